@@ -1,0 +1,70 @@
+"""Values for one process run: what to start, how it ended. The box (`dispatch/box.py`) is what runs them.
+
+A command that fails is data (`Completed`); a sandbox that fails is an exception (`SandboxError`). RED must never be
+inferred from the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+class SandboxError(Exception):
+    """The box itself did not work, which says nothing about the command in it."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A host path that the box shows at `target`; read-only unless `writable`."""
+
+    source: Path
+    target: Path
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Command:
+    """One process to run in the box.
+
+    `argv[0]` is an absolute path inside the box (host path resolved and mounted by the caller). `env` is complete but
+    for what the box always sets (HOME, PATH, TMPDIR, LANG, TERM, USER, SHELL). `network` is none, model or open.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    stdin: bytes = b""
+    timeout_s: float = 900.0
+    output_limit: int = 4_000_000
+    network: str = "none"
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How it ended. `exit_code` is None when a signal or the time limit ended it."""
+
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    seconds: float
+
+
+class Sandbox(Protocol):
+    """Runs commands; every process of a command is dead when `run` returns."""
+
+    name: str
+
+    async def run(self, command: Command) -> Completed:
+        """Run to the end or to its limits.
+
+        Raises:
+            SandboxError: the box could not be set up.
+        """
+        ...

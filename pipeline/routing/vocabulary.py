@@ -1,0 +1,255 @@
+"""The words of a run: steps, roles, signals, loops, outcomes. Closed enums; nothing here performs I/O.
+
+Spelling follows the seed where the seed has a word; `matrix.md` names what the seed leaves inside a phase.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class Step(StrEnum):
+    """One batch of dispatches, one measurement, one signal."""
+
+    SANITY = "sanity"
+    ISSUE = "issue"
+    PLAN = "plan"
+    REVIEW_PLAN = "review-plan"
+    SPLIT = "split"
+    REVIEW_SPLIT = "review-split"
+    STUB = "stub"
+    WRITE_TESTS = "write-tests"
+    CHECK_TESTS = "check-tests"
+    SEAM = "seam"
+    IMPLEMENT = "implement"
+    DIAGNOSE = "diagnose"
+    FINAL_REVIEW = "final-review"
+    PUBLISH = "publish"
+    FAILURE = "failure"
+    GATE = "gate"
+
+    @property
+    def phase(self) -> str:
+        """Return the seed's phase number (seed 004, section 4); a gate and the failure handler have none."""
+        return _PHASES[self]
+
+
+_PHASES: Final[dict[Step, str]] = {
+    Step.SANITY: "1",
+    Step.ISSUE: "2",
+    Step.PLAN: "3",
+    Step.REVIEW_PLAN: "4",
+    Step.SPLIT: "5",
+    Step.REVIEW_SPLIT: "5.5",
+    Step.STUB: "6",
+    Step.WRITE_TESTS: "6",
+    Step.CHECK_TESTS: "6",
+    Step.SEAM: "6",
+    Step.IMPLEMENT: "7",
+    Step.DIAGNOSE: "7",
+    Step.FINAL_REVIEW: "8",
+    Step.PUBLISH: "9",
+    Step.FAILURE: "-",
+    Step.GATE: "-",
+}
+
+
+class Role(StrEnum):
+    """Who is asked. The orchestrator is code; as a role it drafts plan and split."""
+
+    ORCHESTRATOR = "orchestrator"
+    CHECK = "check"
+    SIMPLIFY = "simplify"
+    TEST = "test"
+    MAKE = "make"
+    PM = "pm"
+
+
+class Signal(StrEnum):
+    """What a step reports after measuring; the only thing that the matrix routes on."""
+
+    OK = "OK"
+    PRECONDITION = "PRECONDITION"
+    BASELINE_IMPOSSIBLE = "BASELINE_IMPOSSIBLE"
+
+    CLAIMED = "CLAIMED"
+    NOT_FOUND = "NOT_FOUND"
+    NOT_TODO = "NOT_TODO"
+    DEPENDENCY_UNMET = "DEPENDENCY_UNMET"
+    DEPENDENCY_MISSING = "DEPENDENCY_MISSING"
+    CLAIMED_ELSEWHERE = "CLAIMED_ELSEWHERE"
+
+    DRAFTED = "DRAFTED"
+    HYGIENE = "HYGIENE"
+
+    ACCEPTABLE = "ACCEPTABLE"
+    CONVERGED = "CONVERGED"
+    NEEDS_WORK = "NEEDS_WORK"
+    BLOCK = "BLOCK"
+
+    STUBBED = "STUBBED"
+    STUB_DIRTY = "STUB_DIRTY"
+
+    RED = "RED"
+    DISPUTED = "DISPUTED"
+    NOT_TESTABLE = "NOT_TESTABLE"
+    CHANGED_OLD_TEST = "CHANGED_OLD_TEST"
+    MISSING_SEAM = "MISSING_SEAM"
+    ILLEGAL_RED = "ILLEGAL_RED"
+    STRUCTURAL_ONLY = "STRUCTURAL_ONLY"
+    RED_UNSTABLE = "RED_UNSTABLE"
+    PASSES_ALREADY = "PASSES_ALREADY"
+    BLOCKED = "BLOCKED"
+
+    SEAM_DONE = "SEAM_DONE"
+
+    GREEN = "GREEN"
+    NEEDS_FILE = "NEEDS_FILE"
+    ENTRY_FLAG = "ENTRY_FLAG"
+    REGRESSION = "REGRESSION"
+    NO_CHANGE = "NO_CHANGE"
+    NOT_GREEN = "NOT_GREEN"
+    INCOMPLETE = "INCOMPLETE"
+    CANNOT_PROCEED = "CANNOT_PROCEED"
+    STALE_XFAIL = "STALE_XFAIL"
+
+    PRODUCTION_LOGIC = "PRODUCTION_LOGIC"
+    TEST_DESIGN = "TEST_DESIGN"
+    AMENDED = "AMENDED"
+    REFUSED = "REFUSED"
+    SPEC = "SPEC"
+    SPLIT_NEEDED = "SPLIT_NEEDED"
+    PLAN = "PLAN"
+    ALREADY_DONE = "ALREADY_DONE"
+    ENVIRONMENT = "ENVIRONMENT"
+
+    FIX = "FIX"
+    COSMETIC = "COSMETIC"
+
+    PUBLISHED = "PUBLISHED"
+    BRANCH_MOVED = "BRANCH_MOVED"
+    WORKTREE_CHANGED = "WORKTREE_CHANGED"
+    SIGNING_FAILED = "SIGNING_FAILED"
+
+    HANDLED = "HANDLED"
+    HANDLER_FAILED = "HANDLER_FAILED"
+
+    MALFORMED = "MALFORMED"
+    VIOLATION = "VIOLATION"
+    TIMED_OUT = "TIMED_OUT"
+    UNAVAILABLE = "UNAVAILABLE"
+    BUDGET = "BUDGET"
+    ESCAPE = "ESCAPE"
+    CANCELLED = "CANCELLED"
+
+    ENV_BROKEN = "ENV_BROKEN"
+
+    APPROVED = "APPROVED"
+    REJECTED_TO_PLAN = "REJECTED_TO_PLAN"
+    REJECTED_TO_SPLIT = "REJECTED_TO_SPLIT"
+    REJECTED_TO_FIX = "REJECTED_TO_FIX"
+
+
+class Loop(StrEnum):
+    """A paid edge's purse. Limits and scopes are in `matrix.BOUNDS`."""
+
+    PLAN_REVIEW = "plan_review"
+    SPLIT_REVIEW = "split_review"
+    FINAL_REVIEW = "final_review"
+    HYGIENE = "hygiene"
+    PLAN_REWORK = "plan_rework"
+    SPLIT_REWORK = "split_rework"
+    TEST_REWRITE = "test_rewrite"
+    TEST_DIAGNOSIS = "test_diagnosis"
+    TEST_DESIGN = "test_design"
+    MAKE_RETRY = "make_retry"
+    SCOPE_AMEND = "scope_amend"
+    SEAM = "seam"
+    COSMETIC = "cosmetic"
+    REASK = "reask"
+    DISPATCHES = "dispatches"
+    HUMAN = "human"
+
+
+class Question(StrEnum):
+    """What a `judge` dispatch of @check is asked."""
+
+    TESTS = "tests"
+    NOT_TESTABLE = "not_testable"
+    DIAGNOSE = "diagnose"
+    AMEND = "amend"
+
+
+class Outcome(StrEnum):
+    """How a run stands when it is not being driven (contract 2)."""
+
+    COMPLETED = "completed"
+    COMPLETED_WITH_BLOCKERS = "completed_with_blockers"
+    PARKED = "parked"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+
+
+class Reason(StrEnum):
+    """Why, from a closed list (contract 2)."""
+
+    DONE = "done"
+    NOTHING_TO_DO = "nothing_to_do"
+    BLOCKERS = "blockers"
+    APPROVAL = "approval"
+    WORKTREE_CHANGED = "worktree_changed"
+    BRANCH_MOVED = "branch_moved"
+    SIGNING = "signing"
+    ENVIRONMENT = "environment"
+    AGENT_UNUSABLE = "agent_unusable"
+    BUDGET = "budget"
+    AGENT_UNAVAILABLE = "agent_unavailable"
+    LOCKED = "locked"
+    CLAIMED_ELSEWHERE = "claimed_elsewhere"
+    ESCAPE = "escape"
+    LOOPS_EXHAUSTED = "loops_exhausted"
+    EVIDENCE_NOT_REACHED = "evidence_not_reached"
+    CLEANUP_NEEDED = "cleanup_needed"
+    USAGE = "usage"
+    CONFIG = "config"
+    BARE_REPOSITORY = "bare_repository"
+    DETACHED_HEAD = "detached_head"
+    BRANCH_IS_BASE = "branch_is_base"
+    DIRTY_TREE = "dirty_tree"
+    UNTRUSTED = "untrusted"
+    DISK = "disk"
+    TRACKER_MISSING = "tracker_missing"
+    TRACKER_INVALID = "tracker_invalid"
+    ISSUE_NOT_FOUND = "issue_not_found"
+    ISSUE_NOT_TODO = "issue_not_todo"
+    DEPENDENCY_UNMET = "dependency_unmet"
+    DEPENDENCY_MISSING = "dependency_missing"
+    BASELINE_IMPOSSIBLE = "baseline_impossible"
+    INTERRUPTED = "interrupted"
+    ABANDONED = "abandoned"
+
+
+EXIT_CODES: Final[dict[Outcome, int]] = {
+    Outcome.COMPLETED: 0,
+    Outcome.COMPLETED_WITH_BLOCKERS: 3,
+    Outcome.PARKED: 4,
+    Outcome.FAILED: 7,
+    Outcome.CANCELLED: 130,
+    Outcome.REJECTED: 2,
+}
+"""The exit code of an outcome, unless `REASON_EXIT_CODES` names the reason."""
+
+REASON_EXIT_CODES: Final[dict[Reason, int]] = {
+    Reason.BUDGET: 5,
+    Reason.AGENT_UNAVAILABLE: 75,
+    Reason.LOCKED: 75,
+    Reason.CLAIMED_ELSEWHERE: 75,
+    Reason.ESCAPE: 6,
+}
+
+
+def exit_code(outcome: Outcome, reason: Reason) -> int:
+    """Return the process exit code of a run that ended so (contract 2)."""
+    return REASON_EXIT_CODES.get(reason, EXIT_CODES[outcome])
