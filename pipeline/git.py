@@ -1,0 +1,370 @@
+"""The only door to git. Three ways in, each hardened for what may already have happened (ADR-R8).
+
+*read*: the user's config, but no hooks, no fsmonitor, no optional locks. *object*: writes objects and private refs with
+the attributes of a checkout that no agent has touched. *publish*: the user's identity and signing, with a time limit.
+GitPython finds the repository; its command object cannot unset an inherited `GIT_DIR`, so processes are our own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from git import InvalidGitRepositoryError, NoSuchPathError, Repo
+from git.exc import GitCommandNotFound
+
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+HARDENED: Final = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "advice.detachedHead=false"),
+    "--no-optional-locks",
+)
+"""For every command that reads or writes objects: nothing of the repository's own is run but its clean filters."""
+
+PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "gc.auto=0")
+"""For the user's own index and files: no hooks, but their fsmonitor, untracked cache and sparse checkout are kept."""
+
+NO_OBJECT: Final = "0" * 40
+SIGNING_LIMIT_S: Final = 60.0
+GITLINK: Final = "160000"
+_KEPT_ENVIRONMENT: Final = frozenset({"GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"})
+
+
+class GitError(Exception):
+    """git failed where it must not; carries the command and what git said."""
+
+    def __init__(self, argv: Sequence[str], code: int, stderr: str) -> None:
+        super().__init__(f"git {' '.join(argv)} ended with {code}: {stderr.strip()}")
+        self.code = code
+        self.stderr = stderr
+
+
+class SigningError(Exception):
+    """The commit could not be signed in time."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a tree. `oid` names a blob, or a commit when `mode` is a gitlink."""
+
+    path: str
+    mode: str
+    oid: str
+
+
+@dataclass(frozen=True)
+class TreeChange:
+    """One path that a new tree has otherwise: with this entry, or not at all (`entry` None)."""
+
+    path: str
+    entry: Entry | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who and when, as git's environment wants them; `date` is `<seconds> <zone>`."""
+
+    name: str
+    email: str
+    date: str
+
+
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Return our own environment without the `GIT_*` variables that a hook or a wrapper may have left in it."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT_ENVIRONMENT}
+    return env | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": ":"} | dict(extra)
+
+
+class Repository:
+    """A repository as seen from one worktree.
+
+    Attributes:
+        worktree: Top level of the worktree the user stands in.
+        git_dir: That worktree's git directory.
+        common_dir: The directory all worktrees share.
+    """
+
+    def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
+        self.worktree = worktree
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+
+    @classmethod
+    def find(cls, start: Path) -> Repository:
+        """Return the repository around *start*.
+
+        Raises:
+            UserError: there is none, it is bare, or git is missing.
+        """
+        try:
+            repo = Repo(start, search_parent_directories=True)
+            if repo.bare or repo.working_tree_dir is None:
+                raise UserError(
+                    "This is a bare repository; redfirst needs a worktree. Create one: git worktree add ../work BRANCH",
+                    Reason.BARE_REPOSITORY,
+                    path=str(start),
+                    actions=("git worktree add ../work BRANCH",),
+                )
+            found = cls(Path(repo.working_tree_dir), Path(repo.git_dir), Path(repo.common_dir))
+            repo.close()
+        except (InvalidGitRepositoryError, NoSuchPathError) as error:
+            raise UserError(
+                f"{start} is not inside a git repository. Change into one, or: git init",
+                Reason.USAGE,
+                path=str(start),
+            ) from error
+        except GitCommandNotFound as error:
+            raise UserError("git is not installed, or not on PATH.", Reason.USAGE) from error
+        return found
+
+    @property
+    def main_checkout(self) -> Path:
+        """Return the checkout that owns the common dir (its parent), or the worktree itself where there is none."""
+        return self.common_dir.parent if self.common_dir.name == ".git" else self.worktree
+
+    # --- the doors ---------------------------------------------------------------------------------------------
+
+    def _start(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        *,
+        prefix: Sequence[str] = HARDENED,
+        limit_s: float | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            ["git", *prefix, *argv],
+            cwd=cwd or self.worktree,
+            env=_environment(env or {}),
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            timeout=limit_s,
+            check=False,
+        )
+
+    def _git(
+        self,
+        *argv: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+    ) -> bytes:
+        done = self._start(argv, env, cwd, stdin)
+        if done.returncode:
+            raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
+        return done.stdout
+
+    def _answers(self, *argv: str) -> bytes | None:
+        """Return what git prints, or None where it says no (a non-zero exit is an answer here)."""
+        done = self._start(argv)
+        return None if done.returncode else done.stdout
+
+    # --- read ------------------------------------------------------------------------------------------------------
+
+    def branch(self) -> str | None:
+        """Return the short name of the branch that HEAD is on; None when HEAD is detached."""
+        ref = self._answers("symbolic-ref", "--quiet", "HEAD")
+        return ref.decode().strip().removeprefix("refs/heads/") if ref else None
+
+    def resolve(self, revision: str) -> str | None:
+        """Return the object name that *revision* stands for, or None."""
+        found = self._answers("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+        return found.decode().strip() if found else None
+
+    def tree_of(self, commit: str) -> str:
+        """Return the tree of *commit*."""
+        return self._git("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether *old* is *new* or one of its ancestors."""
+        return self._answers("merge-base", "--is-ancestor", old, new) is not None
+
+    def status(self, *exclude: str) -> tuple[str, ...]:
+        """Return the lines of `git status`, but for paths at or below *exclude*."""
+        pathspecs = [f":(exclude,top,literal){path}" for path in exclude]
+        out = self._git("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--", ":/", *pathspecs)
+        return tuple(line.decode(errors="surrogateescape") for line in out.split(b"\0") if line)
+
+    def entries(self, tree: str, *paths: str) -> tuple[Entry, ...]:
+        """Return the entries of *tree* (all of them, or those at *paths*), blobs and gitlinks, recursively."""
+        if paths:
+            return tuple(entry for entry in self.entries(tree) if entry.path in set(paths))
+        out = self._git("ls-tree", "-r", "-z", "--full-tree", tree)
+        found: list[Entry] = []
+        for line in out.split(b"\0"):
+            if line:
+                meta, _, path = line.partition(b"\t")
+                mode, _, oid = meta.decode().split(" ")
+                found.append(Entry(path.decode(errors="surrogateescape"), mode, oid))
+        return tuple(found)
+
+    def blob(self, revision: str) -> bytes | None:
+        """Return the bytes of a blob (`<tree>:<path>` or an object name), or None where there is none."""
+        return self._answers("cat-file", "blob", revision)
+
+    def diff(self, old: str, new: str) -> tuple[TreeChange, ...]:
+        """Return how *new* differs from *old*, path by path (a rename is a deletion and an addition)."""
+        out = self._git("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new).split(b"\0")
+        changes: list[TreeChange] = []
+        for meta, name in zip(out[0::2], out[1::2], strict=False):
+            _, mode, _, oid, status = meta.decode().split(" ")
+            path = name.decode(errors="surrogateescape")
+            changes.append(TreeChange(path, None if status == "D" else Entry(path, mode, oid)))
+        return tuple(changes)
+
+    def patch(self, old: str, new: str, *paths: str) -> str:
+        """Return a readable patch; no external diff, no textconv, no colour."""
+        argv = ["diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "-M", old, new, "--", *paths]
+        return self._git(*argv).decode(errors="replace")
+
+    def filters(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
+        """Return the `filter` attribute of the *paths* that have one, by the attributes of *checkout*."""
+        stdin = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
+        out = self._git("check-attr", "-z", "--stdin", "filter", env=self._at(checkout), cwd=checkout, stdin=stdin)
+        parts = out.decode(errors="surrogateescape").split("\0")
+        return {p: v for p, v in zip(parts[0::3], parts[2::3], strict=False) if v not in {"unspecified", "unset"}}
+
+    def ignored_matching(self, patterns: Path) -> tuple[str, ...]:
+        """Return the ignored files of the worktree that match the ignore patterns in the file *patterns*."""
+        both = ("--others", "--ignored", "-z")
+        wanted = self._git("ls-files", *both, f"--exclude-from={patterns}").split(b"\0")
+        ignored = set(self._git("ls-files", *both, "--exclude-standard").split(b"\0"))
+        return tuple(sorted(p.decode(errors="surrogateescape") for p in wanted if p and p in ignored))
+
+    def config(self, key: str) -> str | None:
+        """Return the value of a config key as git resolves it, or None."""
+        found = self._answers("config", "--get", key)
+        return found.decode(errors="replace").rstrip("\n") if found is not None else None
+
+    def identity(self) -> tuple[str, str]:
+        """Return the user's name and e-mail address as git would commit with them.
+
+        Raises:
+            UserError: git has no identity to commit with.
+        """
+        found = self._answers("var", "GIT_AUTHOR_IDENT")
+        if found is None:
+            raise UserError(
+                "git does not know who commits. Set it: git config user.name ... and git config user.email ...",
+                Reason.CONFIG,
+                actions=("git config user.name NAME", "git config user.email ADDRESS"),
+            )
+        name, _, rest = found.decode(errors="replace").partition(" <")
+        return name, rest.partition(">")[0]
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Return the refs below *prefix* and what they point to."""
+        out = self._git("for-each-ref", "--format=%(refname) %(objectname)", prefix).decode()
+        return dict(line.split(" ", 1) for line in out.splitlines())  # type: ignore[misc]
+
+    # --- object ------------------------------------------------------------------------------------------------
+
+    def _at(self, checkout: Path, index: Path | None = None) -> dict[str, str]:
+        env = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(checkout)}
+        return env | ({"GIT_INDEX_FILE": str(index)} if index else {})
+
+    def write_blob(self, content: bytes, path: str | None = None, checkout: Path | None = None) -> str:
+        """Store *content*; with *path* and *checkout* through the clean filters that the checkout's attributes name."""
+        if path is None or checkout is None:
+            return self._git("hash-object", "-w", "--stdin", "--no-filters", stdin=content).decode().strip()
+        argv = ("hash-object", "-w", "--stdin", "--path", path)
+        return self._git(*argv, env=self._at(checkout), cwd=checkout, stdin=content).decode().strip()
+
+    def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
+        """Return *base* with *changes*: built from the list, never by scanning a folder (architecture 8)."""
+        lines: list[bytes] = []
+        for change in changes:
+            mode, oid = (change.entry.mode, change.entry.oid) if change.entry else ("0", NO_OBJECT)
+            lines.append(f"{mode} {oid}\t".encode() + change.path.encode(errors="surrogateescape") + b"\0")
+        if not lines:
+            return base
+        # removals first: a file may give way to a folder of the same name
+        lines.sort(key=lambda line: not line.startswith(b"0 "))
+        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as folder:
+            env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_DIR": str(self.git_dir)}
+            self._git("read-tree", base, env=env)
+            self._git("update-index", "-z", "--index-info", env=env, stdin=b"".join(lines))
+            return self._git("write-tree", env=env).decode().strip()
+
+    def materialise(self, tree: str, folder: Path, index: Path) -> None:
+        """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else."""
+        whole = ("-c", "core.sparseCheckout=false")  # the user's sparse checkout is not ours
+        self._git(*whole, "read-tree", "--reset", "-u", tree, env=self._at(folder, index), cwd=folder)
+
+    def commit_tree(
+        self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None
+    ) -> str:
+        """Return a new commit object.
+
+        Args:
+            tree: The commit's tree.
+            parents: Its parents, in order.
+            message: The whole message.
+            who: Author and committer, and the date of both.
+            sign: None for no signature, else the key ("" = the user's default key).
+
+        Raises:
+            SigningError: signing failed or took longer than `SIGNING_LIMIT_S`.
+        """
+        env = {
+            f"GIT_{kind}_{what}": value
+            for kind in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", who.name), ("EMAIL", who.email), ("DATE", who.date))
+        }
+        argv = ["commit-tree", tree, *(part for parent in parents for part in ("-p", parent))]
+        argv += [] if sign is None else [f"-S{sign}"]
+        try:
+            done = self._start(argv, env, stdin=message.encode(), prefix=PUBLISHING, limit_s=SIGNING_LIMIT_S)
+        except subprocess.TimeoutExpired as error:
+            raise SigningError(f"no signature within {SIGNING_LIMIT_S:.0f} s") from error
+        if done.returncode:
+            said = done.stderr.decode(errors="replace")
+            if sign is not None:
+                raise SigningError(said.strip())
+            raise GitError(argv, done.returncode, said)
+        return done.stdout.decode().strip()
+
+    def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
+        """Point *ref* at *new*; with *old*, only if it is there now (NO_OBJECT: only if the ref does not exist)."""
+        argv = ("update-ref", "--no-deref", "-m", "redfirst", ref, new)
+        return self._answers(*argv, *([] if old is None else [old])) is not None
+
+    def delete_ref(self, ref: str) -> None:
+        """Delete one of our own refs; a missing one is fine."""
+        self._git("update-ref", "--no-deref", "-d", ref)
+
+    # --- publish -----------------------------------------------------------------------------------------------
+
+    def signing_key(self) -> str | None:
+        """Return None when the user does not sign commits, else the key to name ("" = default)."""
+        wanted = self._answers("config", "--type=bool", "--get", "commit.gpgSign")
+        return "" if wanted and wanted.strip() == b"true" else None
+
+    def refresh_index(self) -> None:
+        """Refresh the stat information of the user's index: a touched file is not an edited one."""
+        self._start(["update-index", "-q", "--refresh"], prefix=PUBLISHING)
+
+    def move_worktree(self, old: str, new: str) -> str | None:
+        """Take the user's index and files from tree *old* to *new*; None, or git's refusal with nothing changed."""
+        done = self._start(["read-tree", "-m", "-u", old, new], prefix=PUBLISHING)
+        return done.stderr.decode(errors="replace").strip() or "refused" if done.returncode else None
+
+    def add_worktree(self, folder: Path, branch: str, base: str) -> None:
+        """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`)."""
+        self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base)

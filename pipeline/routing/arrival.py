@@ -1,0 +1,160 @@
+"""What entering a step, or hearing a measurement, does to trees, tasks and revisions (matrix 2 and 4). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from pipeline.routing.state import Event, RunState, TaskState, TaskStatus
+from pipeline.routing.vocabulary import Loop, Question, Signal, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ASKERS: Final = frozenset({Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT})
+PER_TASK_STEPS: Final = ASKERS | {Step.CHECK_TESTS, Step.DIAGNOSE}
+REVIEWS: Final[Mapping[Step, str]] = {
+    Step.REVIEW_PLAN: "plan",
+    Step.REVIEW_SPLIT: "split",
+    Step.FINAL_REVIEW: "result",
+}
+_OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROPPED})
+
+
+def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunState:
+    """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
+    if event.signal is Signal.DRAFTED and state.step is Step.SPLIT:
+        return _drafted(state, event)
+    if state.step in REVIEWS and event.role is None:
+        state = replace(state, blockers={**state.blockers, REVIEWS[state.step]: event.blockers})
+    if event.signal is Signal.COSMETIC and event.tree and not exhausted:
+        state = replace(state, head=event.tree)
+    if state.step not in PER_TASK_STEPS or state.current is None:
+        return state
+    state = state.with_task(_with_trees(state, event))
+    if state.step is Step.IMPLEMENT and event.signal is Signal.GREEN:
+        return replace(state, head=state.task.candidate or state.head)
+    red_reached = event.signal is (Signal.RED if state.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
+    if state.step in {Step.WRITE_TESTS, Step.CHECK_TESTS} and red_reached:
+        return replace(state, head=state.task.red or state.head)
+    return state
+
+
+def _with_trees(state: RunState, event: Event) -> TaskState:
+    task = state.task
+    match state.step, event.signal:
+        case (Step.SEAM, Signal.SEAM_DONE) if event.tree:
+            return replace(task, start=event.tree)
+        case (Step.WRITE_TESTS, Signal.RED) if event.tree:
+            return replace(task, tests=event.tree, red=event.tree, testable=True)
+        case (Step.WRITE_TESTS, _) if event.tree:
+            return replace(task, tests=event.tree)
+        case (Step.CHECK_TESTS, Signal.ACCEPTABLE):
+            judged = state.ask is Question.TESTS
+            return replace(task, red=task.tests if judged else task.start, testable=judged)
+        case (Step.IMPLEMENT, _) if event.tree:
+            return replace(task, candidate=event.tree)
+        case _:
+            return task
+
+
+def _drafted(state: RunState, event: Event) -> RunState:
+    """Put the drafted tasks in the queue, in the order of their dependencies; undone ones of an older draft go."""
+    kept = {
+        task.id: task if task.status in {TaskStatus.DONE, TaskStatus.ALREADY_DONE} else _dropped(task)
+        for task in state.tasks.values()
+    }
+    new = {spec.id: TaskState(spec=spec, fix=state.fixing) for spec in event.tasks}
+    order: list[str] = []
+    waiting = list(event.tasks)
+    while waiting:
+        settled = {*order, *kept}
+        ready = next((spec for spec in waiting if settled.issuperset(spec.depends_on)), None)
+        if ready is None:
+            raise ValueError(f"tasks wait for each other: {', '.join(spec.id for spec in waiting)}")
+        order.append(ready.id)
+        waiting.remove(ready)
+    return replace(state, tasks=MappingProxyType({**kept, **new}), queue=tuple(order), current=None)
+
+
+def _dropped(task: TaskState) -> TaskState:
+    return replace(task, status=TaskStatus.DROPPED)
+
+
+def arrive(state: RunState, to: Step, loop: Loop | None, ask: Question | None, after: Signal) -> RunState:
+    """Enter *to*: a new visit, with the revision and draft numbers and trees that belong to it (matrix 2 and 4)."""
+    origin = state.origin
+    if to in {Step.DIAGNOSE, Step.CHECK_TESTS, Step.SEAM}:
+        origin = state.step if state.step in ASKERS else origin
+        if state.step is Step.CHECK_TESTS:
+            origin = Step.WRITE_TESTS
+    if to in {Step.PLAN, Step.SPLIT} and loop is not Loop.HYGIENE:
+        state = replace(state, draft=state.draft + 1)
+    if to is Step.PLAN and loop in {Loop.PLAN_REWORK, Loop.HUMAN}:
+        state = _back_to_start(state)
+    if to is Step.SPLIT and loop not in {Loop.SPLIT_REVIEW, Loop.HYGIENE}:
+        state = _new_split(state, loop)
+    return replace(
+        state,
+        step=to,
+        visit=state.visit + 1,
+        ask=ask,
+        origin=origin,
+        after=after,
+        via=loop,
+        gate=None,
+        pending=None,
+        outcome=None,
+        reason=None,
+        reasks={},
+        left_out=frozenset(),
+    )
+
+
+def _back_to_start(state: RunState) -> RunState:
+    """Return the state of a plan revision: head = start; earlier work is only offered as a patch (matrix 4)."""
+    tried = state.tasks[state.current].candidate if state.current else None
+    work = tried or state.head
+    return replace(
+        state,
+        plan_revision=state.plan_revision + 1,
+        previous_work=work if work != state.start else state.previous_work,
+        head=state.start,
+        tasks=MappingProxyType({task.id: _dropped(task) for task in state.tasks.values()}),
+        queue=(),
+        current=None,
+        fixing=False,
+        blockers={},
+    )
+
+
+def _new_split(state: RunState, loop: Loop | None) -> RunState:
+    """Return the state of a split revision: done tasks stay; the failing one gives its start back (matrix 4)."""
+    head = state.head
+    if loop is Loop.SPLIT_REWORK and state.current is not None:
+        head = state.task.start or head
+    tasks = {t.id: _dropped(t) if t.status in _OPEN else t for t in state.tasks.values()}
+    return replace(
+        state,
+        split_revision=state.split_revision + 1,
+        head=head,
+        tasks=MappingProxyType(tasks),
+        queue=(),
+        current=None,
+        fixing=state.fixing if loop is not None else False,
+        blockers={stage: ids for stage, ids in state.blockers.items() if stage == "plan"},
+    )
+
+
+def drafts_fixes(state: RunState, event: Event, loop: Loop) -> bool:
+    """Return whether the split that comes next drafts fix tasks (matrix 1, SPLIT_REWORK of a fix task)."""
+    match loop:
+        case Loop.FINAL_REVIEW:
+            return True
+        case Loop.HUMAN:
+            return event.signal is Signal.REJECTED_TO_FIX
+        case Loop.SPLIT_REWORK:
+            return state.current is not None and state.task.fix
+        case _:
+            return state.fixing

@@ -1,0 +1,257 @@
+"""`advance(state, event) -> (state, decision)`: pure and total over the matrix. Nothing here performs I/O.
+
+A decision is made in three moves: `_resolve` finds the row and pays (or follows what happens when a purse is empty),
+`measured` takes the trees that the signal speaks of into the state (matrix 4), `arrive` enters the next step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
+from pipeline.routing.arrival import PER_TASK_STEPS, arrive, drafts_fixes, measured
+from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, MATRIX, steps_of
+from pipeline.routing.state import Effect, EffectKind, Event, RunState, TaskStatus
+from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+
+if TYPE_CHECKING:
+    from pipeline.routing.actions import Action
+    from pipeline.routing.state import Settings
+
+
+class UnroutedSignalError(LookupError):
+    """A step reported what the matrix has no row for: a bug of ours, named with its whole coordinate."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided: the row that fired, the action after bounds, the purses paid or found empty, the effects."""
+
+    step: Step
+    task: str | None
+    visit: int
+    row: str
+    action: Action
+    counters: dict[str, int]
+    exhausted: tuple[Loop, ...]
+    effects: tuple[Effect, ...] = ()
+
+
+class Machine(Protocol):
+    """What `orchestrator.drive` needs; the matrix is its first implementation, recipes may be a second."""
+
+    def initial(self, start: str, settings: Settings) -> RunState:
+        """Return the state of a run that has not done anything."""
+        ...
+
+    def advance(self, state: RunState, event: Event) -> tuple[RunState, Decision]:
+        """Return the state after *event* and what was decided."""
+        ...
+
+    def resume(self, state: RunState) -> RunState:
+        """Return the state of a parked or cancelled run that goes on."""
+        ...
+
+
+class MatrixMachine:
+    """The routing matrix as a `Machine`."""
+
+    def initial(self, start: str, settings: Settings) -> RunState:
+        """Return the state before SANITY."""
+        return RunState(start=start, settings=settings, head=start)
+
+    def advance(self, state: RunState, event: Event) -> tuple[RunState, Decision]:
+        """Return the state after *event* and what was decided (see the function)."""
+        return advance(state, event)
+
+    def resume(self, state: RunState) -> RunState:
+        """Return the state that asks the same step again, with fresh re-asks (matrix 1, RESUMED)."""
+        if state.outcome not in {Outcome.PARKED, Outcome.CANCELLED} or state.step is Step.GATE:
+            return state
+        return replace(state, outcome=None, reason=None, resumes=state.resumes + 1, reasks={})
+
+
+def find_row(state: RunState, signal: Signal) -> Row:
+    """Return the one row that holds for *signal* now.
+
+    Raises:
+        UnroutedSignalError: the matrix has no row for it.
+    """
+    rows = [row for row in MATRIX if row.signal is signal and state.step in steps_of(row)]
+    facts = state.facts()
+    special = [row for row in rows if row.given in facts]
+    plain = [row for row in rows if row.given is None]
+    if len(special) == 1:
+        return special[0]
+    if not special and len(plain) == 1:
+        return plain[0]
+    raise UnroutedSignalError(f"step {state.step.value}: {len(rows)} rows for signal {signal.value}, given {facts}")
+
+
+def limit_of(state: RunState, loop: Loop) -> int | None:
+    """Return how often *loop*'s edges may be taken in its scope (configured, else the matrix's); None = unbounded."""
+    bound = BOUNDS[loop]
+    if bound.limit is None:
+        return None
+    limit = state.settings.limits.get(loop, bound.limit)
+    if loop is Loop.DISPATCHES:
+        return limit + DISPATCHES_PER_TASK * sum(t.status is not TaskStatus.DROPPED for t in state.tasks.values())
+    return max(limit - 1, 0) if bound.reviews else limit
+
+
+def purse(state: RunState, loop: Loop, role: Role | None) -> str:
+    """Return the name of the counter that *loop* is paid from in the scope that holds now (matrix 2)."""
+    match BOUNDS[loop].scope:
+        case "plan revision":
+            where = f"plan {state.plan_revision}"
+        case "split revision":
+            where = f"split {state.split_revision}"
+        case "draft":
+            where = f"draft {state.draft}"
+        case "task":
+            where = f"task {state.current}"
+        case "task and red tree":
+            where = f"task {state.current} {(state.task.red or '')[:12]}"
+        case "slot":
+            where = f"visit {state.visit} {role.value if role else '-'} {state.resumes}"
+        case _:
+            where = "run"
+    return f"{loop.value}@{where}"
+
+
+def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
+    """Return the state after *event* and what was decided.
+
+    Raises:
+        UnroutedSignalError: the matrix has no row for the signal in this step.
+        ValueError: the run has ended or is parked.
+    """
+    if state.outcome is not None and not (state.step is Step.GATE and state.outcome is Outcome.PARKED):
+        raise ValueError(f"the run stands at {state.outcome}: no event can be taken")
+    row = find_row(state, event.signal)
+    before = dict(state.counters)
+    paid, action, exhausted = _resolve(state, row.action, event.role)
+    heard = measured(paid, event, exhausted)
+    after, kinds = _enter(heard, action, event, exhausted)
+    effects = tuple(
+        Effect(id=f"e{state.effects + number}", kind=kind, data=data) for number, (kind, data) in enumerate(kinds, 1)
+    )
+    decision = Decision(
+        step=state.step,
+        task=state.current if state.step in PER_TASK_STEPS else None,
+        visit=state.visit,
+        row=row.id,
+        action=action,
+        counters={key: count for key, count in after.counters.items() if before.get(key) != count},
+        exhausted=exhausted,
+        effects=effects,
+    )
+    return replace(after, effects=state.effects + len(effects)), decision
+
+
+def _resolve(state: RunState, action: Action, role: Role | None) -> tuple[RunState, Action, tuple[Loop, ...]]:
+    """Pay for *action*, or follow the exhausted bounds to the action that can be taken."""
+    exhausted: list[Loop] = []
+    while isinstance(action, Retry | Return | Again):
+        loop = action.loop
+        key = purse(state, loop, role)
+        limit = limit_of(state, loop)
+        spent = state.counters.get(key, 0)
+        if limit is None or spent < limit:
+            return replace(state, counters={**state.counters, key: spent + 1}), action, tuple(exhausted)
+        exhausted.append(loop)
+        bound = BOUNDS[loop]
+        action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
+    return state, action, tuple(exhausted)
+
+
+EffectSpec = tuple[EffectKind, dict[str, str]]
+
+
+def _enter(
+    state: RunState, action: Action, event: Event, exhausted: tuple[Loop, ...], *, gated: bool = True
+) -> tuple[RunState, list[EffectSpec]]:
+    """Carry out *action* on the state; return it with the effects that the driver must journal."""
+    gate = _gate_on(state, action) if gated else None
+    if gate is not None:
+        state = replace(state, step=Step.GATE, gate=gate, pending=action)
+        state = replace(state, outcome=Outcome.PARKED, reason=Reason.APPROVAL)
+        return state, [("gate_opened", {"gate": gate}), _parked_for(Outcome.PARKED, Reason.APPROVAL)]
+    match action:
+        case Goto(to, ask):
+            return arrive(replace(state, failure=_failure(state, event, exhausted)), to, None, ask, event.signal), []
+        case Retry(to, loop, ask):
+            fixing = drafts_fixes(state, event, loop)
+            return arrive(replace(state, fixing=fixing), to, loop, ask, event.signal), []
+        case Return(loop):
+            return arrive(state, state.origin or Step.IMPLEMENT, loop, None, event.signal), []
+        case Again():
+            if event.role is None:
+                raise ValueError(f"{event.signal} names no role: which slot is asked again?")
+            return replace(state, reasks={**state.reasks, event.role: event.signal}), []
+        case LeaveOut():
+            return replace(state, left_out=state.left_out | ({event.role} if event.role else set())), []
+        case NextTask():
+            return _next_task(state, event, gated=gated)
+        case Forward():
+            if state.pending is None:
+                raise ValueError("no gate is open")
+            opened = replace(state, pending=None, gate=None, outcome=None, reason=None)
+            return _enter(opened, state.pending, event, (), gated=False)
+        case Stop(outcome, reason):
+            why = reason or event.reason or state.failure or Reason.LOOPS_EXHAUSTED
+            return replace(state, outcome=outcome, reason=why), [_parked_for(outcome, why)]
+        case _:
+            assert_never(action)
+
+
+def _parked_for(outcome: Outcome, reason: Reason) -> EffectSpec:
+    kind: EffectKind = "run_parked" if outcome in {Outcome.PARKED, Outcome.CANCELLED} else "run_finished"
+    return kind, {"outcome": outcome.value, "reason": reason.value}
+
+
+def _gate_on(state: RunState, action: Action) -> str | None:
+    """Return the gate that stands on this edge, if it was asked for (matrix 1)."""
+    gates = state.settings.gates
+    match state.step, action:
+        case (Step.REVIEW_PLAN, Goto(Step.SPLIT)) if "plan" in gates:
+            return "plan"
+        case (Step.REVIEW_SPLIT, NextTask()) if "split" in gates:
+            return "split"
+        case (_, Goto(Step.PUBLISH)) if "commit" in gates or (state.settings.park_on_blockers and state.open_blockers):
+            return "commit"
+        case _:
+            return None
+
+
+def _failure(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> Reason | None:
+    """Return why the run fails, when it is about to (matrix 2, PLAN_REWORK)."""
+    if event.signal is Signal.ESCAPE:
+        return Reason.ESCAPE
+    if Loop.PLAN_REWORK in exhausted and state.step in PER_TASK_STEPS:
+        return Reason.EVIDENCE_NOT_REACHED
+    return Reason.LOOPS_EXHAUSTED if exhausted else state.failure
+
+
+def _next_task(state: RunState, event: Event, *, gated: bool) -> tuple[RunState, list[EffectSpec]]:
+    """Finish the current task, if any, and begin the next; after the last, the final review (matrix 1, NextTask)."""
+    effects: list[EffectSpec] = []
+    if state.current is not None:
+        done = state.step is Step.IMPLEMENT
+        task = replace(state.task, status=TaskStatus.DONE if done else TaskStatus.ALREADY_DONE)
+        head = state.head if done else task.start or state.head
+        state = replace(state.with_task(task), current=None, head=head)
+        effects.append(("task_done", {"task": task.id, "status": task.status.value}))
+    if not state.queue:
+        to = Step.PUBLISH if state.nothing_changed else Step.FINAL_REVIEW
+        after, more = _enter(state, Goto(to), event, (), gated=gated)
+        return after, effects + more
+    task = state.tasks[state.queue[0]]
+    task = replace(task, status=TaskStatus.ACTIVE, start=state.head)
+    state = replace(state.with_task(task), queue=state.queue[1:], current=task.id, origin=None)
+    if task.spec.stub_first:
+        return arrive(state, Step.STUB, None, None, event.signal), effects
+    if task.spec.evidence == "regression":
+        return arrive(state, Step.CHECK_TESTS, None, Question.NOT_TESTABLE, event.signal), effects
+    return arrive(state, Step.WRITE_TESTS, None, None, event.signal), effects

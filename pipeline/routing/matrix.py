@@ -1,0 +1,228 @@
+"""The routing matrix and its bounds: every rule about what follows what, as two values.
+
+Theory of operation. A *step* is one batch of dispatches, one measurement, one signal (matrix 1). A row names what
+follows. Rows that go back are *paid*: they name a loop, and the loop's purse (`BOUNDS`) is finite within its scope, so
+that every cycle of steps costs something that runs out. What happens when a purse is empty is the second half of the
+bound, not a row, so the number and its consequence cannot drift apart. Tests prove totality, that the graph of unpaid
+edges has no cycle, and that each step has an exit; `render` prints the same values into DESIGN.md.
+
+Nothing here performs I/O. Everything that affects routing lives in this file or in `machine`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pipeline.routing.actions import Again, Forward, Given, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
+from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.routing.actions import Action
+
+P, S, L, Q = Step, Signal, Loop, Question
+REJECTED: Final = Stop(Outcome.REJECTED)
+DIAGNOSE: Final = Goto(P.DIAGNOSE, Q.DIAGNOSE)
+AMEND: Final = Goto(P.DIAGNOSE, Q.AMEND)
+SIGN_OFF: Final = Goto(P.CHECK_TESTS, Q.NOT_TESTABLE)
+JUDGE_TESTS: Final = Goto(P.CHECK_TESTS, Q.TESTS)
+
+
+def _parked(reason: Reason) -> Stop:
+    return Stop(Outcome.PARKED, reason)
+
+
+# fmt: off
+MATRIX: Final[tuple[Row, ...]] = (
+    Row(P.SANITY, S.OK, Goto(P.ISSUE), "harness", "all preconditions hold; the baseline is measured"),
+    Row(P.SANITY, S.PRECONDITION, REJECTED, "harness", "bare repository, detached HEAD, branch is base, dirty tree ..."),
+    Row(P.SANITY, S.BASELINE_IMPOSSIBLE, REJECTED, "harness", "the tests cannot be run at all"),
+
+    Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "status is Todo: claim it, flip to In Progress, propagate"),
+    Row(P.ISSUE, S.NOT_FOUND, REJECTED, "@pm", "no such issue"),
+    Row(P.ISSUE, S.NOT_TODO, REJECTED, "@pm", "status is not Todo"),
+    Row(P.ISSUE, S.DEPENDENCY_UNMET, REJECTED, "@pm", "an issue that it depends on is not Done"),
+    Row(P.ISSUE, S.DEPENDENCY_MISSING, REJECTED, "@pm", "an issue that it depends on does not exist"),
+    Row(P.ISSUE, S.CLAIMED_ELSEWHERE, REJECTED, "@pm", "another run holds the claim"),
+
+    Row(P.PLAN, S.DRAFTED, Goto(P.REVIEW_PLAN), "orchestrator", "plan.md written"),
+    Row(P.PLAN, S.HYGIENE, Retry(P.PLAN, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+
+    Row(P.REVIEW_PLAN, S.ACCEPTABLE, Goto(P.SPLIT), "@check, @simplify", "nothing must be fixed"),
+    Row(P.REVIEW_PLAN, S.CONVERGED, Goto(P.SPLIT), "@check, @simplify", "same findings twice: stop the loop, blockers on record"),
+    Row(P.REVIEW_PLAN, S.NEEDS_WORK, Retry(P.PLAN, L.PLAN_REVIEW), "@check, @simplify", "revise plan.md, review again"),
+    Row(P.REVIEW_PLAN, S.BLOCK, Retry(P.PLAN, L.PLAN_REVIEW), "@check", "revise plan.md on the finding, review again"),
+
+    Row(P.SPLIT, S.DRAFTED, Goto(P.REVIEW_SPLIT), "orchestrator", "task files written"),
+    Row(P.SPLIT, S.DRAFTED, NextTask(), "orchestrator", "fix tasks need no split review", Given.FIX_TASKS),
+    Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+
+    Row(P.REVIEW_SPLIT, S.ACCEPTABLE, NextTask(), "@check", "nothing must be fixed"),
+    Row(P.REVIEW_SPLIT, S.CONVERGED, NextTask(), "@check", "same findings twice: stop the loop, blockers on record"),
+    Row(P.REVIEW_SPLIT, S.NEEDS_WORK, Retry(P.SPLIT, L.SPLIT_REVIEW), "@check", "revise the split, review again"),
+    Row(P.REVIEW_SPLIT, S.BLOCK, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan does not decompose: back to the plan"),
+
+    Row(P.STUB, S.STUBBED, Goto(P.WRITE_TESTS), "@make", "stubs type-check"),
+    Row(P.STUB, S.STUB_DIRTY, Retry(P.STUB, L.TEST_REWRITE), "harness", "a body is more than the stub"),
+    Row(P.STUB, S.NEEDS_FILE, AMEND, "@make", "asks for one more file"),
+    Row(P.STUB, S.INCOMPLETE, DIAGNOSE, "@make", "stubs not finished"),
+    Row(P.STUB, S.CANNOT_PROCEED, DIAGNOSE, "@make", "something is missing"),
+
+    Row(P.WRITE_TESTS, S.RED, Goto(P.IMPLEMENT), "harness", "RED measured, each for a legal reason"),
+    Row(P.WRITE_TESTS, S.DISPUTED, JUDGE_TESTS, "@test", "escalate_to_check: light review"),
+    Row(P.WRITE_TESTS, S.NOT_TESTABLE, SIGN_OFF, "@test", "sign-off by @check"),
+    Row(P.WRITE_TESTS, S.CHANGED_OLD_TEST, JUDGE_TESTS, "harness", "a test that existed was changed"),
+    Row(P.WRITE_TESTS, S.MISSING_SEAM, Retry(P.SEAM, L.SEAM), "@test", "@make adds the seam, then @test again"),
+    Row(P.WRITE_TESTS, S.ILLEGAL_RED, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "no change, or RED for an illegal reason"),
+    Row(P.WRITE_TESTS, S.STRUCTURAL_ONLY, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "tests never reach the behaviour"),
+    Row(P.WRITE_TESTS, S.RED_UNSTABLE, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "two runs disagree"),
+    Row(P.WRITE_TESTS, S.PASSES_ALREADY, DIAGNOSE, "harness", "every new test passes already"),
+    Row(P.WRITE_TESTS, S.NEEDS_FILE, AMEND, "@test", "asks for one more file"),
+    Row(P.WRITE_TESTS, S.BLOCKED, DIAGNOSE, "@test", "cannot write the tests"),
+
+    Row(P.CHECK_TESTS, S.ACCEPTABLE, Goto(P.IMPLEMENT), "@check", "tests (or their absence) accepted"),
+    Row(P.CHECK_TESTS, S.NEEDS_WORK, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "@test fixes, then forward"),
+
+    Row(P.SEAM, S.SEAM_DONE, Goto(P.WRITE_TESTS), "harness", "seam added, regression holds"),
+    Row(P.SEAM, S.REGRESSION, SIGN_OFF, "harness", "the seam breaks a test"),
+    Row(P.SEAM, S.NO_CHANGE, SIGN_OFF, "harness", "no seam was added"),
+    Row(P.SEAM, S.INCOMPLETE, SIGN_OFF, "@make", "seam not finished"),
+    Row(P.SEAM, S.CANNOT_PROCEED, SIGN_OFF, "@make", "something is missing"),
+    Row(P.SEAM, S.NEEDS_FILE, AMEND, "@make", "asks for one more file"),
+
+    Row(P.IMPLEMENT, S.GREEN, NextTask(), "harness", "GREEN measured, nothing else broke"),
+    Row(P.IMPLEMENT, S.NEEDS_FILE, AMEND, "@make", "asks for one more file"),
+    Row(P.IMPLEMENT, S.ENTRY_FLAG, DIAGNOSE, "@make", "doubts the tests at entry"),
+    Row(P.IMPLEMENT, S.TEST_DESIGN, DIAGNOSE, "@make", "escalate: test_design"),
+    Row(P.IMPLEMENT, S.SPLIT_NEEDED, DIAGNOSE, "@make", "escalate: split_needed"),
+    Row(P.IMPLEMENT, S.REGRESSION, DIAGNOSE, "harness", "a test that passed fails now (2 of 2)"),
+    Row(P.IMPLEMENT, S.NO_CHANGE, DIAGNOSE, "harness", "nothing was changed"),
+    Row(P.IMPLEMENT, S.NOT_GREEN, DIAGNOSE, "harness", "claimed complete, measured not GREEN"),
+    Row(P.IMPLEMENT, S.INCOMPLETE, DIAGNOSE, "@make", "implementation incomplete, no flag"),
+    Row(P.IMPLEMENT, S.CANNOT_PROCEED, DIAGNOSE, "@make", "something is missing"),
+    Row(P.IMPLEMENT, S.STALE_XFAIL, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "a strict xfail passes now: @test updates it"),
+
+    Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.IMPLEMENT, L.MAKE_RETRY), "@check", "@make once more, with the notes"),
+    Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "no RED yet: @test again", Given.FROM_WRITE_TESTS),
+    Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.STUB, L.TEST_REWRITE), "@check", "the stub pass again", Given.FROM_STUB),
+    Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.SEAM, L.SEAM), "@check", "the seam again", Given.FROM_SEAM),
+    Row(P.DIAGNOSE, S.TEST_DESIGN, Retry(P.WRITE_TESTS, L.TEST_DESIGN), "@check", "@test redesigns, fresh RED, fresh @make"),
+    Row(P.DIAGNOSE, S.AMENDED, Return(L.SCOPE_AMEND), "@check", "the file is added to the task; the asker continues"),
+    Row(P.DIAGNOSE, S.REFUSED, Return(L.MAKE_RETRY), "@check", "refused: the asker continues with the note"),
+    Row(P.DIAGNOSE, S.SPEC, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is wrong: split again"),
+    Row(P.DIAGNOSE, S.SPLIT_NEEDED, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is too large: split again"),
+    Row(P.DIAGNOSE, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan is wrong: back to the plan"),
+    Row(P.DIAGNOSE, S.ALREADY_DONE, NextTask(), "@check", "the behaviour exists: its tests are dropped"),
+    Row(P.DIAGNOSE, S.ENVIRONMENT, _parked(Reason.ENVIRONMENT), "@check", "the environment is at fault"),
+
+    Row(P.FINAL_REVIEW, S.ACCEPTABLE, Goto(P.PUBLISH), "@check, @simplify", "nothing must be fixed"),
+    Row(P.FINAL_REVIEW, S.CONVERGED, Goto(P.PUBLISH), "@check, @simplify", "same findings twice: stop the loop, blockers on record"),
+    Row(P.FINAL_REVIEW, S.FIX, Retry(P.SPLIT, L.FINAL_REVIEW), "@check", "production and test findings become fix tasks"),
+    Row(P.FINAL_REVIEW, S.COSMETIC, Retry(P.FINAL_REVIEW, L.COSMETIC), "@check", "our code applies an edit that keeps the syntax tree"),
+    Row(P.FINAL_REVIEW, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "a plan or split finding: back to the plan"),
+
+    Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED, Reason.DONE), "@pm", "code, tracker and follow-ups committed; issue Done"),
+    Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED_WITH_BLOCKERS, Reason.BLOCKERS), "@pm", "the same; blockers filed", Given.BLOCKERS),
+    Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED, Reason.NOTHING_TO_DO), "@pm", "tracker only", Given.NOTHING_CHANGED),
+    Row(P.PUBLISH, S.BRANCH_MOVED, _parked(Reason.BRANCH_MOVED), "harness", "the branch is not where the run began"),
+    Row(P.PUBLISH, S.WORKTREE_CHANGED, _parked(Reason.WORKTREE_CHANGED), "harness", "the user edited a file that the run touches"),
+    Row(P.PUBLISH, S.SIGNING_FAILED, _parked(Reason.SIGNING), "harness", "the commit could not be signed"),
+
+    Row(P.FAILURE, S.HANDLED, Stop(Outcome.FAILED), "@pm", "issue back to Todo with a comment; the work is kept"),
+    Row(P.FAILURE, S.HANDLER_FAILED, Stop(Outcome.FAILED, Reason.CLEANUP_NEEDED), "@pm", "what is left to clean up is listed"),
+
+    Row(P.GATE, S.APPROVED, Forward(), "a person", "go on"),
+    Row(P.GATE, S.REJECTED_TO_PLAN, Retry(P.PLAN, L.HUMAN), "a person", "back to the plan with the feedback"),
+    Row(P.GATE, S.REJECTED_TO_SPLIT, Retry(P.SPLIT, L.HUMAN), "a person", "back to the split with the feedback"),
+    Row(P.GATE, S.REJECTED_TO_FIX, Retry(P.SPLIT, L.HUMAN), "a person", "the feedback becomes fix tasks"),
+
+    Row(None, S.MALFORMED, Again(L.REASK), "any dispatch", "no report, or one that breaks its schema"),
+    Row(None, S.VIOLATION, Again(L.REASK), "any dispatch", "a change outside the role's policy: restored, told, asked again"),
+    Row(None, S.TIMED_OUT, Again(L.REASK), "any dispatch", "the agent did not end in time"),
+    Row(None, S.UNAVAILABLE, _parked(Reason.AGENT_UNAVAILABLE), "any dispatch", "the agent cannot be reached"),
+    Row(None, S.BUDGET, _parked(Reason.BUDGET), "any dispatch", "the budget is used up"),
+    Row(None, S.ESCAPE, Goto(P.FAILURE), "any dispatch", "refs, config, hooks or the private checkout changed"),
+    Row(None, S.CANCELLED, Stop(Outcome.CANCELLED, Reason.INTERRUPTED), "any dispatch", "the user stopped the run"),
+    Row(None, S.ENV_BROKEN, _parked(Reason.ENVIRONMENT), "any measurement", "the test environment does not work"),
+)
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A loop's purse: how often its edges may be taken within `scope`, and what happens then.
+
+    `reviews` marks the loops that are configured as a number of reviews (3 reviews = 2 retries), as the seed counts.
+    `by_role` overrides `exhausted` for some roles. A limit of None is unbounded: each turn costs a person's act.
+    """
+
+    limit: int | None
+    scope: str
+    exhausted: Action
+    reviews: bool = False
+    by_role: Mapping[Role, Action] = field(default_factory=dict[Role, "Action"])
+
+
+BOUNDS: Final[dict[Loop, Bound]] = {
+    L.PLAN_REVIEW: Bound(3, "plan revision", Goto(P.SPLIT), reviews=True),
+    L.SPLIT_REVIEW: Bound(2, "split revision", NextTask(), reviews=True),
+    L.FINAL_REVIEW: Bound(3, "plan revision", Goto(P.PUBLISH), reviews=True),
+    L.HYGIENE: Bound(2, "draft", Goto(P.FAILURE)),
+    L.PLAN_REWORK: Bound(2, "run", Goto(P.FAILURE)),
+    L.SPLIT_REWORK: Bound(2, "plan revision", Retry(P.PLAN, L.PLAN_REWORK)),
+    L.TEST_REWRITE: Bound(2, "task", Retry(P.DIAGNOSE, L.TEST_DIAGNOSIS, Q.DIAGNOSE)),
+    L.TEST_DIAGNOSIS: Bound(1, "task", Retry(P.PLAN, L.PLAN_REWORK)),
+    L.TEST_DESIGN: Bound(2, "task", Retry(P.PLAN, L.PLAN_REWORK)),
+    L.MAKE_RETRY: Bound(1, "task and red tree", Retry(P.WRITE_TESTS, L.TEST_DESIGN)),
+    L.SCOPE_AMEND: Bound(2, "task", Retry(P.SPLIT, L.SPLIT_REWORK)),
+    L.SEAM: Bound(1, "task", SIGN_OFF),
+    L.COSMETIC: Bound(1, "run", Goto(P.PUBLISH)),
+    L.REASK: Bound(
+        1,
+        "slot",
+        _parked(Reason.AGENT_UNUSABLE),
+        by_role={Role.MAKE: DIAGNOSE, Role.TEST: DIAGNOSE, Role.SIMPLIFY: LeaveOut()},
+    ),
+    L.DISPATCHES: Bound(30, "run", _parked(Reason.BUDGET)),
+    L.HUMAN: Bound(None, "-", Forward()),
+}
+
+DISPATCHES_PER_TASK: Final = 10
+"""DISPATCHES is 30 plus this for each task of the present split (matrix 2)."""
+
+MAX_TASKS: Final = 12
+MAX_FIX_TASKS: Final = 4
+
+DISPATCHING: Final[frozenset[Step]] = frozenset(
+    {P.PLAN, P.REVIEW_PLAN, P.SPLIT, P.REVIEW_SPLIT, P.STUB, P.WRITE_TESTS}
+    | {P.CHECK_TESTS, P.SEAM, P.IMPLEMENT, P.DIAGNOSE, P.FINAL_REVIEW}
+)
+"""The steps in which an agent is asked: the rows of "any dispatch" hold in these."""
+
+MEASURING: Final[frozenset[Step]] = frozenset({P.SANITY, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.FINAL_REVIEW, P.PUBLISH})
+"""The steps in which tests or checks are run: ENV_BROKEN holds in these."""
+
+
+def steps_of(row: Row) -> frozenset[Step]:
+    """Return the steps in which *row* holds."""
+    if row.step is not None:
+        return frozenset({row.step})
+    if row.signal is Signal.ENV_BROKEN:
+        return MEASURING
+    if row.signal is Signal.CANCELLED:  # SIGINT may come while the harness itself measures or publishes
+        return DISPATCHING | MEASURING | {Step.ISSUE}
+    return DISPATCHING
+
+
+def _emits() -> dict[Step, frozenset[Signal]]:
+    found: dict[Step, set[Signal]] = {step: set() for step in Step}
+    for row in MATRIX:
+        for step in steps_of(row):
+            found[step].add(row.signal)
+    return {step: frozenset(signals) for step, signals in found.items()}
+
+
+EMITS: Final[dict[Step, frozenset[Signal]]] = _emits()
+"""The signals that a step may report."""

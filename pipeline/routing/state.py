@@ -1,0 +1,184 @@
+"""What a run knows between two decisions. Frozen values; `machine.advance` is the only thing that makes new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  (read by dataclasses and pydantic)
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.routing.actions import Action, Given
+from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands."""
+
+    WAITING = "waiting"
+    ACTIVE = "active"
+    DONE = "done"
+    ALREADY_DONE = "already_done"
+    DROPPED = "dropped"
+
+
+class NewTask(BaseModel):
+    """What routing needs to know of a drafted task; `depends_on` names task ids."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    title: str = ""
+    evidence: Literal["red", "regression"] = "red"
+    stub_first: bool = False
+    depends_on: tuple[str, ...] = ()
+    red_base: Literal["start"] | None = None
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """A task and its trees (matrix 4). Trees are git object names, None before they exist."""
+
+    spec: NewTask
+    fix: bool
+    status: TaskStatus = TaskStatus.WAITING
+    start: str | None = None
+    tests: str | None = None
+    red: str | None = None
+    candidate: str | None = None
+    testable: bool = True
+
+    @property
+    def id(self) -> str:
+        """Return the task's id, never reused in a run."""
+        return self.spec.id
+
+
+class Event(BaseModel):
+    """What a step reports: one signal, and the facts that the next state needs. Journalled with its decision.
+
+    `role` names the slot for the signals of "any dispatch". `tree` is the gate-clean candidate the signal speaks of.
+    `blockers` are the ids of open BLOCK and HIGH findings of a review. `evidence` are paths relative to the run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    signal: Signal
+    role: Role | None = None
+    tree: str | None = None
+    tasks: tuple[NewTask, ...] = ()
+    blockers: tuple[str, ...] = ()
+    reason: Reason | None = None
+    note: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+EffectKind = Literal["task_done", "gate_opened", "run_parked", "run_finished"]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Something the driver must carry out and journal after a decision; `id` is unique within the run."""
+
+    id: str
+    kind: EffectKind
+    data: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the configuration changes about routing; pinned in run.json."""
+
+    limits: Mapping[Loop, int] = field(default_factory=dict[Loop, int])
+    gates: frozenset[str] = frozenset()
+    park_on_blockers: bool = False
+
+
+def _no_tasks() -> Mapping[str, TaskState]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The whole state of routing. Built only by folding events, so that a crash loses nothing.
+
+    `visit` numbers the arrivals at steps; a *slot* is one role in one visit. `origin` is the step that a judgement
+    (DIAGNOSE, CHECK_TESTS) was asked by. `reasks` are the slots of this visit that are asked again, and why.
+    """
+
+    start: str
+    settings: Settings = field(default_factory=Settings)
+    step: Step = Step.SANITY
+    visit: int = 1
+    ask: Question | None = None
+    origin: Step | None = None
+    after: Signal | None = None
+    via: Loop | None = None
+    head: str = ""
+    tasks: Mapping[str, TaskState] = field(default_factory=_no_tasks)
+    queue: tuple[str, ...] = ()
+    current: str | None = None
+    fixing: bool = False
+    counters: Mapping[str, int] = field(default_factory=dict[str, int])
+    plan_revision: int = 1
+    split_revision: int = 1
+    draft: int = 1
+    dispatches: int = 0
+    blockers: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    reasks: Mapping[Role, Signal] = field(default_factory=dict[Role, Signal])
+    left_out: frozenset[Role] = frozenset()
+    gate: str | None = None
+    pending: Action | None = None
+    previous_work: str | None = None
+    failure: Reason | None = None
+    resumes: int = 0
+    outcome: Outcome | None = None
+    reason: Reason | None = None
+    effects: int = 0
+
+    @property
+    def task(self) -> TaskState:
+        """Return the current task; a bug of ours (LookupError) when there is none."""
+        if self.current is None:
+            raise LookupError(f"step {self.step} has no current task")
+        return self.tasks[self.current]
+
+    @property
+    def done_tasks(self) -> tuple[TaskState, ...]:
+        """Return the tasks whose change is in `head`, in order of acceptance."""
+        return tuple(task for task in self.tasks.values() if task.status is TaskStatus.DONE)
+
+    @property
+    def open_blockers(self) -> tuple[str, ...]:
+        """Return the ids of the findings that are blockers on record."""
+        return tuple(finding for ids in self.blockers.values() for finding in ids)
+
+    @property
+    def nothing_changed(self) -> bool:
+        """Return whether the run has accepted no change at all."""
+        return self.head in ("", self.start)
+
+    def facts(self) -> frozenset[Given]:
+        """Return the givens that hold now."""
+        found: set[Given] = set()
+        if self.step is Step.DIAGNOSE:
+            asked_by = {
+                Step.STUB: Given.FROM_STUB,
+                Step.WRITE_TESTS: Given.FROM_WRITE_TESTS,
+                Step.SEAM: Given.FROM_SEAM,
+            }
+            found |= {given for step, given in asked_by.items() if step is self.origin}
+        if self.step is Step.SPLIT and self.fixing:
+            found.add(Given.FIX_TASKS)
+        if self.step is Step.PUBLISH:
+            if self.open_blockers:
+                found.add(Given.BLOCKERS)
+            elif self.nothing_changed:
+                found.add(Given.NOTHING_CHANGED)
+        return frozenset(found)
+
+    def with_task(self, task: TaskState) -> RunState:
+        """Return the state with *task* in place of the one of the same id."""
+        return replace(self, tasks=MappingProxyType({**self.tasks, task.id: task}))
