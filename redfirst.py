@@ -3,7 +3,8 @@
 import os
 import sys
 
-_foreign = {os.path.realpath(part) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part}
+_ours = os.path.dirname(os.path.realpath(__file__))
+_foreign = {os.path.realpath(part) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part} - {_ours}
 sys.path[:] = [part for part in sys.path if not part or os.path.realpath(part) not in _foreign]
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from git import InvalidGitRepositoryError, NoSuchPathError, Repo
-from git.exc import GitCommandNotFound
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import itself fails where git is not installed
+
+from git import InvalidGitRepositoryError, NoSuchPathError, Repo  # noqa: E402  (only after the line above)
 
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
@@ -41,7 +42,11 @@ PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=
 NO_OBJECT: Final = "0" * 40
 SIGNING_LIMIT_S: Final = 60.0
 GITLINK: Final = "160000"
-_KEPT_ENVIRONMENT: Final = frozenset({"GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"})
+_KEPT_ENVIRONMENT: Final = (
+    *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
+    *("GIT_CONFIG_", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+)
+"""Beginnings of the variables that say who the user is and where the user's configuration lies."""
 
 
 class GitError(Exception):
@@ -85,8 +90,19 @@ class Signature:
 
 def _environment(extra: Mapping[str, str]) -> dict[str, str]:
     """Return our own environment without the `GIT_*` variables that a hook or a wrapper may have left in it."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in _KEPT_ENVIRONMENT}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_KEPT_ENVIRONMENT)}
     return env | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": ":"} | dict(extra)
+
+
+def _worktree(repo: Repo, git_dir: Path, common_dir: Path) -> Path | None:
+    """Return the top of the worktree that *repo* was found from; None where there is none."""
+    linked = git_dir / "gitdir"
+    if git_dir != common_dir and linked.is_file():
+        # GitPython takes a linked worktree of a bare repository for bare itself
+        return Path(os.fsdecode(linked.read_bytes()).strip()).parent
+    if repo.bare or repo.working_tree_dir is None:
+        return None
+    return Path(repo.working_tree_dir)
 
 
 class Repository:
@@ -108,28 +124,38 @@ class Repository:
         """Return the repository around *start*.
 
         Raises:
-            UserError: there is none, it is bare, or git is missing.
+            UserError: there is none, it is bare, git is missing, or git refuses to work there.
         """
         try:
-            repo = Repo(start, search_parent_directories=True)
-            if repo.bare or repo.working_tree_dir is None:
-                raise UserError(
-                    "This is a bare repository; redfirst needs a worktree. Create one: git worktree add ../work BRANCH",
-                    Reason.BARE_REPOSITORY,
-                    path=str(start),
-                    actions=("git worktree add ../work BRANCH",),
-                )
-            found = cls(Path(repo.working_tree_dir), Path(repo.git_dir), Path(repo.common_dir))
-            repo.close()
+            with Repo(start, search_parent_directories=True) as repo:
+                git_dir, common_dir = Path(repo.git_dir).resolve(), Path(repo.common_dir).resolve()
+                worktree = _worktree(repo, git_dir, common_dir)
         except (InvalidGitRepositoryError, NoSuchPathError) as error:
             raise UserError(
                 f"{start} is not inside a git repository. Change into one, or: git init",
                 Reason.USAGE,
                 path=str(start),
             ) from error
-        except GitCommandNotFound as error:
-            raise UserError("git is not installed, or not on PATH.", Reason.USAGE) from error
+        if worktree is None:
+            raise UserError(
+                "This is a bare repository; redfirst needs a worktree. Create one: git worktree add ../work BRANCH",
+                Reason.BARE_REPOSITORY,
+                path=str(start),
+                actions=("git worktree add ../work BRANCH",),
+            )
+        found = cls(worktree, git_dir, common_dir)
+        found._require_git()
         return found
+
+    def _require_git(self) -> None:
+        """Ask git one question now, so that its refusals (another owner, a broken configuration) are told as such."""
+        try:
+            done = self._start(("rev-parse", "--git-dir"))
+        except FileNotFoundError as error:
+            raise UserError("git is not installed, or not on PATH.", Reason.USAGE) from error
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()
+            raise UserError(f"git refuses to work in {self.worktree}: {said}", Reason.USAGE, path=str(self.worktree))
 
     @property
     def main_checkout(self) -> Path:
@@ -191,6 +217,10 @@ class Repository:
         """Return the tree of *commit*."""
         return self._git("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
 
+    def subject(self, commit: str) -> str:
+        """Return the first line of a commit's message."""
+        return self._git("show", "--no-patch", "--format=%s", commit).decode(errors="replace").strip()
+
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether *old* is *new* or one of its ancestors."""
         return self._answers("merge-base", "--is-ancestor", old, new) is not None
@@ -198,14 +228,14 @@ class Repository:
     def status(self, *exclude: str) -> tuple[str, ...]:
         """Return the lines of `git status`, but for paths at or below *exclude*."""
         pathspecs = [f":(exclude,top,literal){path}" for path in exclude]
-        out = self._git("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--", ":/", *pathspecs)
+        shown = ("--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal")
+        out = self._git("status", *shown, "--", ":/", *pathspecs)
         return tuple(line.decode(errors="surrogateescape") for line in out.split(b"\0") if line)
 
     def entries(self, tree: str, *paths: str) -> tuple[Entry, ...]:
-        """Return the entries of *tree* (all of them, or those at *paths*), blobs and gitlinks, recursively."""
-        if paths:
-            return tuple(entry for entry in self.entries(tree) if entry.path in set(paths))
-        out = self._git("ls-tree", "-r", "-z", "--full-tree", tree)
+        """Return the entries of *tree* (all, or those at and below *paths*), blobs and gitlinks, recursively."""
+        literal = ("--literal-pathspecs",) if paths else ()
+        out = self._git(*literal, "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths)
         found: list[Entry] = []
         for line in out.split(b"\0"):
             if line:
@@ -217,6 +247,19 @@ class Repository:
     def blob(self, revision: str) -> bytes | None:
         """Return the bytes of a blob (`<tree>:<path>` or an object name), or None where there is none."""
         return self._answers("cat-file", "blob", revision)
+
+    def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
+        """Return the bytes of many blobs by object name, through one process."""
+        wanted = list(dict.fromkeys(oids))
+        out = self._git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode())
+        found: dict[str, bytes] = {}
+        at = 0
+        for oid in wanted:
+            end = out.index(b"\n", at)
+            size = int(out[at:end].split(b" ")[2])
+            found[oid] = out[end + 1 : end + 1 + size]
+            at = end + size + 2
+        return found
 
     def diff(self, old: str, new: str) -> tuple[TreeChange, ...]:
         """Return how *new* differs from *old*, path by path (a rename is a deletion and an addition)."""
@@ -251,6 +294,16 @@ class Repository:
         """Return the value of a config key as git resolves it, or None."""
         found = self._answers("config", "--get", key)
         return found.decode(errors="replace").rstrip("\n") if found is not None else None
+
+    def local_config(self) -> str:
+        """Return the repository's own configuration: key, line break, value; NUL between the entries."""
+        return (self._answers("config", "--local", "--list", "--null") or b"").decode(errors="replace")
+
+    def is_clean(self, checkout: Path, index: Path) -> bool:
+        """Return whether *checkout* holds exactly what its private *index* says."""
+        env = self._at(checkout, index)
+        changed = self._start(["diff-files", "--quiet"], env, checkout).returncode != 0
+        return not changed and not self._git("ls-files", "--others", "-z", env=env, cwd=checkout)
 
     def identity(self) -> tuple[str, str]:
         """Return the user's name and e-mail address as git would commit with them.
@@ -301,6 +354,11 @@ class Repository:
             self._git("read-tree", base, env=env)
             self._git("update-index", "-z", "--index-info", env=env, stdin=b"".join(lines))
             return self._git("write-tree", env=env).decode().strip()
+
+    def make_tree(self, trees: Mapping[str, str]) -> str:
+        """Return a tree whose entries are these trees, by name."""
+        lines = "".join(f"040000 tree {oid}\t{name}\0" for name, oid in sorted(trees.items()))
+        return self._git("mktree", "-z", stdin=lines.encode()).decode().strip()
 
     def materialise(self, tree: str, folder: Path, index: Path) -> None:
         """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else."""
@@ -359,6 +417,11 @@ class Repository:
     def refresh_index(self) -> None:
         """Refresh the stat information of the user's index: a touched file is not an edited one."""
         self._start(["update-index", "-q", "--refresh"], prefix=PUBLISHING)
+
+    def index_is(self, commit: str) -> bool:
+        """Return whether the user's index holds exactly the tree of *commit*."""
+        done = self._start(["diff-index", "--cached", "--quiet", commit, "--"], prefix=PUBLISHING)
+        return done.returncode == 0
 
     def move_worktree(self, old: str, new: str) -> str | None:
         """Take the user's index and files from tree *old* to *new*; None, or git's refusal with nothing changed."""

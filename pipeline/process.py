@@ -6,10 +6,13 @@ inferred from the second.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping  # noqa: TC003  (dataclasses and pyright read it at run time)
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
+
+WORKSPACE: Final = Path("/redfirst-view")
+"""Where a box shows the view of a dispatch or measurement: always the same path, and one that no host keeps code at."""
 
 
 class SandboxError(Exception):
@@ -60,6 +63,10 @@ class Sandbox(Protocol):
     """Runs commands; every process of a command is dead when `run` returns."""
 
     name: str
+
+    def inside(self, host: Path, target: Path) -> Path:
+        """Return the path at which a command finds what is mounted from `host` at `target`."""
+        ...
 
     async def run(self, command: Command) -> Completed:
         """Run to the end or to its limits.

@@ -1,0 +1,15 @@
+"""How an agent is run. One protocol, one dict: a new way to run agents is a module and a line here (architecture 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.backends.command import CommandBackend
+from pipeline.backends.scripted import ScriptedBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.backends.protocol import Backend
+
+BACKENDS: Final[Mapping[str, Backend]] = {"command": CommandBackend(), "scripted": ScriptedBackend()}

@@ -1,0 +1,1 @@
+"""What a measured test run proves: classification, the RED ledger, GREEN. Pure: values in, values out."""

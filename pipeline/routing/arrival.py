@@ -19,6 +19,10 @@ REVIEWS: Final[Mapping[Step, str]] = {
     Step.REVIEW_SPLIT: "split",
     Step.FINAL_REVIEW: "result",
 }
+_VERDICTS: Final = frozenset(
+    {Signal.ACCEPTABLE, Signal.CONVERGED, Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.COSMETIC, Signal.PLAN}
+)
+_SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
 _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROPPED})
 
 
@@ -26,13 +30,15 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
     if event.signal is Signal.DRAFTED and state.step is Step.SPLIT:
         return _drafted(state, event)
-    if state.step in REVIEWS and event.role is None:
+    if state.step in REVIEWS and event.signal in _VERDICTS:
         state = replace(state, blockers={**state.blockers, REVIEWS[state.step]: event.blockers})
     if event.signal is Signal.COSMETIC and event.tree and not exhausted:
         state = replace(state, head=event.tree)
     if state.step not in PER_TASK_STEPS or state.current is None:
         return state
     state = state.with_task(_with_trees(state, event))
+    if state.step in ASKERS:
+        state = replace(state, in_question=event.tree)
     if state.step is Step.IMPLEMENT and event.signal is Signal.GREEN:
         return replace(state, head=state.task.candidate or state.head)
     red_reached = event.signal is (Signal.RED if state.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
@@ -44,8 +50,11 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
 def _with_trees(state: RunState, event: Event) -> TaskState:
     task = state.task
     match state.step, event.signal:
+        case (Step.STUB, Signal.STUBBED) if event.tree:
+            return replace(task, stubs=event.tree)
         case (Step.SEAM, Signal.SEAM_DONE) if event.tree:
-            return replace(task, start=event.tree)
+            # Made over the stubs, if there are any: the new start carries them.
+            return replace(task, start=event.tree, stubs=None)
         case (Step.WRITE_TESTS, Signal.RED) if event.tree:
             return replace(task, tests=event.tree, red=event.tree, testable=True)
         case (Step.WRITE_TESTS, _) if event.tree:
@@ -60,22 +69,29 @@ def _with_trees(state: RunState, event: Event) -> TaskState:
 
 
 def _drafted(state: RunState, event: Event) -> RunState:
-    """Put the drafted tasks in the queue, in the order of their dependencies; undone ones of an older draft go."""
-    kept = {
-        task.id: task if task.status in {TaskStatus.DONE, TaskStatus.ALREADY_DONE} else _dropped(task)
-        for task in state.tasks.values()
-    }
-    new = {spec.id: TaskState(spec=spec, fix=state.fixing) for spec in event.tasks}
-    order: list[str] = []
+    """Put the drafted tasks in the queue, in the order of their dependencies; undone ones of an older draft go.
+
+    Raises:
+        ValueError: tasks wait for each other or for one that is neither new nor done, or an id was given before to a
+            task that has begun, whose purses are spent (matrix 2).
+    """
+    kept = {task.id: task if task.status in _SETTLED else _dropped(task) for task in state.tasks.values()}
+    done = {task.id for task in kept.values() if task.status in _SETTLED}
+    reused = [spec.id for spec in event.tasks if spec.id in kept and kept[spec.id].start is not None]
+    if reused:
+        raise ValueError(f"task ids are used again: {', '.join(reused)}")
+    new: dict[str, TaskState] = {}
     waiting = list(event.tasks)
     while waiting:
-        settled = {*order, *kept}
-        ready = next((spec for spec in waiting if settled.issuperset(spec.depends_on)), None)
+        ready = next((spec for spec in waiting if {*new, *done}.issuperset(spec.depends_on)), None)
         if ready is None:
-            raise ValueError(f"tasks wait for each other: {', '.join(spec.id for spec in waiting)}")
-        order.append(ready.id)
+            stuck = ", ".join(spec.id for spec in waiting)
+            raise ValueError(f"tasks wait for each other, or for what is neither drafted nor done: {stuck}")
+        new[ready.id] = TaskState(spec=ready, fix=state.fixing)
         waiting.remove(ready)
-    return replace(state, tasks=MappingProxyType({**kept, **new}), queue=tuple(order), current=None)
+    older = {id_: task for id_, task in kept.items() if id_ not in new}
+    tasks = MappingProxyType({**older, **new})
+    return replace(state, tasks=tasks, queue=tuple(new), current=None, split_size=len(done) + len(new))
 
 
 def _dropped(task: TaskState) -> TaskState:
@@ -124,6 +140,7 @@ def _back_to_start(state: RunState) -> RunState:
         tasks=MappingProxyType({task.id: _dropped(task) for task in state.tasks.values()}),
         queue=(),
         current=None,
+        accepted=(),
         fixing=False,
         blockers={},
     )
@@ -134,6 +151,7 @@ def _new_split(state: RunState, loop: Loop | None) -> RunState:
     head = state.head
     if loop is Loop.SPLIT_REWORK and state.current is not None:
         head = state.task.start or head
+    fixing = state.fixing and loop is not None
     tasks = {t.id: _dropped(t) if t.status in _OPEN else t for t in state.tasks.values()}
     return replace(
         state,
@@ -142,8 +160,9 @@ def _new_split(state: RunState, loop: Loop | None) -> RunState:
         tasks=MappingProxyType(tasks),
         queue=(),
         current=None,
-        fixing=state.fixing if loop is not None else False,
-        blockers={stage: ids for stage, ids in state.blockers.items() if stage == "plan"},
+        fixing=fixing,
+        # Fix tasks get no review of their own, so that what the split's review left open stays on record.
+        blockers={stage: ids for stage, ids in state.blockers.items() if fixing or stage == "plan"},
     )
 
 

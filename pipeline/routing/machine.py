@@ -7,11 +7,11 @@ A decision is made in three moves: `_resolve` finds the row and pays (or follows
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
 from pipeline.routing.arrival import PER_TASK_STEPS, arrive, drafts_fixes, measured
-from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, MATRIX, steps_of
+from pipeline.routing.matrix import ASKS, BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
 from pipeline.routing.state import Effect, EffectKind, Event, RunState, TaskStatus
 from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
 
@@ -36,6 +36,10 @@ class Decision:
     counters: dict[str, int]
     exhausted: tuple[Loop, ...]
     effects: tuple[Effect, ...] = ()
+
+
+_AMENDS: Final = frozenset({Signal.AMENDED, Signal.REFUSED})
+_DIAGNOSES: Final = frozenset(row.signal for row in MATRIX if row.step is Step.DIAGNOSE) - _AMENDS
 
 
 class Machine(Protocol):
@@ -69,7 +73,21 @@ class MatrixMachine:
         """Return the state that asks the same step again, with fresh re-asks (matrix 1, RESUMED)."""
         if state.outcome not in {Outcome.PARKED, Outcome.CANCELLED} or state.step is Step.GATE:
             return state
+        if state.reason is Reason.ABANDONED:
+            return state
         return replace(state, outcome=None, reason=None, resumes=state.resumes + 1, reasks={})
+
+
+def signals_of(state: RunState) -> frozenset[Signal]:
+    """Return what may be reported now: the step's signals but those that the gate or the question rules out."""
+    found = EMITS[state.step]
+    if state.step is Step.GATE:
+        return frozenset(GATES[state.gate or ""])
+    if state.step is Step.DIAGNOSE:
+        found -= _DIAGNOSES if state.ask is Question.AMEND else _AMENDS
+        if state.after is not Signal.PASSES_ALREADY:
+            found -= {Signal.ALREADY_DONE}
+    return found
 
 
 def find_row(state: RunState, signal: Signal) -> Row:
@@ -78,6 +96,9 @@ def find_row(state: RunState, signal: Signal) -> Row:
     Raises:
         UnroutedSignalError: the matrix has no row for it.
     """
+    if signal not in signals_of(state):
+        accepted = ", ".join(sorted(signals_of(state)))
+        raise UnroutedSignalError(f"step {state.step.value} cannot report {signal.value} now, only: {accepted}")
     rows = [row for row in MATRIX if row.signal is signal and state.step in steps_of(row)]
     facts = state.facts()
     special = [row for row in rows if row.given in facts]
@@ -96,7 +117,7 @@ def limit_of(state: RunState, loop: Loop) -> int | None:
         return None
     limit = state.settings.limits.get(loop, bound.limit)
     if loop is Loop.DISPATCHES:
-        return limit + DISPATCHES_PER_TASK * sum(t.status is not TaskStatus.DROPPED for t in state.tasks.values())
+        return limit + DISPATCHES_PER_TASK * state.split_size
     return max(limit - 1, 0) if bound.reviews else limit
 
 
@@ -125,11 +146,13 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
 
     Raises:
         UnroutedSignalError: the matrix has no row for the signal in this step.
-        ValueError: the run has ended or is parked.
+        ValueError: the run has ended or is parked, or the event misses or contradicts a fact (a slot, a task id).
     """
     if state.outcome is not None and not (state.step is Step.GATE and state.outcome is Outcome.PARKED):
         raise ValueError(f"the run stands at {state.outcome}: no event can be taken")
     row = find_row(state, event.signal)
+    if isinstance(row.action, Again):
+        _slot(state, event)
     before = dict(state.counters)
     paid, action, exhausted = _resolve(state, row.action, event.role)
     heard = measured(paid, event, exhausted)
@@ -180,30 +203,43 @@ def _enter(
         return state, [("gate_opened", {"gate": gate}), _parked_for(Outcome.PARKED, Reason.APPROVAL)]
     match action:
         case Goto(to, ask):
-            return arrive(replace(state, failure=_failure(state, event, exhausted)), to, None, ask, event.signal), []
+            failure = _failure(state, event, exhausted) if to is Step.FAILURE else state.failure
+            return arrive(replace(state, failure=failure), to, None, ask, event.signal), []
         case Retry(to, loop, ask):
             fixing = drafts_fixes(state, event, loop)
             return arrive(replace(state, fixing=fixing), to, loop, ask, event.signal), []
         case Return(loop):
             return arrive(state, state.origin or Step.IMPLEMENT, loop, None, event.signal), []
         case Again():
-            if event.role is None:
-                raise ValueError(f"{event.signal} names no role: which slot is asked again?")
-            return replace(state, reasks={**state.reasks, event.role: event.signal}), []
+            return replace(state, reasks={**state.reasks, _slot(state, event): event.signal}), []
         case LeaveOut():
-            return replace(state, left_out=state.left_out | ({event.role} if event.role else set())), []
+            return replace(state, left_out=state.left_out | {_slot(state, event)}), []
         case NextTask():
-            return _next_task(state, event, gated=gated)
+            return _next_task(state, event)
         case Forward():
             if state.pending is None:
                 raise ValueError("no gate is open")
             opened = replace(state, pending=None, gate=None, outcome=None, reason=None)
             return _enter(opened, state.pending, event, (), gated=False)
         case Stop(outcome, reason):
-            why = reason or event.reason or state.failure or Reason.LOOPS_EXHAUSTED
+            why = reason or _reason(state, event)
             return replace(state, outcome=outcome, reason=why), [_parked_for(outcome, why)]
         case _:
             assert_never(action)
+
+
+def _slot(state: RunState, event: Event) -> Role:
+    slots = ASKS[state.step]
+    if event.role is None or event.role not in slots or event.role in state.left_out:
+        raise ValueError(f"{event.signal} must name a slot of {state.step.value} that is still asked: {list(slots)}")
+    return event.role
+
+
+def _reason(state: RunState, event: Event) -> Reason:
+    reason = event.reason or state.failure
+    if reason is None:
+        raise ValueError(f"{event.signal} in {state.step.value} must say its reason")
+    return reason
 
 
 def _parked_for(outcome: Outcome, reason: Reason) -> EffectSpec:
@@ -225,33 +261,35 @@ def _gate_on(state: RunState, action: Action) -> str | None:
             return None
 
 
-def _failure(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> Reason | None:
-    """Return why the run fails, when it is about to (matrix 2, PLAN_REWORK)."""
+def _failure(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> Reason:
+    """Return why the run fails (matrix 2, PLAN_REWORK)."""
     if event.signal is Signal.ESCAPE:
         return Reason.ESCAPE
     if Loop.PLAN_REWORK in exhausted and state.step in PER_TASK_STEPS:
         return Reason.EVIDENCE_NOT_REACHED
-    return Reason.LOOPS_EXHAUSTED if exhausted else state.failure
+    return Reason.LOOPS_EXHAUSTED
 
 
-def _next_task(state: RunState, event: Event, *, gated: bool) -> tuple[RunState, list[EffectSpec]]:
+def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec]]:
     """Finish the current task, if any, and begin the next; after the last, the final review (matrix 1, NextTask)."""
     effects: list[EffectSpec] = []
     if state.current is not None:
         done = state.step is Step.IMPLEMENT
         task = replace(state.task, status=TaskStatus.DONE if done else TaskStatus.ALREADY_DONE)
         head = state.head if done else task.start or state.head
-        state = replace(state.with_task(task), current=None, head=head)
+        accepted = (*state.accepted, task.id) if done else state.accepted
+        state = replace(state.with_task(task), current=None, head=head, accepted=accepted)
         effects.append(("task_done", {"task": task.id, "status": task.status.value}))
     if not state.queue:
         to = Step.PUBLISH if state.nothing_changed else Step.FINAL_REVIEW
-        after, more = _enter(state, Goto(to), event, (), gated=gated)
+        after, more = _enter(state, Goto(to), event, ())
         return after, effects + more
     task = state.tasks[state.queue[0]]
     task = replace(task, status=TaskStatus.ACTIVE, start=state.head)
-    state = replace(state.with_task(task), queue=state.queue[1:], current=task.id, origin=None)
+    state = replace(state.with_task(task), queue=state.queue[1:], current=task.id)
+    to, ask = Step.WRITE_TESTS, None
     if task.spec.stub_first:
-        return arrive(state, Step.STUB, None, None, event.signal), effects
-    if task.spec.evidence == "regression":
-        return arrive(state, Step.CHECK_TESTS, None, Question.NOT_TESTABLE, event.signal), effects
-    return arrive(state, Step.WRITE_TESTS, None, None, event.signal), effects
+        to = Step.STUB
+    elif task.spec.evidence == "regression":
+        to, ask = Step.CHECK_TESTS, Question.NOT_TESTABLE
+    return replace(arrive(state, to, None, ask, event.signal), origin=None, in_question=None), effects

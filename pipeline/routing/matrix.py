@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pipeline.routing.actions import Action
 
 P, S, L, Q = Step, Signal, Loop, Question
-REJECTED: Final = Stop(Outcome.REJECTED)
 DIAGNOSE: Final = Goto(P.DIAGNOSE, Q.DIAGNOSE)
 AMEND: Final = Goto(P.DIAGNOSE, Q.AMEND)
 SIGN_OFF: Final = Goto(P.CHECK_TESTS, Q.NOT_TESTABLE)
@@ -34,18 +33,22 @@ def _parked(reason: Reason) -> Stop:
     return Stop(Outcome.PARKED, reason)
 
 
+def _rejected(reason: Reason | None = None) -> Stop:
+    return Stop(Outcome.REJECTED, reason)
+
+
 # fmt: off
 MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SANITY, S.OK, Goto(P.ISSUE), "harness", "all preconditions hold; the baseline is measured"),
-    Row(P.SANITY, S.PRECONDITION, REJECTED, "harness", "bare repository, detached HEAD, branch is base, dirty tree ..."),
-    Row(P.SANITY, S.BASELINE_IMPOSSIBLE, REJECTED, "harness", "the tests cannot be run at all"),
+    Row(P.SANITY, S.PRECONDITION, _rejected(), "harness", "bare repository, detached HEAD, branch is base, dirty tree ..."),
+    Row(P.SANITY, S.BASELINE_IMPOSSIBLE, _rejected(Reason.BASELINE_IMPOSSIBLE), "harness", "the tests cannot be run at all"),
 
     Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "status is Todo: claim it, flip to In Progress, propagate"),
-    Row(P.ISSUE, S.NOT_FOUND, REJECTED, "@pm", "no such issue"),
-    Row(P.ISSUE, S.NOT_TODO, REJECTED, "@pm", "status is not Todo"),
-    Row(P.ISSUE, S.DEPENDENCY_UNMET, REJECTED, "@pm", "an issue that it depends on is not Done"),
-    Row(P.ISSUE, S.DEPENDENCY_MISSING, REJECTED, "@pm", "an issue that it depends on does not exist"),
-    Row(P.ISSUE, S.CLAIMED_ELSEWHERE, REJECTED, "@pm", "another run holds the claim"),
+    Row(P.ISSUE, S.NOT_FOUND, _rejected(Reason.ISSUE_NOT_FOUND), "@pm", "no such issue"),
+    Row(P.ISSUE, S.NOT_TODO, _rejected(Reason.ISSUE_NOT_TODO), "@pm", "status is not Todo"),
+    Row(P.ISSUE, S.DEPENDENCY_UNMET, _rejected(Reason.DEPENDENCY_UNMET), "@pm", "an issue that it depends on is not Done"),
+    Row(P.ISSUE, S.DEPENDENCY_MISSING, _rejected(Reason.DEPENDENCY_MISSING), "@pm", "an issue that it depends on does not exist"),
+    Row(P.ISSUE, S.CLAIMED_ELSEWHERE, _rejected(Reason.CLAIMED_ELSEWHERE), "@pm", "another run holds the claim"),
 
     Row(P.PLAN, S.DRAFTED, Goto(P.REVIEW_PLAN), "orchestrator", "plan.md written"),
     Row(P.PLAN, S.HYGIENE, Retry(P.PLAN, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
@@ -195,14 +198,32 @@ DISPATCHES_PER_TASK: Final = 10
 MAX_TASKS: Final = 12
 MAX_FIX_TASKS: Final = 4
 
-DISPATCHING: Final[frozenset[Step]] = frozenset(
-    {P.PLAN, P.REVIEW_PLAN, P.SPLIT, P.REVIEW_SPLIT, P.STUB, P.WRITE_TESTS}
-    | {P.CHECK_TESTS, P.SEAM, P.IMPLEMENT, P.DIAGNOSE, P.FINAL_REVIEW}
-)
-"""The steps in which an agent is asked: the rows of "any dispatch" hold in these."""
+ASKS: Final[Mapping[Step, tuple[Role, ...]]] = {
+    P.PLAN: (Role.ORCHESTRATOR,),
+    P.REVIEW_PLAN: (Role.CHECK, Role.SIMPLIFY),
+    P.SPLIT: (Role.ORCHESTRATOR,),
+    P.REVIEW_SPLIT: (Role.CHECK,),
+    P.STUB: (Role.MAKE,),
+    P.WRITE_TESTS: (Role.TEST,),
+    P.CHECK_TESTS: (Role.CHECK,),
+    P.SEAM: (Role.MAKE,),
+    P.IMPLEMENT: (Role.MAKE,),
+    P.DIAGNOSE: (Role.CHECK,),
+    P.FINAL_REVIEW: (Role.CHECK, Role.SIMPLIFY),
+}
+"""Whose slots a step has; the rows of "any dispatch" hold in these. @pm has none: a model behind it only finds words."""
 
-MEASURING: Final[frozenset[Step]] = frozenset({P.SANITY, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.FINAL_REVIEW, P.PUBLISH})
+MEASURING: Final[frozenset[Step]] = frozenset(
+    {P.SANITY, P.STUB, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.FINAL_REVIEW, P.PUBLISH}
+)
 """The steps in which tests or checks are run: ENV_BROKEN holds in these."""
+
+GATES: Final[Mapping[str, tuple[Signal, ...]]] = {
+    "plan": (S.APPROVED, S.REJECTED_TO_PLAN),
+    "split": (S.APPROVED, S.REJECTED_TO_PLAN, S.REJECTED_TO_SPLIT),
+    "commit": (S.APPROVED, S.REJECTED_TO_PLAN, S.REJECTED_TO_SPLIT, S.REJECTED_TO_FIX),
+}
+"""What a person may answer at a gate: nothing can be sent back to where it has not been yet."""
 
 
 def steps_of(row: Row) -> frozenset[Step]:
@@ -212,8 +233,8 @@ def steps_of(row: Row) -> frozenset[Step]:
     if row.signal is Signal.ENV_BROKEN:
         return MEASURING
     if row.signal is Signal.CANCELLED:  # SIGINT may come while the harness itself measures or publishes
-        return DISPATCHING | MEASURING | {Step.ISSUE}
-    return DISPATCHING
+        return frozenset(ASKS) | MEASURING | {Step.ISSUE}
+    return frozenset(ASKS)
 
 
 def _emits() -> dict[Step, frozenset[Signal]]:

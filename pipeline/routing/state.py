@@ -39,12 +39,16 @@ class NewTask(BaseModel):
 
 @dataclass(frozen=True)
 class TaskState:
-    """A task and its trees (matrix 4). Trees are git object names, None before they exist."""
+    """A task and its trees (matrix 4). Trees are git object names, None before they exist.
+
+    `stubs` is `start` with the accepted stubs; `tests` is the last candidate of @test, accepted or not.
+    """
 
     spec: NewTask
     fix: bool
     status: TaskStatus = TaskStatus.WAITING
     start: str | None = None
+    stubs: str | None = None
     tests: str | None = None
     red: str | None = None
     candidate: str | None = None
@@ -105,7 +109,9 @@ class RunState:
     """The whole state of routing. Built only by folding events, so that a crash loses nothing.
 
     `visit` numbers the arrivals at steps; a *slot* is one role in one visit. `origin` is the step that a judgement
-    (DIAGNOSE, CHECK_TESTS) was asked by. `reasks` are the slots of this visit that are asked again, and why.
+    (DIAGNOSE, CHECK_TESTS) was asked by, `in_question` the tree that it judges; None when the asker changed nothing.
+    `reasks` are the slots of this visit that are asked again, and why. `split_size` counts the tasks of the last split,
+    done ones included.
     """
 
     start: str
@@ -114,16 +120,19 @@ class RunState:
     visit: int = 1
     ask: Question | None = None
     origin: Step | None = None
+    in_question: str | None = None
     after: Signal | None = None
     via: Loop | None = None
     head: str = ""
     tasks: Mapping[str, TaskState] = field(default_factory=_no_tasks)
     queue: tuple[str, ...] = ()
     current: str | None = None
+    accepted: tuple[str, ...] = ()
     fixing: bool = False
+    split_size: int = 0
     counters: Mapping[str, int] = field(default_factory=dict[str, int])
     plan_revision: int = 1
-    split_revision: int = 1
+    split_revision: int = 0
     draft: int = 1
     dispatches: int = 0
     blockers: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -148,7 +157,7 @@ class RunState:
     @property
     def done_tasks(self) -> tuple[TaskState, ...]:
         """Return the tasks whose change is in `head`, in order of acceptance."""
-        return tuple(task for task in self.tasks.values() if task.status is TaskStatus.DONE)
+        return tuple(self.tasks[task_id] for task_id in self.accepted)
 
     @property
     def open_blockers(self) -> tuple[str, ...]:

@@ -1,0 +1,19 @@
+"""How a language is tested: one Protocol, one dict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.toolchains.pytest import PytestToolchain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.toolchains.protocol import Toolchain
+
+TOOLCHAINS: Final[dict[str, Toolchain]] = {"pytest": PytestToolchain()}
+
+
+def detect(worktree: Path) -> Toolchain | None:
+    """Return the first toolchain that recognises the project, or None."""
+    return next((toolchain for toolchain in TOOLCHAINS.values() if toolchain.detect(worktree)), None)

@@ -1,0 +1,39 @@
+# How this project is shown, built and checked. Every target works in a fresh clone.
+SHELL := bash
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := quick
+.PHONY: demo test quick lint format clean
+
+demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
+	$(BIN)/redfirst demo
+
+# pytest comes last: its closing line is the last line of the log.
+test: $(STAMP)  ## everything
+	scripts/system-packages.sh --require
+	$(MAKE) --no-print-directory lint
+	$(BIN)/pytest
+
+quick: $(STAMP)  ## in less than a minute: style, and every test that is not slow
+	$(BIN)/ruff check
+	$(BIN)/pytest -q -m "not slow"
+
+lint: $(STAMP)  ## style, types, import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+clean:  ## what tools left behind; the environment stays (rm -r .venv)
+	rm -rf dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	find $(wildcard pipeline todo tests bench) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml scripts/make-venv.sh
+	scripts/make-venv.sh $(VENV)
+	touch $@

@@ -1,0 +1,29 @@
+"""Any program is an agent: it reads one JSON document and answers with one JSON object (contract 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.backends.program import run_program
+from pipeline.errors import UserError
+from pipeline.programs import locate
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from pipeline.backends.protocol import AgentJob, AgentResult
+
+
+class CommandBackend:
+    """Starts the configured program; argv[0] is found on the host and shown to the box."""
+
+    async def run(self, job: AgentJob) -> AgentResult:
+        """Ask the program.
+
+        Raises:
+            UserError: there is no argv, or its program is not there.
+            SandboxError: the box did not work.
+        """
+        if not job.argv:
+            raise UserError('backend = "command" needs argv: the program to start, as a list.', Reason.CONFIG)
+        program = locate(job.argv[0], job.search_path)
+        return await run_program(job, program.argv(*job.argv[1:]), program.mounts, job.document)

@@ -1,0 +1,113 @@
+"""Scripts of prepared answers: read strictly, matched in order, each entry used once (contract 5)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Question, Reason, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+
+class ScriptMismatchError(UserError):
+    """No unused entry of the script matches a dispatch; a script never falls back to success."""
+
+
+def _text(value: object) -> object:
+    # YAML reads `task: 1` as a number; task ids are text.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class When(BaseModel):
+    """Which dispatches an entry is for; what is left out matches anything."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Role | None = None
+    kind: str | None = None
+    task: Annotated[str | None, BeforeValidator(_text)] = None
+    question: Question | None = None
+    attempt: Annotated[int | None, Field(ge=1, strict=True)] = None
+    step: str | None = None
+
+    def matches(self, dispatch: Mapping[str, object]) -> bool:
+        """Return whether the dispatch document says the same wherever this says something."""
+        wanted = self.model_dump(mode="json", exclude_none=True)
+        return all(dispatch.get(key) == value for key, value in wanted.items())
+
+
+class Answer(BaseModel):
+    """What the played agent does, in this order: files, run, sleep, report, stdout, exit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    when: When = When()
+    files: dict[str, str | None] = Field(default_factory=dict)
+    """Path in the view -> content; null deletes."""
+    run: list[str] | None = Field(default=None, min_length=1)
+    """A command; if it fails the agent ends with its exit code."""
+    sleep_s: float = Field(default=0, ge=0)
+    report: dict[str, Any] | None = None
+    """Written to the report file."""
+    stdout: str | None = None
+    exit: int = Field(default=0, ge=0, le=255)
+
+
+_SCRIPT: TypeAdapter[list[Answer]] = TypeAdapter(list[Answer])
+
+
+def load_script(path: Path) -> tuple[Answer, ...]:
+    """Return the entries of a script.
+
+    Raises:
+        UserError: it cannot be read, is not YAML, or has a key or value that is not known; with a pointer.
+    """
+    try:
+        yaml = YAML(typ="safe", pure=True)  # YAML 1.2: `no` is a word; a key given twice is an error
+        value: object = yaml.load(path.read_text("utf-8"))  # pyright: ignore[reportUnknownMemberType]  (untyped there)
+        return tuple(_SCRIPT.validate_python(value))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"The script {path} cannot be read: {error}.", Reason.CONFIG, path=str(path)) from None
+    except YAMLError as error:
+        words = " ".join(str(error).split())
+        raise UserError(f"The script {path} is not YAML: {words}", Reason.CONFIG, path=str(path)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        pointer = "".join(f"/{part}" for part in first["loc"])
+        raise UserError(
+            f"The script {path} is wrong at {pointer or '/'}: {first['msg']}.",
+            Reason.CONFIG,
+            path=str(path),
+            pointer=pointer,
+        ) from None
+
+
+def choose(path: Path, entries: Sequence[Answer], document: bytes, used: AbstractSet[int]) -> int:
+    """Return the number of the first entry that is not used and matches the dispatch document.
+
+    Raises:
+        ScriptMismatchError: there is none; the message names the dispatch.
+    """
+    dispatch: Mapping[str, object] = json.loads(document)
+    for number, entry in enumerate(entries):
+        if number not in used and entry.when.matches(dispatch):
+            return number
+    asked = {key: dispatch.get(key) for key in When.model_fields if dispatch.get(key) is not None}
+    spent = [number for number, entry in enumerate(entries) if entry.when.matches(dispatch)]
+    hint = f" (entries {', '.join(map(str, spent))} match, but are used)" if spent else ""
+    raise ScriptMismatchError(
+        f"No unused entry of the script {path} matches the dispatch {dispatch.get('dispatch')}: "
+        f"{json.dumps(asked)}{hint}. Add an entry.",
+        Reason.CONFIG,
+        path=str(path),
+        details={"dispatch": asked},
+    )

@@ -1,0 +1,48 @@
+"""An agent that plays prepared answers, in the same view, box and gate as a real one (contract 5)."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.backends.program import run_program
+from pipeline.backends.script import choose, load_script
+from pipeline.errors import UserError
+from pipeline.process import Mount
+from pipeline.programs import locate
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from pipeline.backends.protocol import AgentJob, AgentResult
+
+_PLAYER: Final = Path(__file__).with_name("player.py")
+_INSIDE: Final = Path("/run/redfirst/player.py")
+
+
+class ScriptedBackend:
+    """Plays the first unused entry that matches.
+
+    Which entries are used is the caller's to know: it is derived from the dispatches that finished, so that a resumed
+    run goes on where the script was.
+    """
+
+    async def run(self, job: AgentJob) -> AgentResult:
+        """Play one entry; the result names it.
+
+        Raises:
+            UserError: the script is missing or wrong.
+            ScriptMismatchError: no entry matches.
+            SandboxError: the box did not work.
+        """
+        if job.script is None:
+            raise UserError('backend = "scripted" needs script: the YAML file of answers.', Reason.CONFIG)
+        entries = load_script(job.script)
+        number = choose(job.script, entries, job.document, job.used)
+        python = locate(sys.executable)
+        player = Mount(_PLAYER, _INSIDE)
+        argv = python.argv("-I", "-S", str(job.sandbox.inside(player.source, player.target)))
+        stdin = entries[number].model_dump_json(exclude={"when"}).encode()
+        result = await run_program(job, argv, (*python.mounts, player), stdin)
+        return replace(result, entry=number)

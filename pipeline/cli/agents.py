@@ -1,0 +1,237 @@
+"""`redfirst agents`: who the roles are, whether their files are sound, what each may do (contract 1)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperCommand
+
+from pipeline.dispatch.prompt import parse_template
+from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
+from pipeline.errors import UserError
+from pipeline.policy.paths import protected, scratch_pattern
+from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
+from pipeline.routing.vocabulary import Reason, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCHEMA: Final = "redfirst.agents/1"
+LINT_SCHEMA: Final = "redfirst.agents-lint/1"
+_PROBLEMS: Final = 2
+_COMMAND: Final = "redfirst.command"
+_ABSENT: Final = "-"
+
+app = typer.Typer(
+    name="agents",
+    help="The roles: who they are, what they may do, and by which rule.",
+    epilog="Example: redfirst agents explain test tests/test_new.py --test-file tests/test_greet.py",
+    no_args_is_help=True,
+)
+
+AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+
+
+@app.command("list", epilog="Example: redfirst agents list --json")
+def list_roles(as_document: AsDocument = False) -> None:
+    """List the roles with what they are asked and what they may do."""
+    specs = load_roles().values()
+    if as_document:
+        roles = [spec.model_dump(mode="json", exclude={"prompt"}) for spec in specs]
+        typer.echo(json.dumps({"schema": SCHEMA, "prompts_sha256": prompts_hash(), "roles": roles}, indent=2))
+        return
+    for spec in specs:
+        shell = "shell" if spec.shell else "no shell"
+        typer.echo(f"{spec.name:<13} writes {spec.writes:<8} {shell:<9} {', '.join(spec.kinds)}")
+        typer.echo(f"{'':<13} {spec.description}")
+
+
+@app.command(epilog="Example: redfirst agents lint agents/check.md commands/judge-amend.md")
+def lint(
+    files: Annotated[list[Path] | None, typer.Argument(help="Role and template files; without any, ours.")] = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Check role and template files: closed keys, known words, known placeholders. Exit code 2 when one is wrong."""
+    found = [(str(path), problem) for path in files for problem in _lint_file(path)] if files else _lint_ours()
+    if as_document:
+        problems = [
+            {"file": file, "line": problem.line, "message": problem.message, "accepted": problem.accepted}
+            for file, problem in found
+        ]
+        typer.echo(json.dumps({"schema": LINT_SCHEMA, "ok": not found, "problems": problems}, indent=2))
+    else:
+        for file, problem in found:
+            typer.echo(f"{file}:{problem.line}: {problem}")
+        typer.echo(f"{len(found)} problems" if found else "no problems")
+    if found:
+        raise typer.Exit(_PROBLEMS)
+
+
+def _lint_ours() -> list[tuple[str, Problem]]:
+    """Load everything first, for what concerns the set: a file too many or too few."""
+    found = [
+        (str(entry), problem)
+        for folder in ("agents", "commands")
+        for entry in data_folder(folder).iterdir()
+        if entry.name.endswith(".md")
+        for problem in _lint_file(Path(str(entry)))
+    ]
+    if found:
+        return found
+    try:
+        load_roles()
+        load_templates()
+    except ContractError as error:
+        return [(f"{error.name}.md", problem) for problem in error.problems]
+    return []
+
+
+def _lint_file(path: Path) -> Sequence[Problem]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        return [Problem(1, f"not UTF-8 at byte {error.start}")]
+    except OSError as error:
+        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from None
+    if path.name == f"{WORKFLOW}.md":
+        return [] if text.strip() else [Problem(1, "the operational rules are empty")]
+    parse = parse_role if path.stem in [role.value for role in Role] else parse_template
+    try:
+        parse(text, path.stem)
+    except ContractError as error:
+        return error.problems
+    return []
+
+
+class _WithCommand(TyperCommand):
+    """Keeps what stands after `--` apart; the parser would take it for further paths."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return what the parser left over of the words before `--`."""
+        if "--" in args:
+            ctx.meta[_COMMAND] = tuple(args[args.index("--") + 1 :])
+            args = args[: args.index("--")]
+        return super().parse_args(ctx, args)
+
+
+@app.command(
+    cls=_WithCommand,
+    epilog="Examples: redfirst agents explain make src/a.py --task-file src/a.py:modify · "
+    "redfirst agents explain make src/a.py --change - new.py · redfirst agents explain test -- pytest -q",
+)
+def explain(
+    ctx: typer.Context,
+    role: Annotated[Role, typer.Argument(help="Who.")],
+    path: Annotated[str | None, typer.Argument(help="A path relative to the repository; or -- CMD...")] = None,
+    change: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="OLD NEW", help="Two files: the content before and after; - means absent."),
+    ] = None,
+    task_files: Annotated[
+        list[str] | None, typer.Option("--task-file", metavar="PATH:ACTION", help="As if the task named it.")
+    ] = None,
+    test_files: Annotated[
+        list[str] | None, typer.Option("--test-file", metavar="PATH[:ACTION]", help="A test file of the task.")
+    ] = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Say whether a role may change a path, or run a command, and by which rule.
+
+    Without a task's files, the answer is what holds when the task names nothing. Without --change, the path counts as
+    modified if it exists here, else as added.
+    """
+    command: tuple[str, ...] | None = ctx.meta.get(_COMMAND)
+    if (path is None) == (command is None):
+        raise _usage("Give either a PATH, or -- and a command.")
+    if command is not None and (change or task_files or test_files):
+        raise _usage("--change, --task-file and --test-file belong to a PATH.")
+    spec = load_roles()[role]
+    if command is not None:
+        ruling = _judge_command(spec, command)
+    else:
+        grants = tuple(_grant(word) for word in task_files or ())
+        tests = TestScope(files=tuple(_grant(word, default=Action.CREATE) for word in test_files or ()))
+        ruling = _judge_path(spec, str(path), _content(change), grants, tests)
+    if as_document:
+        typer.echo(json.dumps({"allowed": ruling.allowed, "rule": ruling.rule, "why": ruling.why}))
+        return
+    typer.echo(f"{'allowed' if ruling.allowed else 'refused'}  {ruling.rule}: {ruling.why}")
+
+
+def _usage(message: str) -> UserError:
+    return UserError(message, Reason.USAGE, actions=("redfirst agents explain --help",))
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a path holds before and after; None means that there is no file."""
+
+    old: bytes | None
+    new: bytes | None
+
+
+def _content(change: tuple[str, str] | None) -> _Content | None:
+    return None if change is None else _Content(_read(change[0]), _read(change[1]))
+
+
+def _read(name: str) -> bytes | None:
+    if name == _ABSENT:
+        return None
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise UserError(f"Cannot read {name}: {error.strerror}.", Reason.USAGE, path=name) from None
+
+
+def _grant(word: str, default: Action | None = None) -> Grant:
+    """Return the grant that `PATH:ACTION` or `PATH:rename:FROM` stands for."""
+    path, _, rest = word.partition(":")
+    action, _, origin = rest.partition(":")
+    if not action and default is not None:
+        action = default.value
+    if not path or action not in [member.value for member in Action] or (action == Action.RENAME) != bool(origin):
+        accepted = "PATH:create, PATH:modify, PATH:delete, PATH:rename:FROM"
+        raise _usage(f"{word!r} is not one of {accepted}.")
+    return Grant(path, Action(action), origin or None)
+
+
+def _judge_path(
+    spec: RoleSpec, path: str, content: _Content | None, grants: tuple[Grant, ...], tests: TestScope
+) -> Ruling:
+    if path.startswith("/") or ".." in path.split("/"):
+        raise _usage(f"{path!r} is not a path relative to the top of the repository.")
+    scratch = scratch_pattern(path)
+    if scratch is not None and protected(path) is None:
+        return Ruling(allowed=True, rule="scratch", why=f"{path!r} ({scratch}) is dropped: it never enters the result")
+    if content is None:
+        kind = ChangeKind.MODIFIED if Path(path).exists() else ChangeKind.ADDED
+    elif content.old == content.new:
+        return Ruling(allowed=True, rule="no-change", why=f"{path!r} is the same before and after")
+    elif content.old is None:
+        kind = ChangeKind.ADDED
+    else:
+        kind = ChangeKind.MODIFIED if content.new is not None else ChangeKind.DELETED
+    return judge(spec.writes, Change(path, kind), grants, tests)
+
+
+def _judge_command(spec: RoleSpec, command: tuple[str, ...]) -> Ruling:
+    """Rule on a command. Commands are confined, not filtered: what a name says about what runs is a guess.
+
+    Lists of allowed commands come with the backends whose tools are ours (ADR).
+    """
+    if not command:
+        raise _usage("There is no command after --.")
+    if not spec.shell:
+        return Ruling(allowed=False, rule="shell", why=f"{spec.name} has no shell; it answers by its report alone")
+    if Path(command[0]).name == "git":
+        why = "git sees a throw-away repository of one commit in the view: diff and status work, commits and pushes \
+have no effect on yours"
+        return Ruling(allowed=True, rule="decoy-repository", why=why)
+    why = f'it runs in the box (network {spec.network}, nothing outside the view is writable) and the gate judges \
+what it leaves behind; with sandbox = "none" only the gate holds'
+    return Ruling(allowed=True, rule="box", why=why)

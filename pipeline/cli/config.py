@@ -1,0 +1,90 @@
+"""`redfirst config show`: every value and where it comes from (contract 4)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from pipeline.config.layers import Flags
+from pipeline.config.load import Loaded, load
+from pipeline.config.sources import Layer, RepositoryFile, repository_file
+from pipeline.config.trust import as_json, is_trusted
+from pipeline.git import Repository
+
+if TYPE_CHECKING:
+    from pipeline.config.sources import Origin
+
+SCHEMA: Final = "redfirst.config/1"
+_HIDDEN: Final = "(hidden)"
+
+app = typer.Typer(help="The configuration.", no_args_is_help=True)
+
+
+@app.callback()
+def _config() -> None:  # pyright: ignore[reportUnusedFunction]  (typer keeps `show` a word of its own)
+    """The configuration."""
+
+
+@app.command()
+def show(
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As if set.")] = None,
+    agents: Annotated[list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="As if chosen.")] = None,
+    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show every value and where it comes from."""
+    repository = Repository.find(Path.cwd())
+    flags = Flags.parse(assignments or (), agents or ())
+    loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository), flags=flags)
+    trusted = is_trusted(loaded.widening, repository.common_dir, os.environ)
+    typer.echo(
+        json.dumps(document(loaded, trusted=trusted), indent=2) if as_document else text(loaded, trusted=trusted)
+    )
+
+
+def file_at_head(repository: Repository) -> RepositoryFile | None:
+    """Return the repository's file as HEAD has it; an untracked one as it lies in the worktree.
+
+    Raises:
+        UserError: the repository configures us in two files.
+    """
+    return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}"))
+
+
+def document(loaded: Loaded, *, trusted: bool) -> dict[str, Any]:
+    """Return the values with their origins, for `--json`."""
+    values: dict[str, dict[str, Any]] = {}
+    for key, value in loaded.values().items():
+        origin = loaded.origins[key]
+        hidden = _is_hidden(key, origin)
+        values[key] = {
+            "value": None if hidden else value,
+            "hidden": hidden,
+            "layer": origin.layer.value,
+            "source": origin.source or None,
+            "line": origin.line,
+        }
+    return {"schema": SCHEMA, "values": values, "widening": as_json(loaded.widening), "trusted": trusted}
+
+
+def text(loaded: Loaded, *, trusted: bool) -> str:
+    """Return the values with their origins, one line each."""
+    rows: list[tuple[str, str]] = []
+    for key, value in loaded.values().items():
+        origin = loaded.origins[key]
+        shown = _HIDDEN if _is_hidden(key, origin) else "(not set)" if value is None else json.dumps(value)
+        rows.append((f"{key} = {shown}", str(origin)))
+    width = max(len(left) for left, _ in rows)
+    lines = [f"{left:<{width}}  {origin}" for left, origin in rows]
+    if not trusted:
+        keys = ", ".join(item.key for item in loaded.widening)
+        lines += ["", f"Not trusted yet, so that a run is refused: {keys}. See: redfirst trust"]
+    return "\n".join(lines)
+
+
+def _is_hidden(key: str, origin: Origin) -> bool:
+    # What a repository hands to agents is no secret of the user's; what the user's own layers hand over may be one.
+    return ".env." in key and origin.layer is not Layer.REPOSITORY

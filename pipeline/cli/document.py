@@ -1,0 +1,116 @@
+"""What `run --json` and its relatives print (contract 1), and the same in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.vocabulary import Outcome, Reason, exit_code
+from pipeline.runs.reading import safe_next_actions, usage_of
+from pipeline.steps.reviews import all_last_reviews
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class TaskLine(_Document):
+    """One task of the present split."""
+
+    id: str
+    title: str
+    state: TaskStatus
+
+
+class SandboxLine(_Document):
+    """What isolated the agents."""
+
+    backend: str
+    network: str
+
+
+class UsageLine(_Document):
+    """What the run cost; `cost_usd` is null unless every dispatch says what it cost."""
+
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    dispatches: int
+
+
+class RunDocument(_Document):
+    """How a run stands (contract 1)."""
+
+    schema_: Literal["redfirst.run-result/1"] = Field(default="redfirst.run-result/1", alias="schema")
+    ok: bool
+    run_id: str
+    issue: str
+    outcome: Outcome
+    reason: Reason
+    exit_code: int
+    note: str
+    branch: str
+    start_commit: str
+    commits: tuple[str, ...]
+    tasks: tuple[TaskLine, ...]
+    follow_ups: tuple[str, ...]
+    blockers: tuple[str, ...]
+    advisory: tuple[str, ...]
+    safe_next_actions: tuple[str, ...]
+    run_dir: str
+    sandbox: SandboxLine
+    usage: UsageLine
+
+
+def run_document(ctx: Context) -> RunDocument:
+    """Return how the run stands now."""
+    state, info = ctx.state, ctx.run.info
+    outcome, reason = state.outcome or Outcome.CANCELLED, state.reason or Reason.INTERRUPTED
+    published = ctx.run.journal.of("published")
+    intended = ctx.run.journal.of("publish_intended")
+    decisions = ctx.run.journal.of("decision")
+    note = decisions[-1].inner("event").get("note", "") if decisions else ""
+    ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
+    code = exit_code(outcome, reason)
+    return RunDocument(
+        ok=code == 0,
+        run_id=info.run_id,
+        issue=info.issue,
+        outcome=outcome,
+        reason=reason,
+        exit_code=code,
+        note=str(note),
+        branch=info.branch,
+        start_commit=info.start_commit,
+        commits=published[-1].texts("commits") if published else (),
+        tasks=tuple(
+            TaskLine(id=t.id, title=t.spec.title, state=t.status)
+            for t in state.tasks.values()
+            if t.status is not TaskStatus.DROPPED
+        ),
+        follow_ups=intended[-1].texts("follow_ups") if published and intended else (),
+        blockers=state.open_blockers,
+        advisory=tuple(f"{f.id}: {f.headline}" for ledger in ledgers for f in ledger.advisory),
+        safe_next_actions=safe_next_actions(ctx.run),
+        run_dir=str(ctx.run.folder),
+        sandbox=SandboxLine(backend=ctx.sandbox.name, network=ctx.sandbox_facts.get("network", "none")),
+        usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),
+    )
+
+
+def run_text(document: RunDocument) -> str:
+    """Return the same for a person."""
+    lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value})"]
+    if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
+        lines.append(f"  {document.note}")
+    lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
+    lines += [f"  filed {issue}" for issue in document.follow_ups]
+    lines += [f"  blocker on record: {finding}" for finding in document.blockers]
+    lines.append(f"  summary and evidence: {document.run_dir}")
+    lines += [f"  next: {action}" for action in document.safe_next_actions]
+    return "\n".join(lines)

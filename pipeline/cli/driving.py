@@ -1,0 +1,269 @@
+"""The composition root of a driver: builds the ports, takes the lease, drives, answers (architecture 3, hop 1)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pipeline import VERSION
+from pipeline.config import trust
+from pipeline.config.folders import state_folder
+from pipeline.config.layers import Flags
+from pipeline.config.load import load, require_agents
+from pipeline.config.sources import repository_file
+from pipeline.dispatch.box import open_box
+from pipeline.dispatch.dispatcher import Dispatcher
+from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
+from pipeline.errors import UserError
+from pipeline.orchestrator import drive, has_ended
+from pipeline.routing.machine import MatrixMachine
+from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.vocabulary import Loop, Reason, Role
+from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.files import disk, to_json
+from pipeline.runs.info import RunInfo
+from pipeline.runs.journal import stamp, utc_now
+from pipeline.runs.keeping import keep
+from pipeline.runs.lease import FileLease
+from pipeline.runs.run import Run
+from pipeline.runs.store import next_name, state_of_run, workflow_folder
+from pipeline.steps import STEPS
+from pipeline.steps.context import Context
+from pipeline.steps.preconditions import examine
+from pipeline.toolchains import TOOLCHAINS, detect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.config.model import Config
+    from pipeline.dispatch.box import Box
+    from pipeline.git import Repository
+    from pipeline.toolchains.protocol import Toolchain
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the user asked `run` for."""
+
+    issue: str
+    base: str | None = None
+    gates: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+def refuse_recursion(environ: Mapping[str, str]) -> None:
+    """Refuse to run below one of our own agents (architecture 10).
+
+    Raises:
+        UserError: REDFIRST_DEPTH says so.
+    """
+    if environ.get("REDFIRST_DEPTH", "0") not in {"", "0"}:
+        raise UserError("redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).", Reason.USAGE)
+
+
+def load_config(repository: Repository, commit: str, order: Order) -> Config:
+    """Return the configuration as it counts for a run that starts at *commit*.
+
+    Raises:
+        UserError: it is broken, asks for what this version lacks, or widens without trust.
+    """
+    repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}"))
+    flags = Flags.parse(list(order.values), list(order.agents))
+    loaded = load(repository.worktree, environ=order.environ, repo_file=repo_file, flags=flags)
+    trust.require_trust(loaded.widening, repository.common_dir, order.environ)
+    require_agents(loaded)
+    if loaded.config.stub_first.pytest:
+        raise UserError(
+            "stub_first.pytest is not available in this version; leave it out or set it to false.",
+            Reason.CONFIG,
+            pointer="/stub_first/pytest",
+        )
+    return loaded.config
+
+
+async def start(repository: Repository, order: Order, say: Callable[[str], None]) -> Context:
+    """Start a run and drive it until it ends or is parked; return its context.
+
+    Raises:
+        UserError: a precondition does not hold; then nothing was written.
+    """
+    refuse_recursion(order.environ)
+    tip = repository.resolve("HEAD") or ""
+    config = load_config(repository, tip, order)
+    base = order.base or config.base
+    ground = examine(repository, order.issue, base)
+    repository.identity()
+    box = await _box(config)
+    folder = workflow_folder(repository.worktree) / next_name(repository.worktree, order.issue)
+    with disk(folder):
+        folder.mkdir(parents=True, exist_ok=False)
+    lease = FileLease.take(folder)
+    try:
+        dumped = config.model_dump(mode="json")
+        info = RunInfo(
+            run_id=folder.name,
+            workflow_version=VERSION,
+            workflow_hash=matrix_hash(),
+            redfirst_version=VERSION,
+            issue=order.issue,
+            branch=ground.branch,
+            base_branch=ground.base_branch,
+            start_commit=ground.commit,
+            start_tree=ground.tree,
+            config=dumped,
+            config_hash=config_hash(dumped),
+            prompts_hash=prompts_hash(),
+            limits=limits_of(config),
+            gates=order.gates,
+            park_on_blockers=config.final_review.on_blockers == "park",
+            started_at=stamp(utc_now()),
+        )
+        run = Run.create(folder, info, MatrixMachine())
+        ctx = build_context(repository, run, config, box, order.environ, say)
+        say(f"{run.info.run_id}: {order.issue} on {ground.branch}, sandbox {box.name}")
+        return await finish(ctx)
+    finally:
+        lease.release()
+
+
+async def go_on(
+    repository: Repository, folder: Path, order: Order, say: Callable[[str], None], prepare: Callable[[Context], None]
+) -> Context:
+    """Go on with an existing run: *prepare* answers its gate, or resumes it.
+
+    Raises:
+        UserError: the run is driven by another process, has ended, or is damaged.
+    """
+    refuse_recursion(order.environ)
+    lease = FileLease.take(folder)
+    try:
+        run = Run.load(folder, MatrixMachine(), driving=True)
+        if has_ended(run.state.outcome) or run.state.reason is Reason.ABANDONED:
+            raise UserError(
+                f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). "
+                f"Start again: redfirst run {run.info.issue}",
+                Reason.USAGE,
+                actions=(f"redfirst run {run.info.issue}", f"redfirst show {run.info.run_id}"),
+            )
+        config = load_config(repository, run.info.start_commit, order)
+        ctx = build_context(repository, run, config, await _box(config), order.environ, say)
+        prepare(ctx)
+        _note_config(ctx)
+        return await finish(ctx)
+    finally:
+        lease.release()
+
+
+async def finish(ctx: Context) -> Context:
+    """Drive the run; afterwards its ref holds everything and, when it has ended, its checkout is gone."""
+    ctx.checkout.open(ctx.state.start)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_listen, ctx, group.cancel_scope)
+        await drive(ctx, STEPS)
+        group.cancel_scope.cancel()
+    ended = has_ended(ctx.state.outcome)
+    keep(ctx.repository, ctx.run, whole=True)
+    if ended:
+        ctx.checkout.close()
+    return ctx
+
+
+async def _listen(ctx: Context, scope: anyio.CancelScope) -> None:
+    """Take SIGINT and SIGTERM: the first stops at the next safe point, the second kills the dispatch (contract 1)."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            if ctx.stopping == "no":
+                ctx.stopping = "soon"
+                ctx.say("stopping at the next safe point; once more kills the running dispatch (its work is lost)")
+            else:
+                ctx.stopping = "now"
+                ctx.say("killed: the running dispatch is lost; go on with: redfirst resume " + ctx.run.info.run_id)
+                scope.cancel()
+
+
+async def _box(config: Config) -> Box:
+    box = await open_box(config.sandbox.value)
+    if config.required_sandbox != "none" and box.name == "none":
+        raise UserError(
+            f"minimum_sandbox is {config.required_sandbox}, and this machine offers none.",
+            Reason.CONFIG,
+            pointer="/minimum_sandbox",
+            actions=("redfirst doctor",),
+        )
+    return box
+
+
+def build_context(
+    repository: Repository,
+    run: Run,
+    config: Config,
+    box: Box,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+) -> Context:
+    """Return the ports of one driver."""
+    checkout = PrivateCheckout(repository, state_of_run(state_folder(environ), repository, run.info.run_id))
+    search_path = environ.get("PATH", os.defpath)
+    dispatcher = Dispatcher(
+        run_folder=run.folder,
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        box=box,
+        roles=load_roles(),
+        templates=load_templates(),
+        search_path=search_path,
+        run_id=run.info.run_id,
+        results=run.results,
+    )
+    networks = sorted({config.agent(role).network.value for role in Role})
+    return Context(
+        run=run,
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        sandbox=box,
+        dispatcher=dispatcher,
+        toolchain=_toolchain(repository),
+        search_path=search_path,
+        environ=environ,
+        say=say,
+        sandbox_facts={"sandbox": box.name, "network": ", ".join(networks)},
+    )
+
+
+def _toolchain(repository: Repository) -> Toolchain:
+    return detect(repository.worktree) or TOOLCHAINS["pytest"]
+
+
+def _note_config(ctx: Context) -> None:
+    """Journal what the user changed since the run was last driven; limits count from here on."""
+    dumped = ctx.config.model_dump(mode="json")
+    lines = ctx.run.journal.of("config_changed")
+    known = lines[-1].text("config_hash") if lines else ctx.run.info.config_hash
+    if config_hash(dumped) != known:
+        ctx.run.change_limits(limits_of(ctx.config), config_hash(dumped))
+
+
+def limits_of(config: Config) -> dict[Loop, int]:
+    """Return the configured limits by loop."""
+    values = config.limits.model_dump()
+    return {Loop(name): int(limit) for name, limit in values.items() if name in set(Loop)}
+
+
+def config_hash(dumped: object) -> str:
+    """Return the hash of a configuration."""
+    return hashlib.sha256(to_json(dumped, pretty=False).encode()).hexdigest()
+
+
+def matrix_hash() -> str:
+    """Return the hash of the routing matrix that decides in this version."""
+    return hashlib.sha256(repr((MATRIX, BOUNDS)).encode()).hexdigest()

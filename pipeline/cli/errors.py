@@ -1,0 +1,170 @@
+"""The one error handler: what a person can mend is told, usage is told, everything else leaves a log (contract 1, 2).
+
+Light on purpose: this module is on the path of `--help`. The model of the error document is in `schema`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json as json_text
+import os
+import platform
+import re
+import sys
+import time
+import traceback
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Final, cast
+
+import typer
+
+from pipeline import VERSION
+from pipeline.config.folders import state_folder
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Outcome, Reason, exit_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+SCHEMA: Final = "redfirst.error/1"
+INTERNAL: Final = "internal"
+"""The kind of a bug of ours; every other kind is a `Reason`."""
+
+_BUG: Final = 1
+_BROKEN_PIPE: Final = 141  # what a shell reports of a program that SIGPIPE ended
+_LIBRARIES: Final = ("pydantic", "typer", "anyio", "GitPython", "PyYAML", "ruamel.yaml")
+_SECRET: Final = re.compile(r"(\benv\.[^=]+=).*", re.DOTALL)
+_COVERED: Final = r"\1***"
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Return whether *argv* asks for one JSON document, before any parser has looked at it."""
+    words = list(argv)
+    ours = words[: words.index("--")] if "--" in words else words
+    return "--json" in ours
+
+
+def run_guarded(call: Callable[[], object], *, json: bool) -> int:
+    """Run *call*, tell how it failed, and return the exit code of the process.
+
+    Args:
+        call: The whole program, for example a typer application that is not in standalone mode; an int that it
+            returns is the exit code.
+        json: Errors are one JSON document on stdout instead of lines on stderr.
+    """
+    try:
+        result = call()
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001  (the one place where everything ends)
+        return _tell(_innermost(error), json=json)
+    return result if isinstance(result, int) and not isinstance(result, bool) else 0
+
+
+def _innermost(error: BaseException) -> BaseException:
+    # A task group wraps even a lone failure.
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return _innermost(group.exceptions[0]) if len(group.exceptions) == 1 else group
+
+
+def _tell(error: BaseException, *, json: bool) -> int:
+    match error:
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else int(error.code is not None)
+        case BrokenPipeError():
+            # The reader has gone. Whatever is still in the buffer must not fail again when Python exits.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _BROKEN_PIPE
+        case UserError():
+            _render(error, json=json)
+            return exit_code(Outcome.REJECTED, error.reason)
+        case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            where = str(error.filename) if error.filename else None
+            _render(UserError(f"No space left: {error.strerror}.", Reason.DISK, path=where), json=json)
+            return exit_code(Outcome.REJECTED, Reason.DISK)
+        case typer.Exit():
+            return error.exit_code
+        case KeyboardInterrupt() | typer.Abort():
+            _render(UserError("Interrupted.", Reason.INTERRUPTED), json=json)
+            return exit_code(Outcome.CANCELLED, Reason.INTERRUPTED)
+        case _ if (usage := _usage_message(error)) is not None:
+            command = getattr(getattr(error, "ctx", None), "command_path", "redfirst")
+            # Without a message the help has been printed already: a group that was called with nothing.
+            if usage or json:
+                message = usage or "Missing command."
+                _render(UserError(message, Reason.USAGE, actions=(f"{command} --help",)), json=json)
+            return exit_code(Outcome.REJECTED, Reason.USAGE)
+        case _:
+            _tell_bug(error, json=json)
+            return _BUG
+
+
+def _usage_message(error: BaseException) -> str | None:
+    # typer's class for this is private, and another one in the releases that import click; its method is the same.
+    format_message = getattr(error, "format_message", None)
+    return str(format_message()).strip() if callable(format_message) else None
+
+
+def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
+    if json:
+        document = {
+            "schema": SCHEMA,
+            "ok": False,
+            "error": {
+                "kind": kind or error.reason.value,
+                "message": error.message,
+                "path": error.path,
+                "pointer": error.pointer,
+                "details": error.details,
+                "safe_next_actions": list(error.actions),
+            },
+        }
+        print(json_text.dumps(document, default=str), flush=True)  # noqa: T201  (stdout is this document)
+        return
+    lines = [f"redfirst: {error.message}", *(f"  - {action}" for action in error.actions)]
+    print("\n".join(lines), file=sys.stderr)  # noqa: T201  (stderr is for people)
+
+
+def _tell_bug(error: BaseException, *, json: bool) -> None:
+    log = _write_log(error)
+    what = f"{type(error).__name__}: {error}"
+    if log is None:
+        traceback.print_exception(error)
+    told = UserError(
+        f"This is a bug in redfirst: {what}",
+        Reason.ENVIRONMENT,
+        path=str(log) if log else None,
+        actions=(f"report it with {log}" if log else "report it with the lines above",),
+    )
+    _render(told, json=json, kind=INTERNAL)
+
+
+def _write_log(error: BaseException) -> Path | None:
+    """Write what a report of a bug needs; return the file, or None when the folder cannot be written."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    path = state_folder(os.environ) / "log" / f"{stamp}-{os.getpid()}.log"
+    lines = [
+        f"redfirst {VERSION}",
+        f"python {platform.python_version()} on {platform.platform()}",
+        *(f"{name} {_version(name)}" for name in _LIBRARIES),
+        f"argv {[_SECRET.sub(_COVERED, word) for word in sys.argv]}",
+        f"cwd {os.environ.get('PWD', '-')}",
+        "",
+        *traceback.format_exception(error),
+    ]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text("\n".join(line.rstrip("\n") for line in lines) + "\n", encoding="utf-8")
+    except OSError:
+        return None
+    return path
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "-"

@@ -1,0 +1,145 @@
+"""What a person does with a run: resume, approve, reject, abandon."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pipeline.cli.driving import Order, build_context, load_config
+from pipeline.dispatch.nobox import NoBox
+from pipeline.errors import UserError
+from pipeline.routing.machine import MatrixMachine
+from pipeline.routing.state import Event, NewTask
+from pipeline.routing.vocabulary import Outcome, Reason, Signal, Step
+from pipeline.runs.keeping import keep
+from pipeline.runs.lease import FileLease
+from pipeline.runs.run import Run, sha256_hex
+from pipeline.steps import failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipeline.git import Repository
+    from pipeline.steps.context import Context
+
+_WAYS = {
+    "plan": {"plan": Signal.REJECTED_TO_PLAN},
+    "split": {"split": Signal.REJECTED_TO_SPLIT, "plan": Signal.REJECTED_TO_PLAN},
+    "commit": {
+        "fix": Signal.REJECTED_TO_FIX,
+        "split": Signal.REJECTED_TO_SPLIT,
+        "plan": Signal.REJECTED_TO_PLAN,
+    },
+}
+"""Where each gate can send a run back to; the first is its default."""
+
+
+def resume(ctx: Context) -> None:
+    """Ask the unfinished step again.
+
+    Raises:
+        UserError: the run waits for a person at a gate.
+    """
+    if ctx.state.step is Step.GATE:
+        name = ctx.run.info.run_id
+        raise UserError(
+            f"{name} waits at the gate {ctx.state.gate!r}: redfirst approve {name}, or redfirst reject {name} "
+            '--feedback "..."',
+            Reason.APPROVAL,
+            actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
+        )
+    ctx.run.resume()
+
+
+def approve(ctx: Context) -> None:
+    """Let the run through its gate; what is on disk now counts and is journalled with its hash (contract 5).
+
+    Raises:
+        UserError: no gate is open, or a person's edit broke a task file; the run stays parked.
+    """
+    gate = _open_gate(ctx)
+    tasks = [ctx.task(task_id) for task_id in ctx.state.queue]
+    specs = tuple(
+        ctx.state.tasks[task.id].spec.model_copy(
+            update={"title": task.title, "evidence": task.evidence.value, "depends_on": task.depends_on}
+        )
+        for task in tasks
+    )
+    names = ["plan.md", *(f"task-{task_id}.md" for task_id in ctx.state.queue)]
+    hashes = {name: sha256_hex(ctx.path(name).read_bytes()) for name in names if ctx.path(name).exists()}
+    changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
+    _check_order(specs)
+    ctx.run.resume()
+    ctx.run.journal.append("gate_answered", gate=gate, answer="approved", artifacts=hashes)
+    ctx.run.decide(Event(signal=Signal.APPROVED, tasks=specs if changed else ()))
+
+
+def _check_order(specs: tuple[NewTask, ...]) -> None:
+    known = {spec.id for spec in specs}
+    done: set[str] = set()
+    while ready := [s for s in specs if s.id not in done and known & set(s.depends_on) <= done]:
+        done |= {spec.id for spec in ready}
+    if done != known:
+        waiting = ", ".join(sorted(known - done))
+        raise UserError(f"The tasks {waiting} wait for each other: mend depends_on in their files.", Reason.USAGE)
+
+
+def reject(ctx: Context, feedback: str, to: str | None) -> None:
+    """Send the run back from its gate.
+
+    Raises:
+        UserError: no gate is open, the feedback is empty, or this gate cannot send a run there.
+    """
+    gate = _open_gate(ctx)
+    ways = _WAYS[gate]
+    if not feedback.strip():
+        raise UserError("--feedback is empty: the next draft has nothing to go by.", Reason.USAGE)
+    where = to or next(iter(ways))
+    if where not in ways:
+        raise UserError(f"From the gate {gate!r} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
+    ctx.run.resume()
+    number = len(ctx.run.journal.of("gate_answered")) + 1
+    name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
+    ctx.run.journal.append("gate_answered", gate=gate, answer=f"rejected to {where}", artifacts={})
+    ctx.run.decide(Event(signal=ways[where], note=feedback.strip().splitlines()[0], evidence=(name,)))
+
+
+def _open_gate(ctx: Context) -> str:
+    if ctx.state.step is not Step.GATE or ctx.state.gate is None:
+        name = ctx.run.info.run_id
+        raise UserError(
+            f"{name} does not wait at a gate ({ctx.state.outcome or 'running'}, {ctx.state.step}). "
+            f"To go on: redfirst resume {name}",
+            Reason.USAGE,
+            actions=(f"redfirst resume {name}",),
+        )
+    return ctx.state.gate
+
+
+async def abandon(repository: Repository, folder: Path, say: Callable[[str], None]) -> Context:
+    """End the run without a commit; return its context.
+
+    Raises:
+        UserError: it is driven by another process, or has ended already.
+    """
+    lease = FileLease.take(folder)
+    try:
+        run = Run.load(folder, MatrixMachine(), driving=True)
+        ended = {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.FAILED, Outcome.REJECTED}
+        if run.state.outcome in ended or run.state.reason is Reason.ABANDONED:
+            raise UserError(
+                f"{run.info.run_id} has ended already ({run.state.outcome}).", Reason.USAGE, actions=("redfirst runs",)
+            )
+        environ = dict(os.environ)
+        config = load_config(repository, run.info.start_commit, Order(run.info.issue, environ=environ))
+        ctx = build_context(repository, run, config, NoBox(), environ, say)  # nothing is run: no box is needed
+        left = failure.abandon(ctx)
+        run.abandon()
+        keep(repository, run, whole=True)
+        ctx.checkout.close()
+        for path in left:
+            say(f"{path} was changed meanwhile and is left as it is")
+        return ctx
+    finally:
+        lease.release()

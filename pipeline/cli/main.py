@@ -1,0 +1,216 @@
+"""The command line (contract 1): words in, one call, words or one JSON document out. No logic lives here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+
+from pipeline import VERSION
+from pipeline.cli import agents, config, explain, issue, routes, runs, show
+from pipeline.cli.doctor import doctor
+from pipeline.cli.errors import run_guarded, wants_json
+from pipeline.cli.schema import schema
+from pipeline.cli.trust import trust
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.cli.driving import Order
+    from pipeline.git import Repository
+    from pipeline.steps.context import Context
+
+app = typer.Typer(
+    name="redfirst",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.",
+)
+app.add_typer(issue.app, name="issue")
+app.add_typer(agents.app, name="agents")
+app.add_typer(config.app, name="config")
+app.command()(trust)
+app.command()(doctor)
+app.command()(schema)
+app.command()(routes.routes)
+app.command()(routes.simulate)
+app.command()(runs.runs)
+app.command()(show.show)
+app.command()(explain.explain)
+app.command()(show.diff)
+
+AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")]
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")]
+AgentFlags = Annotated[
+    list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="Backend of one role; repeatable.")
+]
+ValueFlags = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration value; repeatable.")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"redfirst {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Drive an issue from TODO/ to tested git commits, unattended."""
+    del version
+
+
+@app.command(name="run")
+def run_command(
+    issue_id: Annotated[str, typer.Argument(metavar="ISSUE", help="The issue's id: the file TODO/<ISSUE>.md.")],
+    base: Annotated[str | None, typer.Option("--base", metavar="REF", help="The base (main, else master).")] = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    tasks: Annotated[str, typer.Option("--tasks", metavar="all|first", help="How many tasks of the split.")] = "all",
+    approve: Annotated[
+        str, typer.Option("--approve", metavar="plan,split,commit", help="Park for a person at these gates.")
+    ] = "",
+    worktree: Annotated[
+        bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
+    ] = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Take an issue to commits on the branch you stand on.
+
+    Examples:
+      redfirst run GAL-39
+
+      redfirst run GAL-39 --approve plan,commit --json
+
+      redfirst run GAL-39 --worktree --agent check=scripted
+    """
+    from pipeline.cli import driving, worktrees  # noqa: PLC0415  (heavy; not on the path of --help)
+
+    if tasks != "all":
+        raise UserError("--tasks first is not available in this version; leave it out to do all tasks.", Reason.USAGE)
+    order = driving.Order(
+        issue=issue_id, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
+    )
+    repository = _repository()
+    if worktree:
+        repository, order = worktrees.create(repository, order)
+        _say(f"worktree {repository.worktree}")
+    _drive(lambda: driving.start(repository, order, _say), as_document=as_document)
+
+
+@app.command()
+def resume(name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocument = False) -> None:
+    """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again."""
+    from pipeline.cli import driving, gates  # noqa: PLC0415
+
+    _answer(name, gates.resume, driving.Order("", agents=tuple(agent or ()), values=tuple(values or ())), as_document)
+
+
+@app.command()
+def approve(
+    name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocument = False
+) -> None:
+    """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now."""
+    from pipeline.cli import driving, gates  # noqa: PLC0415
+
+    _answer(name, gates.approve, driving.Order("", agents=tuple(agent or ()), values=tuple(values or ())), as_document)
+
+
+@app.command()
+def reject(
+    name: RunName,
+    feedback: Annotated[str, typer.Option("--feedback", metavar="TEXT", help="What is wrong; the next draft gets it.")],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="plan|split|fix", help="Where to; by default the gate's own."),
+    ] = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Send a run that is parked at a gate back, with feedback.
+
+    Example:
+      redfirst reject GAL-39 --feedback "keep the old signature" --to plan
+    """
+    from pipeline.cli import driving, gates  # noqa: PLC0415
+
+    order = driving.Order("", agents=tuple(agent or ()), values=tuple(values or ()))
+    _answer(name, lambda ctx: gates.reject(ctx, feedback, to), order, as_document)
+
+
+@app.command()
+def abandon(name: RunName, as_document: AsDocument = False) -> None:
+    """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch."""
+    from pipeline.cli import gates  # noqa: PLC0415
+    from pipeline.cli.document import run_document, run_text  # noqa: PLC0415
+    from pipeline.runs.store import find_run  # noqa: PLC0415
+
+    repository = _repository()
+    ctx = anyio.run(gates.abandon, repository, find_run(repository.worktree, name), _say)
+    document = run_document(ctx).model_copy(update={"ok": True, "exit_code": 0})
+    typer.echo(document.model_dump_json(by_alias=True, indent=2) if as_document else run_text(document))
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path | None, typer.Argument(help="Where to make the example repository (a new folder).")] = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked)."""
+    from pipeline.demo.show import run_demo  # noqa: PLC0415
+
+    raise typer.Exit(run_demo(folder, as_document=as_document, say=_say))
+
+
+def _answer(name: str, prepare: Callable[[Context], None], order: Order, as_document: bool) -> None:
+    from pipeline.cli import driving  # noqa: PLC0415
+    from pipeline.runs.store import find_run  # noqa: PLC0415
+
+    repository = _repository()
+    folder = find_run(repository.worktree, name)
+    _drive(lambda: driving.go_on(repository, folder, order, _say, prepare), as_document=as_document)
+
+
+def _drive(start: Callable[[], object], *, as_document: bool) -> None:
+    from pipeline.cli.document import run_document, run_text  # noqa: PLC0415
+
+    ctx: Context = anyio.run(start)  # type: ignore[arg-type]
+    document = run_document(ctx)
+    typer.echo(document.model_dump_json(by_alias=True, indent=2) if as_document else run_text(document))
+    raise typer.Exit(document.exit_code)
+
+
+def _gates(text: str) -> tuple[str, ...]:
+    gates = tuple(word.strip() for word in text.split(",") if word.strip())
+    for gate in gates:
+        if gate not in {"plan", "split", "commit"}:
+            raise UserError(f"--approve takes plan, split, commit; {gate!r} is none of them.", Reason.USAGE)
+    return gates
+
+
+def _repository() -> Repository:
+    from pipeline.git import Repository  # noqa: PLC0415
+
+    return Repository.find(Path.cwd())
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def run() -> None:
+    """Run the program and leave with its exit code."""
+    sys.exit(run_guarded(lambda: app(prog_name="redfirst", standalone_mode=False), json=wants_json(sys.argv[1:])))

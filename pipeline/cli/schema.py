@@ -1,0 +1,94 @@
+"""`redfirst schema`: the JSON Schemas of everything a program may rely on, taken from the code (contract 1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.config.model import Config
+from pipeline.config.problems import did_you_mean
+from pipeline.dispatch.prompt import DispatchDocument
+from pipeline.errors import UserError
+from pipeline.reports.kinds import KINDS, report_schema
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs.info import DispatchResult, RunInfo
+from pipeline.runs.journal import Line
+
+SCHEMA: Final = "redfirst.schemas/1"
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ErrorFacts(_Document):
+    """What went wrong, and what is safe to do next."""
+
+    kind: Reason | Literal["internal"]
+    message: str
+    path: str | None
+    pointer: str | None
+    details: Mapping[str, Any]
+    safe_next_actions: tuple[str, ...]
+
+
+class ErrorDocument(_Document):
+    """What `--json` prints when a command fails (contract 1)."""
+
+    document: Literal["redfirst.error/1"] = Field(alias="schema")
+    ok: Literal[False]
+    error: ErrorFacts
+
+
+def _of(model: type[BaseModel]) -> Callable[[], dict[str, Any]]:
+    return lambda: {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+
+
+def _reports() -> dict[str, Callable[[], dict[str, Any]]]:
+    found: dict[str, Callable[[], dict[str, Any]]] = {}
+    for kind in KINDS.values():
+        for role in kind.by_role:
+            name = f"report/{role}/{kind.name}"
+            found[name] = lambda kind=kind, role=role: report_schema(kind.name, role)
+        for question in kind.by_question:
+            (role,) = kind.roles
+            name = f"report/{role}/{kind.name}/{question}"
+            found[name] = lambda kind=kind, role=role, question=question: report_schema(kind.name, role, question)
+    return found
+
+
+SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
+    "config": _of(Config),
+    "error": _of(ErrorDocument),
+    "dispatch": _of(DispatchDocument),
+    "run-record": _of(RunInfo),
+    "journal": _of(Line),
+    "dispatch-result": _of(DispatchResult),
+    **_reports(),
+}
+"""Every document by its name; a module that owns another one adds it here."""
+
+
+def schema(
+    name: Annotated[str | None, typer.Argument(help="One of the names that are listed without it.")] = None,
+    as_document: Annotated[bool, typer.Option("--json", help="The list as one JSON document.")] = False,
+) -> None:
+    """Print a JSON Schema; without a name, list what there is."""
+    if name is None:
+        names = list(SCHEMAS)
+        typer.echo(json.dumps({"schema": SCHEMA, "names": names}, indent=2) if as_document else "\n".join(names))
+        return
+    if name not in SCHEMAS:
+        near = did_you_mean(name, list(SCHEMAS))
+        hint = f' Did you mean "{near}"?' if near else ""
+        raise UserError(
+            f'There is no schema "{name}".{hint}',
+            Reason.USAGE,
+            details={"accepted": list(SCHEMAS), "did_you_mean": near},
+            actions=("redfirst schema",),
+        )
+    typer.echo(json.dumps(SCHEMAS[name](), indent=2))

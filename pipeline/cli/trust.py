@@ -1,0 +1,78 @@
+"""`redfirst trust`: let the keys of this repository count that widen what agents may do (contract 4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pipeline.cli.config import file_at_head
+from pipeline.config import trust as store
+from pipeline.config.load import load
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from pipeline.config.trust import Widening
+
+SCHEMA: Final = "redfirst.trust/1"
+
+
+def trust(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Forget what was allowed.")] = False,
+    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Allow what this repository's configuration asks for; show it first."""
+    repository = Repository.find(Path.cwd())
+    worktree, common_dir = repository.worktree, repository.common_dir
+    if revoke:
+        forgotten = store.revoke(common_dir, os.environ)
+        _answer(worktree, (), as_document=as_document, told="Forgotten." if forgotten else "Nothing was allowed.")
+        return
+    widening = load(worktree, environ=os.environ, repo_file=file_at_head(repository)).widening
+    if not widening:
+        _answer(worktree, (), as_document=as_document, told="This repository asks for nothing that needs trust.")
+        return
+    if not yes:
+        _ask(worktree, widening)
+    store.grant(widening, common_dir, os.environ)
+    told = "\n".join([*_lines(widening), "Allowed, until one of these values changes."])
+    _answer(worktree, widening, as_document=as_document, told=told)
+
+
+def _ask(worktree: Path, widening: tuple[Widening, ...]) -> None:
+    if not sys.stdin.isatty():
+        raise UserError(
+            "There is no terminal to ask on; read the values and run: redfirst trust --yes",
+            Reason.USAGE,
+            path=str(worktree),
+            details={"widening": store.as_json(widening), "sha256": store.fingerprint(widening)},
+            actions=_lines(widening),
+        )
+    typer.echo("\n".join([f"The configuration of {worktree} asks for:", *_lines(widening)]), err=True)
+    if not typer.confirm("Allow this?", err=True):
+        raise UserError("Not allowed; nothing changed.", Reason.UNTRUSTED, path=str(worktree))
+
+
+def _lines(widening: tuple[Widening, ...]) -> tuple[str, ...]:
+    return tuple(f"{item.key} = {json.dumps(item.value, default=str)}  ({item.why})" for item in widening)
+
+
+def _answer(worktree: Path, widening: tuple[Widening, ...], *, as_document: bool, told: str) -> None:
+    if not as_document:
+        typer.echo(told)
+        return
+    document = {
+        "schema": SCHEMA,
+        "repository": str(worktree),
+        "trusted": bool(widening),
+        "widening": store.as_json(widening),
+        "sha256": store.fingerprint(widening) if widening else None,
+    }
+    typer.echo(json.dumps(document, indent=2))

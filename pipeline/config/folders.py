@@ -1,0 +1,30 @@
+"""Where things of the user lie: the XDG folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def home(environ: Mapping[str, str]) -> Path:
+    """Return the user's home folder."""
+    return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """Return `$XDG_CONFIG_HOME/redfirst`."""
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Return `$XDG_STATE_HOME/redfirst`."""
+    return _xdg(environ, "XDG_STATE_HOME", ".local/state")
+
+
+def _xdg(environ: Mapping[str, str], name: str, otherwise: str) -> Path:
+    folder = Path(environ.get(name, ""))
+    # The base directory specification: a relative path is to be ignored.
+    return (folder if folder.is_absolute() else home(environ) / otherwise) / "redfirst"

@@ -1,0 +1,146 @@
+"""The keys of the configuration, read off the model: their paths, their names as variables, their values as text.
+
+A path is a tuple of words, `("agents", "check", "backend")`; people write it with dots. The variables of an `env`
+table are keys of their own, so that layers merge them one by one; `ANY` stands for their names. Nothing here performs
+I/O.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_origin
+
+from pydantic import BaseModel
+
+from pipeline.config.model import Config
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KeyPath = tuple[str, ...]
+
+PREFIX: Final = "REDFIRST_"
+NEST: Final = "__"
+ANY: Final = "*"
+
+ROLES: Final = frozenset(role.value for role in Role)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A key that holds a value. `is_text`: what is typed is the value itself, without quotes."""
+
+    path: KeyPath
+    is_text: bool
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) is Annotated:
+        yield from _members(get_args(annotation)[0])
+    elif type(None) in get_args(annotation):
+        for member in get_args(annotation):
+            yield from _members(member)
+    elif annotation is not type(None):
+        yield annotation
+
+
+def _walk(model: type[BaseModel], above: KeyPath) -> Iterator[Leaf]:
+    for name, info in model.model_fields.items():
+        path = (*above, name)
+        (kind,) = _members(info.annotation)
+        if get_origin(kind) is Mapping:
+            yield Leaf((*path, ANY), is_text=True)
+        elif isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _walk(kind, path)
+        else:
+            yield Leaf(path, is_text=isinstance(kind, type) and issubclass(kind, str | StrEnum))
+
+
+LEAVES: Final[Mapping[KeyPath, Leaf]] = {leaf.path: leaf for leaf in _walk(Config, ())}
+"""Every key that can be set, in the order of the model."""
+
+
+def find(path: KeyPath) -> Leaf | None:
+    """Return the key at *path*; the name of a variable in an `env` table is free."""
+    return LEAVES.get(path) or (LEAVES.get((*path[:-1], ANY)) if path and path[-1] else None)
+
+
+def children(above: KeyPath) -> list[str]:
+    """Return the words that may follow *above*."""
+    depth = len(above)
+    return list(dict.fromkeys(path[depth] for path in LEAVES if len(path) > depth and path[:depth] == above))
+
+
+def dotted(path: KeyPath) -> str:
+    """Return *path* as people write it."""
+    return ".".join(path)
+
+
+def from_dotted(text: str) -> KeyPath:
+    """Return the path that *text* names."""
+    return tuple(text.split("."))
+
+
+def variable(path: KeyPath) -> str:
+    """Return the environment variable that sets *path*: `REDFIRST_BUDGET__COST_USD`."""
+    if len(path) > 1 and path[-2] == "env":
+        return f"{variable(path[:-1])}{NEST}{path[-1]}"
+    return PREFIX + NEST.join(path).upper()
+
+
+def from_variable(name: str) -> KeyPath:
+    """Return the path that the variable *name* would set; what follows `ENV` keeps its case and its underscores."""
+    words = name.removeprefix(PREFIX).split(NEST)
+    lower = [word.lower() for word in words]
+    if "env" in lower[:-1]:
+        at = lower.index("env") + 1
+        return (*lower[:at], NEST.join(words[at:]))
+    return tuple(lower)
+
+
+def parse_text(path: KeyPath, text: str) -> object:
+    """Return the value that *text* gives to the key at *path*: words as they are, everything else as a TOML value.
+
+    Raises:
+        LookupError: there is no such key.
+        ValueError: *text* is not a TOML value.
+    """
+    leaf = find(path)
+    if leaf is None:
+        raise LookupError(dotted(path))
+    if leaf.is_text:
+        return text
+    hint = f'{text!r} is not a TOML value such as 3, true or ["uv", "sync"]'
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        raise ValueError(hint) from None
+    if list(document) != ["value"]:
+        raise ValueError(hint)
+    return document["value"]
+
+
+def flatten(table: Mapping[str, object], above: KeyPath = ()) -> dict[KeyPath, object]:
+    """Return the values of *table* by path; empty tables vanish."""
+    flat: dict[KeyPath, object] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            flat.update(flatten(cast("Mapping[str, object]", value), (*above, name)))
+        else:
+            flat[(*above, name)] = value
+    return flat
+
+
+def nest(flat: Mapping[KeyPath, object]) -> dict[str, Any]:
+    """Return the table that `flatten` would turn into *flat*."""
+    table: dict[str, Any] = {}
+    for path, value in flat.items():
+        inner = table
+        for word in path[:-1]:
+            inner = inner.setdefault(word, {})
+        inner[path[-1]] = value
+    return table

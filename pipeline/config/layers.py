@@ -1,0 +1,159 @@
+"""Each layer as flat values with their origins: a file, the environment, the command line (contract 4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from pydantic import ValidationError
+
+from pipeline.config import keys
+from pipeline.config.model import Config
+from pipeline.config.problems import did_you_mean, pointer, refusal
+from pipeline.config.sources import Layer, Origin
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pipeline.config.keys import KeyPath
+    from pipeline.config.sources import Document
+
+RESERVED: Final = frozenset(keys.PREFIX + word for word in ("TRUST", "DEPTH", "REPORT", "DISPATCH", "LOG"))
+"""Variables with our prefix that are no keys: said by the user to this program, or by this program to an agent."""
+
+FlatLayer = Mapping["KeyPath", tuple[object, Origin]]
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What the command line says: dotted keys with their text, and a backend by role."""
+
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    agents: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def parse(cls, assignments: Sequence[str] = (), agents: Sequence[str] = ()) -> Flags:
+        """Return the flags of `--set KEY=VALUE` and `--agent ROLE=NAME`.
+
+        Raises:
+            UserError: one of them has no `=`.
+        """
+        return cls(_pairs("--set KEY=VALUE", assignments), _pairs("--agent ROLE=NAME", agents))
+
+
+def validated(table: Mapping[str, object], origin_of: Callable[[KeyPath], Origin]) -> Config:
+    """Return the configuration that *table* alone would give.
+
+    Strict, through JSON: `timeout_s = "900"` is an error, while lists and words become tuples and enums.
+
+    Raises:
+        UserError: an unknown key, or a value that is not accepted.
+    """
+    try:
+        return Config.model_validate_json(json.dumps(table, default=str), strict=True)
+    except ValidationError as error:
+        raise refusal(error, origin_of) from error
+
+
+def from_document(document: Document, home: Path) -> FlatLayer:
+    """Return the values of a configuration file.
+
+    Raises:
+        UserError: an unknown key, or a value that is not accepted.
+    """
+    validated(document.table, document.origin)
+    return {
+        path: (_anchored(path, value, document.folder, home), document.origin(path))
+        for path, value in keys.flatten(document.table).items()
+    }
+
+
+def from_environment(environ: Mapping[str, str], home: Path) -> FlatLayer:
+    """Return the values of `REDFIRST_*`; relative paths start in the working directory.
+
+    Raises:
+        UserError: a variable with our prefix that is no key, or a value that is not accepted.
+    """
+    flat: dict[KeyPath, tuple[object, Origin]] = {}
+    for name in sorted(environ):
+        if name.startswith(keys.PREFIX) and name not in RESERVED:
+            path, origin = keys.from_variable(name), Origin(Layer.ENVIRONMENT, name)
+            if keys.find(path) is None:
+                raise _unknown(origin, name, [*sorted(RESERVED), *map(keys.variable, keys.LEAVES)])
+            flat[path] = (_typed(path, environ[name], origin, home), origin)
+    return flat
+
+
+def from_flags(flags: Flags, home: Path) -> FlatLayer:
+    """Return the values of the command line; relative paths start in the working directory.
+
+    Raises:
+        UserError: an unknown key or role, or a value that is not accepted.
+    """
+    flat: dict[KeyPath, tuple[object, Origin]] = {}
+    for key, text in flags.values.items():
+        path, origin = keys.from_dotted(key), Origin(Layer.FLAG, f"--set {key}")
+        if keys.find(path) is None:
+            raise _unknown(origin, key, list(map(keys.dotted, keys.LEAVES)))
+        flat[path] = (_typed(path, text, origin, home), origin)
+    for role, backend in flags.agents.items():
+        origin = Origin(Layer.FLAG, f"--agent {role}")
+        if role not in keys.ROLES:
+            raise _unknown(origin, role, list(Role))
+        path = ("agents", role, "backend")
+        flat[path] = (_typed(path, backend, origin, home), origin)
+    return flat
+
+
+def _pairs(usage: str, items: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise UserError(f'"{item}" has no "=": write {usage}.', Reason.USAGE, details={"item": item})
+        pairs[name] = value
+    return pairs
+
+
+def _typed(path: KeyPath, text: str, origin: Origin, home: Path) -> object:
+    try:
+        value = keys.parse_text(path, text)
+    except ValueError as error:
+        raise UserError(
+            f"{origin}: {error}.", Reason.CONFIG, path=origin.source, pointer=pointer(path), details={"text": text}
+        ) from error
+    validated(keys.nest({path: value}), lambda _: origin)
+    return _anchored(path, value, Path.cwd(), home)
+
+
+def _anchored(path: KeyPath, value: object, folder: Path, home: Path) -> object:
+    """Return *value* with its paths made absolute: what a layer calls `bots/` lies beside that layer's file."""
+    match path, value:
+        case (("agents", *_, "script"), str() as text):
+            return _absolute(text, folder, home)
+        case (("agents", *_, "read"), list()):
+            return [_absolute(text, folder, home) for text in cast("list[str]", value)]
+        case _:
+            return value
+
+
+def _absolute(text: str, folder: Path, home: Path) -> str:
+    path = Path(text)
+    return str(home.joinpath(*path.parts[1:]) if path.parts[:1] == ("~",) else folder / path)
+
+
+def _unknown(origin: Origin, word: str, known: Sequence[str]) -> UserError:
+    near = did_you_mean(word, known)
+    hint = f' Did you mean "{near}"?' if near else ""
+    return UserError(
+        f'{origin}: "{word}" is no key of the configuration.{hint}',
+        Reason.CONFIG,
+        path=origin.source,
+        details={"accepted": list(known), "did_you_mean": near},
+        actions=("redfirst config show",),
+    )

@@ -1,0 +1,151 @@
+"""The layers, one over the other: defaults < repository < user < `REDFIRST_*` < flags (contract 4).
+
+Between a role's key and the general one in `[agents]`, the layer decides first: what the user says for all agents
+beats what the repository says for one. Within one layer the role's own key beats the general one. So, while layers are
+laid over each other, a general key removes the same key of every role from the layers below; @pm's backend, which is
+not inherited, is left alone. The variables of `env` are keys of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pipeline import VERSION
+from pipeline.config import folders, keys, layers
+from pipeline.config.layers import Flags
+from pipeline.config.model import AVAILABLE, Backend, Config, SandboxKind, SandboxMode
+from pipeline.config.problems import pointer
+from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
+from pipeline.config.trust import Widening, widening_of
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pipeline.config.keys import KeyPath
+    from pipeline.config.layers import FlatLayer
+    from pipeline.config.sources import RepositoryFile
+
+_NEEDS: Final[Mapping[Backend, str]] = {Backend.COMMAND: "argv", Backend.SCRIPTED: "script"}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The configuration, the origin of every dotted key, and what the repository asks for that needs trust."""
+
+    config: Config
+    origins: Mapping[str, Origin]
+    widening: tuple[Widening, ...] = ()
+
+    def values(self) -> dict[str, object]:
+        """Return every value by its dotted key, as JSON values; what a role inherits is not repeated for it."""
+        flat = keys.flatten(self.config.model_dump(mode="json"))
+        return {keys.dotted(path): value for path, value in flat.items() if not _is_inherited(path, value)}
+
+
+def load(
+    worktree: Path, *, environ: Mapping[str, str], repo_file: RepositoryFile | None = None, flags: Flags | None = None
+) -> Loaded:
+    """Return the configuration that holds in *worktree*; whether the repository is trusted is asked by `trust`.
+
+    Args:
+        worktree: The top of the user's worktree; relative paths of the repository's file start here.
+        environ: The environment: `REDFIRST_*`, `XDG_CONFIG_HOME`, `HOME`.
+        repo_file: What `sources.repository_file` found.
+        flags: What the command line says.
+
+    Raises:
+        UserError: reason `config`: an unknown key, or a value that is not accepted, with its place.
+    """
+    home = folders.home(environ)
+    repository = parse_repository(repo_file, worktree) if repo_file else None
+    user = parse_user(folders.config_folder(environ) / "config.toml")
+
+    merged: dict[KeyPath, tuple[object, Origin]] = {}
+    for document in (repository, user):
+        if document:
+            _lay_over(merged, layers.from_document(document, home))
+    _lay_over(merged, layers.from_environment(environ, home))
+    _lay_over(merged, layers.from_flags(flags or Flags(), home))
+
+    values = {path: value for path, (value, _) in merged.items()}
+    origins = {keys.dotted(path): origin for path, (_, origin) in merged.items()}
+    config = layers.validated(keys.nest(values), lambda path: origins[keys.dotted(path)])
+    loaded = Loaded(config, origins, widening_of(keys.flatten(repository.table)) if repository else ())
+    _refuse_contradictions(loaded)
+    return replace(loaded, origins={key: _origin(loaded, key) for key in loaded.values()})
+
+
+def require_agents(loaded: Loaded, roles: Iterable[Role] = tuple(Role)) -> None:
+    """Refuse to go on when the agent of one of *roles* is not configured.
+
+    Raises:
+        UserError: reason `config`: the backend lacks its program or its script.
+    """
+    for role in roles:
+        agent = loaded.config.agent(role)
+        key = _NEEDS.get(agent.backend)
+        if key and not getattr(agent, key):
+            raise UserError(
+                f'No agent is configured for {role}: the backend "{agent.backend}" needs {key}.',
+                Reason.CONFIG,
+                pointer=pointer(("agents", role, key)),
+                details={"role": role.value, "backend": agent.backend.value, "missing": key},
+                actions=(f"set {key} in [agents] or [agents.{role}] of your redfirst.toml",),
+            )
+
+
+def _lay_over(below: dict[KeyPath, tuple[object, Origin]], above: FlatLayer) -> None:
+    for path in above:
+        if path[0] == "agents" and path[1] not in keys.ROLES:
+            heirs = [role for role in Role if not (role is Role.PM and path == ("agents", "backend"))]
+            for role in heirs:
+                below.pop(("agents", role.value, *path[1:]), None)
+    below.update(above)
+
+
+def _is_inherited(path: KeyPath, value: object) -> bool:
+    return value is None and path[0] == "agents" and path[1] in keys.ROLES
+
+
+def _origin(loaded: Loaded, key: str) -> Origin:
+    return loaded.origins.get(key, Origin(Layer.DEFAULT))
+
+
+def _refuse_contradictions(loaded: Loaded) -> None:
+    config = loaded.config
+    for role in Role:
+        backend = config.agent(role).backend
+        if role not in AVAILABLE.get(backend, frozenset()):
+            raise _unavailable(loaded, role, backend)
+    if config.sandbox is SandboxMode.NONE and config.required_sandbox is not SandboxKind.NONE:
+        chosen, required = _origin(loaded, "sandbox"), _origin(loaded, "minimum_sandbox")
+        raise UserError(
+            f'sandbox = "none" ({chosen}) is less than minimum_sandbox = "{config.required_sandbox}" ({required}).',
+            Reason.CONFIG,
+            path=chosen.source,
+            pointer="/sandbox",
+            actions=("set sandbox to auto", "set minimum_sandbox to none"),
+        )
+
+
+def _unavailable(loaded: Loaded, role: Role, backend: Backend) -> UserError:
+    own = f"agents.{role}.backend"
+    key = own if own in loaded.origins else "agents.backend"
+    origin = _origin(loaded, key)
+    accepted = [name.value for name, roles in AVAILABLE.items() if role in roles]
+    players = AVAILABLE.get(backend)
+    if players:
+        why = f'the backend "{backend}" plays {", ".join(sorted(players))} only'
+    else:
+        why = f'the backend "{backend}" is not available in version {VERSION}'
+    return UserError(
+        f"{origin}: {key}: {why}. Available for {role}: {', '.join(accepted)}.",
+        Reason.CONFIG,
+        path=origin.source,
+        pointer=pointer(keys.from_dotted(key)),
+        details={"role": role.value, "backend": backend.value, "accepted": accepted},
+    )

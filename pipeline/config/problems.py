@@ -1,0 +1,80 @@
+"""What pydantic found wrong, as an error that names the place, the accepted words and the likely one (contract 1)."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, cast
+
+from pipeline.config.keys import children, dotted
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+    from pipeline.config.sources import Origin
+
+
+def did_you_mean(word: str, accepted: Sequence[str]) -> str | None:
+    """Return the accepted word that is nearest to *word*, if one is near."""
+    near = get_close_matches(word, accepted, n=1)
+    return near[0] if near else None
+
+
+def refusal(error: ValidationError, origin_of: Callable[[tuple[str, ...]], Origin]) -> UserError:
+    """Return the error that tells a person about *error*.
+
+    Args:
+        error: What the model refused.
+        origin_of: Returns the place of a key.
+    """
+    problems = [_problem(details, origin_of) for details in error.errors(include_url=False)]
+    first = problems[0]
+    more = len(problems) - 1
+    return UserError(
+        str(first["message"]) + (f" ({more} more, below.)" if more else ""),
+        Reason.CONFIG,
+        path=str(first["source"]),
+        pointer=str(first["pointer"]),
+        details={"problems": problems},
+        actions=tuple(str(problem["message"]) for problem in problems[1:]),
+    )
+
+
+def _problem(details: ErrorDetails, origin_of: Callable[[tuple[str, ...]], Origin]) -> dict[str, object]:
+    path = tuple(str(part) for part in details["loc"])
+    origin = origin_of(path)
+    problem: dict[str, object] = {"source": origin.source, "line": origin.line, "pointer": pointer(path)}
+    accepted: list[str] = []
+    match details["type"]:
+        case "extra_forbidden":
+            accepted, word = children(path[:-1]), path[-1]
+            where = f"in [{dotted(path[:-1])}]" if path[:-1] else "at the top"
+            what = f'unknown key "{word}" {where}'
+        case "enum":
+            accepted, word = _expected(details), str(details["input"])
+            what = f'{dotted(path)}: "{word}" is not accepted'
+        case _:
+            word = ""
+            # What an `env` table holds may be a secret; a message is not the place to repeat it.
+            seen = "" if "env" in path else f", not {details['input']!r}"
+            what = f"{dotted(path)}: {details['msg'][0].lower()}{details['msg'][1:]}{seen}"
+    near = did_you_mean(word, accepted)
+    text = f"{origin}: {what}."
+    text += f' Did you mean "{near}"?' if near else ""
+    text += f" Accepted: {', '.join(accepted)}." if accepted else ""
+    return problem | {"message": text, "accepted": accepted, "did_you_mean": near}
+
+
+def _expected(details: ErrorDetails) -> list[str]:
+    context: Mapping[str, object] = details.get("ctx", {})
+    text = cast("str", context.get("expected", ""))
+    return [word.strip().strip("'") for word in text.replace(" or ", ", ").split(",") if word.strip()]
+
+
+def pointer(path: Sequence[str]) -> str:
+    """Return *path* as a JSON pointer."""
+    return "".join("/" + word.replace("~", "~0").replace("/", "~1") for word in path)

@@ -1,0 +1,190 @@
+"""The layers and their documents: which file says what, on which line (contract 4).
+
+The repository's file is read by the caller, from the start commit if it is tracked there: what an agent or a checkout
+leaves in the worktree cannot change the run that is under way.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.config.keys import KeyPath
+
+OWN_FILE: Final = "redfirst.toml"
+SHARED_FILE: Final = "pyproject.toml"
+_SHARED_TABLE: Final = ("tool", "redfirst")
+
+_TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
+_ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\s*=")
+
+
+class Layer(StrEnum):
+    """Who said it, from the weakest to the strongest."""
+
+    DEFAULT = "default"
+    REPOSITORY = "repository"
+    USER = "user"
+    ENVIRONMENT = "environment"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value comes from: a file with its line, a variable, a flag; the source of a default is empty."""
+
+    layer: Layer
+    source: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        if not self.source:
+            return self.layer.value
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+
+@dataclass(frozen=True)
+class RepositoryFile:
+    """The repository's word: `redfirst.toml` or `pyproject.toml`. `tracked`: `content` is the start commit's."""
+
+    name: str
+    content: bytes
+    tracked: bool
+
+
+@dataclass(frozen=True)
+class Document:
+    """One configuration file, parsed. Relative paths in it start at `folder`; `prefix` is where our table lies."""
+
+    layer: Layer
+    source: str
+    folder: Path
+    text: str
+    prefix: KeyPath
+    table: Mapping[str, Any]
+
+    def line_of(self, path: KeyPath) -> int | None:
+        """Return the line, from 1, that sets *path* or the nearest table above it; None when it cannot be told."""
+        return _line_of(self.text, (*self.prefix, *path))
+
+    def origin(self, path: KeyPath) -> Origin:
+        """Return the place of *path* in this document."""
+        return Origin(self.layer, self.source, self.line_of(path))
+
+
+def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> RepositoryFile | None:
+    """Return the file in which the repository configures us, or None.
+
+    Args:
+        worktree: The top of the worktree; a file that is not tracked is read from here.
+        at_start: Returns the bytes of a path in the start commit, or None when it is not tracked there.
+
+    Raises:
+        UserError: `redfirst.toml` and `[tool.redfirst]` are both there.
+    """
+    found = [file for name in (OWN_FILE, SHARED_FILE) if (file := _either(worktree, name, at_start)) and _speaks(file)]
+    if len(found) > 1:
+        raise UserError(
+            f"{OWN_FILE} and [tool.redfirst] in {SHARED_FILE} both configure this repository; keep one of them.",
+            Reason.CONFIG,
+            path=OWN_FILE,
+            details={"files": [OWN_FILE, SHARED_FILE]},
+            actions=(f"move the keys of [tool.redfirst] to {OWN_FILE} and remove that table",),
+        )
+    return found[0] if found else None
+
+
+def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) -> RepositoryFile | None:
+    content = at_start(name)
+    if content is not None:
+        return RepositoryFile(name, content, tracked=True)
+    try:
+        return RepositoryFile(name, (worktree / name).read_bytes(), tracked=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UserError(f"cannot read {name}: {error.strerror}.", Reason.CONFIG, path=name) from error
+
+
+def _speaks(file: RepositoryFile) -> bool:
+    if file.name == OWN_FILE:
+        return True
+    try:
+        table = tomllib.loads(file.content.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+        # A broken pyproject.toml is its owner's to mend; it is ours only when it may hold our table.
+        return b"tool.redfirst" in file.content
+    tools = table.get("tool")
+    return isinstance(tools, dict) and "redfirst" in cast("dict[str, object]", tools)
+
+
+def parse_repository(file: RepositoryFile, worktree: Path) -> Document:
+    """Return the parsed document of the repository.
+
+    Raises:
+        UserError: it is not TOML, not UTF-8, or `[tool.redfirst]` is not a table.
+    """
+    shared = file.name == SHARED_FILE
+    return _parse(Layer.REPOSITORY, file.name, worktree, file.content, _SHARED_TABLE if shared else ())
+
+
+def parse_user(path: Path) -> Document | None:
+    """Return the parsed document of the user, or None when there is no such file.
+
+    Raises:
+        UserError: it cannot be read, or it is not TOML in UTF-8.
+    """
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}.", Reason.CONFIG, path=str(path)) from error
+    return _parse(Layer.USER, str(path), path.parent, content, ())
+
+
+def _parse(layer: Layer, source: str, folder: Path, content: bytes, prefix: KeyPath) -> Document:
+    try:
+        text = content.decode()
+        table: object = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{source} is not UTF-8 text.", Reason.CONFIG, path=source) from error
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{source} is not valid TOML: {error}.", Reason.CONFIG, path=source) from error
+    for word in prefix:
+        table = cast("dict[str, object]", table).get(word, {}) if isinstance(table, dict) else table
+    if not isinstance(table, dict):
+        pointer = "/" + "/".join(prefix)
+        raise UserError(f"{source}: [tool.redfirst] is not a table.", Reason.CONFIG, path=source, pointer=pointer)
+    return Document(layer, source, folder, text, prefix, cast("dict[str, Any]", table))
+
+
+def _line_of(text: str, path: KeyPath) -> int | None:
+    # tomllib keeps no positions. A line is for people: where the scan cannot tell (a key inside an inline table), it
+    # gives the table; it never decides anything.
+    best: tuple[int, int] | None = None
+    table: KeyPath = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _TABLE.fullmatch(line):
+            table = here = _words(header[1])
+        elif assignment := _ASSIGNMENT.match(line):
+            here = (*table, *_words(assignment[1]))
+        else:
+            continue
+        if path[: len(here)] == here and (best is None or len(here) > best[0]):
+            best = (len(here), number)
+    return best[1] if best else None
+
+
+def _words(key: str) -> KeyPath:
+    return tuple(word.strip().strip("\"'") for word in key.split("."))

@@ -1,0 +1,195 @@
+"""What a repository may not widen by itself, and the user's word that it may (contract 4).
+
+A repository's file is written by whoever can push to it. So the keys that start a program on the host, open the box or
+hand things into it count only after `redfirst trust`, which remembers the hash of exactly these values; another value
+needs trust again. A repository is known by its common git folder, so that its worktrees share the word. A key that is
+set to its closed value (`network = "none"`) widens nothing. Nothing is ever ignored in silence: without trust a run is
+refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipeline.config.folders import state_folder
+from pipeline.config.keys import dotted
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from pipeline.config.keys import KeyPath
+
+VARIABLE: Final = "REDFIRST_TRUST"
+
+
+@dataclass(frozen=True)
+class Widening:
+    """One value of the repository that needs trust, and why."""
+
+    key: str
+    value: object
+    why: str
+
+
+class _Store(BaseModel):
+    """`trust.json`: the trusted hash by the identity of a repository."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    document: Literal["redfirst.trust-store/1"] = Field("redfirst.trust-store/1", alias="schema")
+    repositories: Mapping[str, str] = {}
+
+
+def widening_of(flat: Mapping[KeyPath, object]) -> tuple[Widening, ...]:
+    """Return the values of the repository's file that widen, in the order of the file.
+
+    Args:
+        flat: What the file says, by path, as written (relative paths not resolved) and already validated.
+    """
+    return tuple(Widening(dotted(path), value, why) for path, value in flat.items() if (why := _why(path, value)))
+
+
+def fingerprint(widening: tuple[Widening, ...]) -> str:
+    """Return the sha256 of the widening values as canonical JSON."""
+    values = {item.key: item.value for item in widening}
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_trusted(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> bool:
+    """Return whether these values of this repository may count.
+
+    Raises:
+        UserError: `REDFIRST_TRUST` is neither 0 nor 1, or the store cannot be read.
+    """
+    if not widening or _variable(environ):
+        return True
+    trusted = _read(_store_path(environ)).repositories.get(_identity(common_dir))
+    return trusted == fingerprint(widening)
+
+
+def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> None:
+    """Refuse to go on when the repository asks for more than the user allowed.
+
+    Raises:
+        UserError: reason `untrusted`: names the keys, their values and the command to run.
+    """
+    if is_trusted(widening, common_dir, environ):
+        return
+    asked = "; ".join(f"{item.key} = {json.dumps(item.value, default=str)}" for item in widening)
+    raise UserError(
+        f"This repository's configuration asks for more than it may take by itself: {asked}.",
+        Reason.UNTRUSTED,
+        path=str(common_dir),
+        details={"widening": as_json(widening), "sha256": fingerprint(widening)},
+        actions=("read these values, then run: redfirst trust", f"in CI: {VARIABLE}=1"),
+    )
+
+
+def grant(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> None:
+    """Remember that these values of this repository may count."""
+    path = _store_path(environ)
+    known = _read(path).repositories
+    _write(path, {**known, _identity(common_dir): fingerprint(widening)})
+
+
+def revoke(common_dir: Path, environ: Mapping[str, str]) -> bool:
+    """Forget what this repository was allowed; return whether there was anything to forget."""
+    path = _store_path(environ)
+    known = dict(_read(path).repositories)
+    if known.pop(_identity(common_dir), None) is None:
+        return False
+    _write(path, known)
+    return True
+
+
+def as_json(widening: tuple[Widening, ...]) -> list[dict[str, object]]:
+    """Return the widening values for a document."""
+    return [{"key": item.key, "value": item.value, "why": item.why} for item in widening]
+
+
+def _why(path: KeyPath, value: object) -> str | None:
+    match path:
+        case ("sandbox" | "minimum_sandbox",) if value == "none":
+            return "agents and tests may run without a box"
+        case ("agents", *_, "network") if value != "none":
+            return "agents may reach the network"
+        case ("agents", *_, "read") if value:
+            return "agents may read these folders of the host"
+        case ("agents", *_, "argv") if value:
+            return "this program of the host is run as an agent"
+        case ("agents", *_, "script"):
+            return "this file of the host is read as an agent's answers"
+        case ("agents", *_, "env", _):
+            return "this variable is handed to agents"
+        case ("toolchains", _, "setup") if value:
+            return "this command prepares the checkout, outside the judged box"
+        case ("toolchains", _, "command") if _names_a_host_path(value):
+            return "this program of the host is brought into the box"
+        case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
+            return "these programs of the host are brought into the box"
+        case _:
+            return None
+
+
+def _names_a_host_path(argv: object) -> bool:
+    """Return whether the program is a path that leaves the repository; a bare name is looked up as any tool is."""
+    words = cast("list[str]", argv)
+    program = Path(words[0])
+    return program.is_absolute() or ".." in program.parts or program.parts[:1] == ("~",)
+
+
+def _variable(environ: Mapping[str, str]) -> bool:
+    value = environ.get(VARIABLE, "")
+    if value not in {"", "0", "1"}:
+        raise UserError(f'{VARIABLE} is "{value}"; accepted: 0, 1.', Reason.USAGE, path=VARIABLE)
+    return value == "1"
+
+
+def _identity(common_dir: Path) -> str:
+    return str(common_dir.resolve())
+
+
+def _store_path(environ: Mapping[str, str]) -> Path:
+    return state_folder(environ) / "trust.json"
+
+
+def _read(path: Path) -> _Store:
+    try:
+        return _Store.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return _Store(schema="redfirst.trust-store/1")
+    except (OSError, ValidationError) as error:
+        raise UserError(
+            "The record of trusted repositories cannot be read.",
+            Reason.CONFIG,
+            path=str(path),
+            actions=(f"look at {path} and remove it; then run redfirst trust where it is needed",),
+        ) from error
+
+
+def _write(path: Path, repositories: Mapping[str, str]) -> None:
+    store = _Store(schema="redfirst.trust-store/1", repositories=dict(sorted(repositories.items())))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # mkstemp gives mode 0600; a rename in one folder is atomic, so a reader sees the old record or the new one.
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(store.model_dump_json(by_alias=True, indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise

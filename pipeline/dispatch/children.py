@@ -1,0 +1,203 @@
+"""One child process: fed, drained, limited and ended. What "ended" takes differs by box and is asked of a `Guard`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from subprocess import PIPE
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+import anyio.lowlevel
+
+from pipeline.process import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+    from pathlib import Path
+
+    from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+
+_GRACE_S: Final = 5.0
+_CHUNK: Final = 65_536
+
+# The limits are set inside, by the shell that then becomes the program: a preexec function would run Python between
+# fork and exec of a threaded process. Units of `ulimit -f` are 512 bytes: 2 GB.
+LIMITS: Final = (
+    "/bin/sh",
+    "-c",
+    'ulimit -c 0; ulimit -n 4096 2>/dev/null || :; ulimit -f 4194304 2>/dev/null || :; exec "$@"',
+    "sh",
+)
+"""Put before an argv: no core file in the view, bounded files and descriptors."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """The process that was started. Signals go by descriptor: Popen's own kill() would race with asyncio's reaper."""
+
+    pid: int
+    pidfd: int | None
+
+    def kill(self) -> None:
+        """Kill it if it is still there."""
+        if self.pidfd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+
+class Guard(Protocol):
+    """What a box knows about the processes that it started."""
+
+    def started(self) -> None:
+        """Take note that the child has its copies of the file descriptors."""
+        ...
+
+    async def sweep(self, child: Child) -> None:
+        """Kill everything that was started and return when it is gone; the child itself may have ended.
+
+        Raises:
+            SandboxError: something survived.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the child itself ended. `returncode` is negative for a signal, as everywhere in Python."""
+
+    returncode: int
+    timed_out: bool
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    seconds: float
+
+
+@dataclass
+class _Capture:
+    """Keeps the head and the tail of a stream: the tail has the report, the head the first error."""
+
+    limit: int
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    total: int = 0
+
+    def take(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        room = self.limit // 2 - len(self.head)
+        self.head += chunk[:room]
+        self.tail += chunk[room:]
+        if len(self.tail) > 2 * self.limit:
+            del self.tail[: -self.limit]
+
+    @property
+    def truncated(self) -> bool:
+        return self.total > self.limit
+
+    def content(self) -> bytes:
+        if not self.truncated:
+            return bytes(self.head + self.tail)
+        kept = self.tail[len(self.head) - self.limit :]
+        left_out = self.total - len(self.head) - len(kept)
+        return bytes(self.head) + f"\n[... {left_out} bytes left out ...]\n".encode() + bytes(kept)
+
+
+async def run_child(
+    argv: tuple[str, ...],
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str],
+    stdin: bytes,
+    timeout_s: float,
+    output_limit: int,
+    guard: Guard,
+    pass_fds: tuple[int, ...] = (),
+) -> Outcome:
+    """Run to the end, to the time limit or to cancellation; in each case everything is dead on return.
+
+    Raises:
+        SandboxError: the child could not be started, or something of it survived.
+    """
+    began = time.monotonic()
+    captures = _Capture(output_limit), _Capture(output_limit)
+    process = await _start(argv, cwd, env, pass_fds)
+    guard.started()
+    limit = anyio.CancelScope(deadline=anyio.current_time() + timeout_s)
+    async with process, _child(process.pid) as child, anyio.create_task_group() as streams:
+        try:
+            if process.stdin is not None:
+                streams.start_soon(_feed, process.stdin, stdin)
+            for stream, capture in zip((process.stdout, process.stderr), captures, strict=True):
+                if stream is not None:
+                    streams.start_soon(_drain, stream, capture)
+            with limit:
+                # asyncio's own wait() may return only when all pipes are closed, which a daemon can delay.
+                if child.pidfd is not None:
+                    await anyio.wait_readable(child.pidfd)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await guard.sweep(child)
+                with anyio.move_on_after(_GRACE_S):
+                    await process.wait()
+        streams.cancel_scope.deadline = anyio.current_time() + _GRACE_S
+    if process.returncode is None:
+        raise SandboxError(f"{argv[0]} did not end when it was killed")
+    return Outcome(
+        returncode=process.returncode,
+        timed_out=limit.cancelled_caught,
+        stdout=captures[0].content(),
+        stderr=captures[1].content(),
+        truncated=any(capture.truncated for capture in captures),
+        seconds=time.monotonic() - began,
+    )
+
+
+async def wait_gone(pidfd: int, timeout_s: float) -> bool:
+    """Return whether the process behind `pidfd` ended within `timeout_s`."""
+    with anyio.move_on_after(timeout_s):
+        await anyio.wait_readable(pidfd)
+        return True
+    return False
+
+
+async def _start(argv: tuple[str, ...], cwd: Path | None, env: Mapping[str, str], pass_fds: tuple[int, ...]) -> Process:
+    await anyio.lowlevel.checkpoint()
+    # Cancelled half-way, open_process would lose a process that runs already; the wait for its end can be cancelled.
+    with anyio.CancelScope(shield=True):
+        try:
+            return await anyio.open_process(
+                argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds
+            )
+        except OSError as error:
+            raise SandboxError(f"{argv[0]} could not be started: {error}") from error
+    raise SandboxError(f"{argv[0]} was cancelled while it was being started")
+
+
+@contextlib.asynccontextmanager
+async def _child(pid: int) -> AsyncGenerator[Child]:
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield Child(pid, None)
+        return
+    try:
+        yield Child(pid, pidfd)
+    finally:
+        os.close(pidfd)
+
+
+async def _feed(stream: ByteSendStream, data: bytes) -> None:
+    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        await stream.send(data)
+    with contextlib.suppress(anyio.BrokenResourceError, OSError):
+        await stream.aclose()
+
+
+async def _drain(stream: ByteReceiveStream, capture: _Capture) -> None:
+    with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while True:
+            capture.take(await stream.receive(_CHUNK))

@@ -1,0 +1,219 @@
+"""The actual permission check: every change in a view is judged, and either all of it is admitted or nothing.
+
+It runs after each dispatch, for roles that only read as well. The bytes that were judged are the bytes handed over; a
+half of a change that happens to be legal would be a state that nobody wrote (architecture 6, Gate).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from pipeline.dispatch.manifest import EntryKind
+from pipeline.policy.paths import protected, scratch_pattern
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pipeline.dispatch.view import Survey, View
+
+_PLAIN: Final = "100644"
+_EXECUTABLE: Final = "100755"
+_CROWD: Final = 20
+"""So many refused files in one new folder are reported as the folder."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What this dispatch may change.
+
+    Args:
+        writes: The role's permission.
+        grants: The task's production files.
+        tests: What counts as a test, and the task's test files.
+        test_regions: For a role that may change tests inside production files: whether a path's old and new content
+            differ only in such regions.
+    """
+
+    writes: Writes
+    grants: tuple[Grant, ...] = ()
+    tests: TestScope | None = None
+    test_regions: Callable[[str, bytes, bytes], bool] | None = None
+
+    def names(self, path: str) -> bool:
+        """Return whether the task names `path` for anything."""
+        named = (*self.grants, *(self.tests.files if self.tests else ()))
+        return any(path in {grant.path, grant.from_path} for grant in named)
+
+
+@dataclass(frozen=True)
+class AdmittedChange:
+    """A change to make to the base tree; content, hash and mode are None for a deletion."""
+
+    path: str
+    kind: Literal[ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED]
+    content: bytes | None = None
+    sha256: str | None = None
+    mode: str | None = None
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A change that may not be made: where, the rule, and what to do about it."""
+
+    path: str
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What the gate says about one dispatch.
+
+    Args:
+        changes: What is allowed by itself; nothing of it counts as this dispatch's result while there are violations.
+        dropped: Scratch of tools that was left out, one line each.
+        violations: What it may not, with paths fit to be printed.
+        offending: The same as paths to restore.
+        notes: For @check to read.
+    """
+
+    changes: tuple[AdmittedChange, ...]
+    dropped: tuple[str, ...]
+    violations: tuple[Violation, ...]
+    offending: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def admitted(self) -> bool:
+        """Return whether the changes may enter the tree."""
+        return not self.violations
+
+
+def inspect(view: View, policy: Policy) -> GateResult:
+    """Return the ruling on everything that differs in `view`. No process may be at work in it."""
+    return _Inspection(view, policy, view.survey()).result()
+
+
+@dataclass(frozen=True)
+class _Inspection:
+    view: View
+    policy: Policy
+    survey: Survey
+
+    def result(self) -> GateResult:
+        changes: list[AdmittedChange] = []
+        violations: dict[str, Violation] = {}
+        dropped: dict[str, None] = {}
+        notes: list[str] = []
+        for change in self.survey.changes:
+            if scratch := self._scratch(change):
+                dropped[scratch] = None
+                continue
+            ruling = judge(self.policy.writes, self._measured(change), self.policy.grants, self.policy.tests)
+            if ruling.note:
+                notes.append(ruling.note)
+            made = self._admit(change) if ruling.allowed else Violation(change.path, ruling.rule, ruling.why)
+            if isinstance(made, Violation):
+                violations[change.path] = made
+            else:
+                changes.append(made)
+        for violation in self._half_renames({change.path for change in changes}):
+            violations.setdefault(violation.path, violation)
+        summarised = tuple(self._summarise(violations))
+        return GateResult(
+            changes=tuple(change for change in changes if change.path not in violations),
+            dropped=tuple(dropped),
+            violations=tuple(replace(one, path=_printable(one.path), why=_printable(one.why)) for one in summarised),
+            offending=tuple(one.path for one in summarised),
+            notes=tuple(notes),
+        )
+
+    def _scratch(self, change: Change) -> str | None:
+        """Return the line for what honest tools leave behind, unless the project or the task has that path."""
+        pattern = scratch_pattern(change.path)
+        if pattern is None or change.path in self.survey.base or self.policy.names(change.path):
+            return None
+        if protected(change.path) is not None:
+            return None
+        parts = change.path.split("/")
+        end = next(end for end in range(1, len(parts) + 1) if scratch_pattern(parts[end - 1]))
+        return _printable(f"{'/'.join(parts[:end])} ({pattern})")
+
+    def _measured(self, change: Change) -> Change:
+        regions = self.policy.test_regions
+        if regions is None or change.kind is not ChangeKind.MODIFIED:
+            return change
+        old = self.view.pristine(change.path)
+        try:
+            new = self.view.read(change.path)
+        except OSError:
+            return change
+        return replace(change, test_regions_only=old is not None and regions(change.path, old, new))
+
+    def _admit(self, change: Change) -> AdmittedChange | Violation:
+        if change.kind is ChangeKind.DELETED:
+            return AdmittedChange(change.path, ChangeKind.DELETED)
+        entry = self.survey.after[change.path]
+        try:
+            content = self.view.read(change.path)
+        except OSError as error:
+            return Violation(change.path, "unreadable", f"{change.path!r} could not be read: {error.strerror}")
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != entry.sha256:
+            return Violation(change.path, "unstable", f"{change.path!r} changed while it was being judged")
+        before = self.survey.base.get(change.path)
+        if before is not None:
+            kind, executable = ChangeKind.MODIFIED, before.executable
+        else:
+            # An execute bit on a new file counts for what is a script, or was executable under its old name.
+            kind = ChangeKind.ADDED
+            executable = entry.executable and (content.startswith(b"#!") or self._was_executable(change.path))
+        return AdmittedChange(change.path, kind, content, digest, _EXECUTABLE if executable else _PLAIN)
+
+    def _renames(self) -> Iterator[tuple[str, str]]:
+        grants = (*self.policy.grants, *(self.policy.tests.files if self.policy.tests else ()))
+        for grant in grants:
+            if grant.action is Action.RENAME and grant.from_path is not None:
+                yield grant.from_path, grant.path
+
+    def _was_executable(self, path: str) -> bool:
+        origins = (self.survey.base.get(origin) for origin, target in self._renames() if target == path)
+        return any(origin is not None and origin.executable for origin in origins)
+
+    def _half_renames(self, changed: set[str]) -> Iterator[Violation]:
+        after = self.survey.after
+        for origin, target in self._renames():
+            if origin in changed and origin not in after and target not in after:
+                yield Violation(origin, "rename-incomplete", f"{origin!r} was to become {target!r}, which is not there")
+            if target in changed and origin in after and target not in self.survey.base:
+                yield Violation(
+                    target, "rename-incomplete", f"{target!r} was to replace {origin!r}, which is still there"
+                )
+
+    def _summarise(self, violations: dict[str, Violation]) -> Iterator[Violation]:
+        """Yield the violations, a crowd in one new folder (a build, an environment) as that folder."""
+        crowds: defaultdict[str, list[Violation]] = defaultdict(list)
+        for path, violation in violations.items():
+            crowds[self._new_folder(path) or path].append(violation)
+        for folder, crowd in crowds.items():
+            if len(crowd) > _CROWD:
+                why = f"{folder!r} is a new folder with {len(crowd)} refused entries, such as: {crowd[0].why}"
+                yield Violation(folder, crowd[0].rule, why)
+            else:
+                yield from crowd
+
+    def _new_folder(self, path: str) -> str | None:
+        parts = path.split("/")
+        folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
+        new = (folder for folder in folders if folder not in self.survey.base)
+        outermost = next(new, None)
+        entry = self.survey.after.get(outermost) if outermost else None
+        return outermost if entry is not None and entry.kind is EntryKind.FOLDER else None
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,47 @@
+"""What a step asks of one slot. A value: the dispatcher turns it into a prompt, a view, a process and a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pipeline.policy.scope import Grant, TestScope
+    from pipeline.process import Mount
+    from pipeline.reports.decode import Malformed
+    from pipeline.reports.fields import Report
+    from pipeline.routing.vocabulary import Question, Role
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one slot is asked.
+
+    Args:
+        role: Who.
+        kind: What (contract 5).
+        base: The tree that the view is made from.
+        question: For kind `judge`.
+        artifacts: Name -> files of the run folder, in order.
+        grants: Production paths that the dispatch may change.
+        tests: What counts as a test; for @test also which ones it may change.
+        accept: Says what is wrong with a well-formed report that cannot be true here.
+        extra: Short context that only this dispatch has.
+        tools: What the project's own tools need in the box, given the view's folder and where it is shown.
+        env: Variables that the project's own tools need, such as PATH.
+    """
+
+    role: Role
+    kind: str
+    base: str
+    question: Question | None = None
+    artifacts: Mapping[str, Sequence[Path]] = field(default_factory=dict[str, "Sequence[Path]"])
+    grants: tuple[Grant, ...] = ()
+    tests: TestScope | None = None
+    accept: Callable[[Report], Malformed | None] | None = None
+    extra: str = ""
+    tools: Callable[[Path, Path], tuple[Mount, ...]] | None = None
+    env: Mapping[str, str] = field(default_factory=dict[str, str])

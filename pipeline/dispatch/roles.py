@@ -1,0 +1,94 @@
+"""Loads the role and template files that come with the program."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from pipeline.dispatch.prompt import Template, parse_template, template_name
+from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
+from pipeline.reports.kinds import KINDS
+from pipeline.routing.vocabulary import Question, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from importlib.resources.abc import Traversable
+
+WORKFLOW: Final = "workflow"
+"""The page of `commands/` that is no template: the operational rules."""
+
+_SUFFIX: Final = ".md"
+
+
+def data_folder(name: str) -> Traversable:
+    """Return `agents` or `commands`: inside the wheel, or beside `pipeline/` in a checkout (style 4.6).
+
+    The packaged one comes first: site-packages beside a wheel may hold an `agents` of somebody else.
+    """
+    packaged = files("pipeline") / "_data" / name
+    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / name
+
+
+@cache
+def load_roles() -> Mapping[Role, RoleSpec]:
+    """Return every role. The orchestrator's prompt ends with the operational rules, within which it drafts.
+
+    Raises:
+        ContractError: a file is missing, superfluous or not understood.
+    """
+    texts = _texts("agents", wanted=[role.value for role in Role])
+    specs = {role: parse_role(texts[role], role) for role in Role}
+    rules = read_workflow()
+    drafter = specs[Role.ORCHESTRATOR]
+    specs[Role.ORCHESTRATOR] = drafter.model_copy(update={"prompt": f"{drafter.prompt}\n\n{rules}"})
+    return MappingProxyType(specs)
+
+
+@cache
+def load_templates() -> Mapping[tuple[str, Question | None], Template]:
+    """Return the template of every kind, for `judge` of every question.
+
+    Raises:
+        ContractError: a file is missing, superfluous or not understood.
+    """
+    keys = [(kind.name, question) for kind in KINDS.values() for question in (*kind.by_question,) or (None,)]
+    texts = _texts("commands", wanted=[WORKFLOW, *(template_name(*key) for key in keys)])
+    return MappingProxyType({key: parse_template(texts[template_name(*key)], template_name(*key)) for key in keys})
+
+
+def read_workflow() -> str:
+    """Return the operational rules, `commands/workflow.md`."""
+    return (data_folder("commands") / f"{WORKFLOW}{_SUFFIX}").read_text(encoding="utf-8").strip()
+
+
+@cache
+def prompts_hash() -> str:
+    """Return the sha256 of all role and template files, names included; `run.json` records it (architecture 9)."""
+    digest = hashlib.sha256()
+    for folder in ("agents", "commands"):
+        for entry in _entries(folder):
+            content = entry.read_bytes()
+            digest.update(f"{folder}/{entry.name} {len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _entries(folder: str) -> list[Traversable]:
+    found = (entry for entry in data_folder(folder).iterdir() if entry.name.endswith(_SUFFIX))
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def _texts(folder: str, wanted: Iterable[str]) -> Mapping[str, str]:
+    texts = {entry.name.removesuffix(_SUFFIX): entry.read_text(encoding="utf-8") for entry in _entries(folder)}
+    names = list(wanted)
+    for name in names:
+        if name not in texts:
+            raise ContractError(name, Problem(1, f"the file is missing from {folder}/"))
+    for name in texts:
+        if name not in names:
+            raise ContractError(name, Problem(1, f"{folder}/ has no such file", tuple(names)))
+    return texts

@@ -1,0 +1,189 @@
+"""Folders that an agent had its hands on: read, mend and remove them without ever following a link out.
+
+Everything goes by folder descriptors, one name at a time: paths may be longer than the system accepts, parents may have
+become links, folders may have lost their permissions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OWNER_ALL: Final = 0o700
+
+
+class NotRegularError(OSError):
+    """What should be read is a link, a folder, a device or a FIFO."""
+
+
+@contextlib.contextmanager
+def opened(name: str | Path, dir_fd: int | None = None) -> Generator[int]:
+    """Open a folder that is no link, and close it again."""
+    descriptor = os.open(name, _FOLDER, dir_fd=dir_fd)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def opened_parent(top: int, path: str, *, create: bool = False) -> Generator[tuple[int, str]]:
+    """Open the folder that holds `path` below `top`, one part at a time.
+
+    Args:
+        top: Descriptor of the folder that `path` is relative to.
+        path: With `/` between its parts.
+        create: Put a folder where there is none, taking away a file or link that is in the way.
+    """
+    *parents, name = path.split("/")
+    current = os.dup(top)
+    try:
+        for part in parents:
+            following = _step(current, part, create=create)
+            os.close(current)
+            current = following
+        yield current, name
+    finally:
+        os.close(current)
+
+
+@contextlib.contextmanager
+def opened_regular(name: str | Path, dir_fd: int | None = None) -> Generator[BinaryIO]:
+    """Open a regular file to read; a link is not followed and a FIFO is not waited for.
+
+    Raises:
+        NotRegularError: it is something else.
+        OSError: it cannot be opened.
+    """
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=dir_fd)
+    except OSError as error:
+        if stat.S_ISREG(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+            raise
+        raise NotRegularError(error.errno, "not a regular file") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegularError(errno.EINVAL, "not a regular file")
+    with open(descriptor, "rb") as file:  # noqa: PTH123  (a descriptor)
+        yield file
+
+
+def read_regular(name: str | Path, limit: int, dir_fd: int | None = None) -> bytes:
+    """Return a regular file's content, at most `limit + 1` bytes of it.
+
+    Raises:
+        NotRegularError: it is something else.
+        OSError: it cannot be read.
+    """
+    with opened_regular(name, dir_fd) as file:
+        return file.read(limit + 1)
+
+
+def remove_entry(parent: int, name: str) -> None:
+    """Remove whatever `name` is in the folder `parent`, with everything below; nothing there is fine."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return
+    if not is_folder:
+        os.unlink(name, dir_fd=parent)
+        return
+    with _forced(parent, name) as top:
+        _flatten(top)
+    os.rmdir(name, dir_fd=parent)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder of ours; it is first renamed, so that nobody meets it half gone.
+
+    Raises:
+        OSError: something in it belongs to somebody else.
+    """
+    with opened(path.parent) as parent:
+        aside = f".{path.name}.removed-{os.getpid()}"
+        try:
+            os.rename(path.name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+        except FileNotFoundError:
+            return
+        remove_entry(parent, aside)
+
+
+def _flatten(top: int) -> None:
+    """Empty a folder of any depth with two descriptors: each folder below is moved up before it is looked into."""
+    fresh = _unused_names(top)
+    pending = _take_files(top, top, fresh)
+    while pending:
+        name = pending.pop()
+        with _forced(top, name) as folder:
+            pending += _take_files(folder, top, fresh)
+        os.rmdir(name, dir_fd=top)
+
+
+def _take_files(folder: int, top: int, fresh: Iterator[str]) -> list[str]:
+    """Remove the files of `folder` and move its folders into `top`; return the names that these have there."""
+    moved: list[str] = []
+    for name in os.listdir(folder):
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            _permit(folder, name)
+            moved.append(next(fresh))
+            os.rename(name, moved[-1], src_dir_fd=folder, dst_dir_fd=top)
+        else:
+            os.unlink(name, dir_fd=folder)
+    return moved
+
+
+@contextlib.contextmanager
+def _forced(parent: int, name: str) -> Generator[int]:
+    """Open a folder to change it, whatever its permissions are."""
+    _permit(parent, name)
+    with opened(name, parent) as folder:
+        yield folder
+
+
+def _permit(parent: int, name: str) -> None:
+    # Only called for what lstat calls a folder, when nobody else is at work there.
+    if os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode & _OWNER_ALL != _OWNER_ALL:
+        os.chmod(name, _OWNER_ALL, dir_fd=parent)
+
+
+def make_folder(parent: int, name: str) -> None:
+    """Make `name` a folder that its owner can use, in the place of a file or link if need be; what is in it stays."""
+    try:
+        mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        os.mkdir(name, dir_fd=parent)
+        return
+    if stat.S_ISDIR(mode):
+        _permit(parent, name)
+    else:
+        os.unlink(name, dir_fd=parent)
+        os.mkdir(name, dir_fd=parent)
+
+
+def write_new(parent: int, name: str, content: bytes, mode: int) -> None:
+    """Write a file that does not exist yet, with exactly this mode."""
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=parent)
+    with open(descriptor, "wb") as file:  # noqa: PTH123  (a descriptor)
+        file.write(content)
+        os.fchmod(descriptor, mode)
+
+
+def _step(current: int, part: str, *, create: bool) -> int:
+    if create:
+        make_folder(current, part)
+    return os.open(part, _FOLDER, dir_fd=current)
+
+
+def _unused_names(folder: int) -> Iterator[str]:
+    taken = set(os.listdir(folder))
+    yield from (name for number in itertools.count() if (name := f".removed-{number}") not in taken)

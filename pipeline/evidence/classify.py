@@ -1,0 +1,282 @@
+"""The classification table: what kind of RED, and whether it is a legal one (matrix 5).
+
+The innermost frame in the workspace decides. What the table does not call legal is not legal: a refused RED costs one
+rewrite of a test, an accepted one that says nothing costs the evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, Literal, assert_never
+
+from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Layout, TestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Expected = Literal["RED", "GUARD"]
+Symptom = Literal["hang", "crash"]
+
+_MESSAGE_LIMIT: Final = 300
+_CALL_FAULT: Final = re.compile(
+    r"^(?P<name>[\w.<>]+?)(\.__init__|\.__new__)?\(\) "
+    r"(got an unexpected keyword|got multiple values|got some positional|takes |missing \d+ required)"
+)
+
+
+class RedClass(StrEnum):
+    """What a test that should be RED showed."""
+
+    ASSERTION_MISMATCH = "ASSERTION_MISMATCH"
+    MISSING_BEHAVIOR = "MISSING_BEHAVIOR"
+    IMPORT_HIDES_TESTS = "IMPORT_HIDES_TESTS"
+    STRUCTURAL = "STRUCTURAL"
+    TEST_TIMEOUT = "TEST_TIMEOUT"
+    CRASHED = "CRASHED"
+    TEST_BROKEN = "TEST_BROKEN"
+    ENV_BROKEN = "ENV_BROKEN"
+    GUARD = "GUARD"
+    PASSED_UNMARKED = "PASSED_UNMARKED"
+    SKIPPED = "SKIPPED"
+    XFAILED = "XFAILED"
+    NOT_RUN = "NOT_RUN"
+
+
+PASSED: Final = frozenset({RedClass.GUARD, RedClass.PASSED_UNMARKED})
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name that the task introduces or changes, dotted for methods; `path` is empty when the task does not say."""
+
+    path: str
+    name: str
+    new: bool = True
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a classification needs to know about the task and the trees.
+
+    `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
+    `layout` tells tests from production. `expected` is what the test writer announced: it may only mark a GUARD.
+    """
+
+    symbols: tuple[Symbol, ...]
+    existing: frozenset[str]
+    layout: Layout
+    task_files: frozenset[str] = frozenset()
+    symptom: Symptom | None = None
+    expected: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
+
+    def introduces(self, name: str, owner: str = "") -> bool:
+        """Return whether the task introduces the missing name: one of its symbols, or a module among its files.
+
+        A name of a module that the task changes without naming any symbol there counts too.
+        """
+        last = name.rpartition(".")[2]
+        if any(last in symbol.name.split(".") or _ends(owner) == _ends(symbol.name) for symbol in self.symbols):
+            return True
+        if any(self._creates_module(candidate) for candidate in (name, f"{owner}.{name}")):
+            return True
+        silent = self.task_files - {symbol.path for symbol in self.symbols}
+        return bool(owner) and any(is_module(path, owner) for path in silent)
+
+    def _creates_module(self, module: str) -> bool:
+        """Return whether the task brings the module or package; one that exists and fails to import is broken."""
+        places = {symbol.path for symbol in self.symbols if symbol.path} | self.task_files
+        created = any(is_part_of(path, module) for path in places - self.existing)
+        return created and not any(is_part_of(path, module) for path in self.existing)
+
+    def is_production(self, frame: Frame) -> bool:
+        """Return whether the frame lies in code under test."""
+        return not self.layout.is_test_side(frame.path)
+
+
+@dataclass(frozen=True)
+class Classified:
+    """The verdict on one test id or file; the message is for the agent who wrote the test."""
+
+    cls: RedClass
+    legal: bool
+    message: str
+
+
+def classify(record: TestRecord, context: Context) -> Classified:
+    """Return the class of one collected test."""
+    match record.outcome:
+        case None:
+            return _no(RedClass.NOT_RUN, "was collected but not run")
+        case Ended.PASSED | Ended.XPASSED:
+            if context.expected.get(record.id) == "GUARD":
+                return Classified(RedClass.GUARD, legal=True, message="passes, as announced")
+            return _no(RedClass.PASSED_UNMARKED, "passes already; a RED test must fail before the change")
+        case Ended.SKIPPED:
+            return _no(RedClass.SKIPPED, f"is skipped ({record.reason}); a skipped test shows nothing")
+        case Ended.XFAILED | Ended.STRICT_XPASS:
+            return _no(RedClass.XFAILED, "is marked xfail; a RED test must fail plainly")
+        case Ended.TIMED_OUT:
+            return _symptomatic(RedClass.TEST_TIMEOUT, "does not end in time", context, "hang")
+        case Ended.CRASHED:
+            return _symptomatic(RedClass.CRASHED, "ends the whole test process", context, "crash")
+        case Ended.FAILED:
+            if record.fault is None:
+                return _no(RedClass.TEST_BROKEN, f"fails without an exception: {record.reason}")
+            return _failed(record, record.fault, context)
+        case _:
+            assert_never(record.outcome)
+
+
+def classify_collection(error: CollectionError, context: Context) -> Classified:
+    """Return the class of a file that could not be collected: legal only for a task symbol in a NEW test file."""
+    fault = error.fault
+    broken_environment = _third_party(fault, context)
+    if broken_environment is not None:
+        return broken_environment
+    frame = fault.last_own_frame
+    in_test = frame is not None and not context.is_production(frame)
+    missing = fault.missing
+    own = missing is not None and (missing.first_party or fault.raised.is_a("ImportError"))
+    wanted = own and in_test and not fault.raised.is_a("NameError")
+    if missing is None or not wanted or not context.introduces(missing.name, missing.owner):
+        return _no(RedClass.TEST_BROKEN, f"cannot be collected: {_said(fault)}{_at(frame)}")
+    is_new_test = error.path not in context.existing and context.layout.is_test(error.path)
+    if is_new_test:
+        return Classified(
+            RedClass.MISSING_BEHAVIOR,
+            legal=True,
+            message=f"{missing.name} does not exist yet; the file cannot be imported",
+        )
+    return _no(
+        RedClass.IMPORT_HIDES_TESTS,
+        f"imports {missing.name}, which does not exist yet, and so hides the file's other tests; import the module "
+        "instead, or import inside the new test, or use a new file",
+    )
+
+
+def _failed(record: TestRecord, fault: Fault, context: Context) -> Classified:
+    broken_environment = _third_party(fault, context)
+    if broken_environment is not None:
+        return broken_environment
+    if fault.missing_fixture:
+        return _no(RedClass.TEST_BROKEN, f"asks for the fixture {fault.missing_fixture!r}, which nobody defines")
+    frame = fault.last_own_frame
+    if frame is None:
+        return _no(RedClass.TEST_BROKEN, f"fails outside the project: {_said(fault)}")
+    if fault.raised.is_a("SyntaxError"):
+        return _no(RedClass.TEST_BROKEN, f"{_said(fault)}{_at(frame)}")
+    if context.is_production(frame):
+        return _in_production(fault, frame, context)
+    return _in_test(record, fault, frame, context)
+
+
+def _in_production(fault: Fault, frame: Frame, context: Context) -> Classified:
+    if fault.raised.is_a("NotImplementedError") and any(_is_symbol(frame, symbol) for symbol in context.symbols):
+        return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{frame.function} is not implemented yet")
+    if fault.missing is not None and fault.raised.is_a("ImportError"):
+        if context.introduces(fault.missing.name, fault.missing.owner):
+            return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{fault.missing.name} does not exist yet")
+        return _no(RedClass.TEST_BROKEN, f"the code under test cannot be imported: {_said(fault)}{_at(frame)}")
+    if frame.path not in context.existing:
+        return _no(RedClass.STRUCTURAL, f"fails in code that did not exist at the start: {_said(fault)}{_at(frame)}")
+    return Classified(RedClass.ASSERTION_MISMATCH, legal=True, message=f"{_said(fault)}{_at(frame)}")
+
+
+def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -> Classified:
+    if fault.expectation or fault.raised.is_a("AssertionError", "Failed"):
+        return _assertion(record, fault, context)
+    missing = fault.missing
+    if missing is not None and not fault.raised.is_a("NameError") and context.introduces(missing.name, missing.owner):
+        if missing.first_party or fault.raised.is_a("ImportError"):
+            return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{missing.name} does not exist yet")
+        return _no(RedClass.TEST_BROKEN, f"{_said(fault)}: that object is not the project's own")
+    call = _CALL_FAULT.match(fault.raised.message) if fault.raised.is_a("TypeError") else None
+    if call is not None and context.introduces(call["name"], call["name"].rpartition(".")[0]):
+        return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=_said(fault))
+    return _no(
+        RedClass.TEST_BROKEN,
+        f"{_said(fault)}{_at(frame)}, in the test itself; fail by an assertion about the new behaviour",
+    )
+
+
+def _assertion(record: TestRecord, fault: Fault, context: Context) -> Classified:
+    reached = _reached(record, context)
+    if reached is False or (fault.bare and not fault.expectation and reached is not True):
+        return _no(RedClass.STRUCTURAL, f"fails without reaching the code under test: {_said(fault)}")
+    return Classified(RedClass.ASSERTION_MISMATCH, legal=True, message=_said(fault))
+
+
+def _reached(record: TestRecord, context: Context) -> bool | None:
+    """Return whether the test got to production: True, False (it surely did not), or None (not known).
+
+    A name that is only mentioned is not known to have been looked at, so it does not save a bare failure.
+    """
+    if record.reach is None:
+        return None
+    entered = (entry.partition("::")[0] for entry in record.reach.functions)
+    touched = (*entered, *record.reach.doors)
+    if any(path == "process" or not context.layout.is_test_side(path) for path in touched):
+        return True
+    return None if any(not context.layout.is_test_side(path) for path in record.reach.references) else False
+
+
+def _third_party(fault: Fault, context: Context) -> Classified | None:
+    """Return ENV_BROKEN for a module that is neither the project's nor one the task introduces."""
+    missing = fault.missing
+    if missing is None or missing.first_party or not fault.raised.is_a("ImportError"):
+        return None
+    if context.introduces(missing.name, missing.owner):
+        return None
+    what = f"{missing.name} of {missing.owner}" if missing.owner else missing.name
+    return _no(RedClass.ENV_BROKEN, f"{what} is not installed in the test environment")
+
+
+def _symptomatic(cls: RedClass, said: str, context: Context, symptom: Symptom) -> Classified:
+    legal = context.symptom == symptom
+    hint = "" if legal else f"; only a task with the symptom {symptom!r} may be shown this way"
+    return Classified(cls, legal=legal, message=said + hint)
+
+
+def _is_symbol(frame: Frame, symbol: Symbol) -> bool:
+    """Return whether the frame is the symbol's own body: the function, or a method of the class."""
+    if symbol.path and symbol.path != frame.path:
+        return False
+    function = f".{frame.function}."
+    return f".{symbol.name}." in function
+
+
+def is_module(path: str, module: str) -> bool:
+    """Return whether the file is the module (or the package's `__init__.py`), whatever folder sources are kept in."""
+    return bool(module.strip(".")) and _dotted(path).endswith(f".{module.strip('.')}.")
+
+
+def is_part_of(path: str, module: str) -> bool:
+    """Return whether the file is the module, or lies in the package of that name."""
+    return bool(module.strip(".")) and f".{module.strip('.')}." in _dotted(path)
+
+
+def _dotted(path: str) -> str:
+    parts = PurePosixPath(path).with_suffix("").parts if path.endswith(".py") else ()
+    return f".{'.'.join(parts)}.".removesuffix(".__init__.") + ("." if parts and parts[-1] == "__init__" else "")
+
+
+def _ends(name: str) -> str:
+    return name.rpartition(".")[2] or "\0"
+
+
+def _said(fault: Fault) -> str:
+    """Return the exception in one line."""
+    lines = fault.raised.message.strip().splitlines()
+    name = fault.raised.kind.rpartition(".")[2]
+    return f"{name}: {lines[0]}"[:_MESSAGE_LIMIT] if lines else name
+
+
+def _at(frame: Frame | None) -> str:
+    return f" ({frame.path}:{frame.line})" if frame is not None else ""
+
+
+def _no(cls: RedClass, message: str) -> Classified:
+    return Classified(cls, legal=False, message=message)

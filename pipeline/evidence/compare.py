@@ -1,0 +1,173 @@
+"""GREEN: the task's ids pass, its tests are untouched, and nothing that passed before is lost (matrix 5)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.freeze import thaw
+from pipeline.evidence.ledger import RedLedger, may_change
+from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_KEPT: Final[Mapping[Ended, frozenset[Ended]]] = {
+    Ended.PASSED: PASSING,
+    Ended.XPASSED: PASSING,
+    Ended.SKIPPED: PASSING | {Ended.SKIPPED},
+    Ended.XFAILED: PASSING | {Ended.XFAILED},
+}
+"""What a baseline outcome may turn into; an outcome that is not listed may turn into anything."""
+
+CONFIRMING_RUNS: Final = 2
+
+
+class Verdict(StrEnum):
+    """What became of a suspected regression (2 of 2 rule)."""
+
+    REGRESSION = "regression"
+    FLAKY = "flaky"
+
+
+class GreenVerdict(Value):
+    """The facts of a GREEN measurement. `new_ids` come from production (parameters, doctests) and must pass.
+
+    `regressions` are suspects until `confirm_regression` has seen two runs of both trees. `provisional_ids` are the ids
+    of test files that could not be imported at RED; each must fail once the task's symbols are stubbed.
+    """
+
+    not_green: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    changed_regions: tuple[str, ...] = ()
+    changed_files: tuple[str, ...] = ()
+    new_ids: tuple[str, ...] = ()
+    regressions: tuple[str, ...] = ()
+    stale_xfail: tuple[str, ...] = ()
+    provisional_ids: tuple[str, ...] = ()
+    env_broken: str | None = None
+
+    @property
+    def own_green(self) -> bool:
+        """Return whether the task's own evidence holds, regressions and stale xfails aside."""
+        lost = self.not_green or self.missing or self.changed_regions or self.changed_files
+        return not (lost or self.env_broken)
+
+    @property
+    def green(self) -> bool:
+        """Return whether everything holds and no regression is suspected."""
+        return self.own_green and not (self.regressions or self.stale_xfail)
+
+
+def judge_green(
+    ledger: RedLedger | None,
+    observation: Observation,
+    baseline: Mapping[str, TestRecord],
+    *,
+    tests_to_change: frozenset[str] = frozenset(),
+) -> GreenVerdict:
+    """Return the verdict on a candidate.
+
+    Args:
+        ledger: The task's RED evidence; None for a task that is judged by regression only.
+        observation: The run of the candidate.
+        baseline: What must be kept, from `expectations`.
+        tests_to_change: Ids, functions or files that this task may change.
+    """
+    records = observation.records
+    suspects, stale, lost = _against(baseline, ledger, records, tests_to_change)
+    if ledger is None:
+        return GreenVerdict(
+            missing=lost, regressions=suspects, stale_xfail=stale, env_broken=observation.environment_problem
+        )
+    provisional = _provisional(ledger, observation)
+    wanted = [entry for entry, red in ledger.red.items() if red.granularity == "id"] + list(ledger.guards)
+    empty = [path for path in ledger.provisional_files if not any(records[entry].path == path for entry in provisional)]
+    moved = thaw(ledger.frozen, observation)
+    judged = {*wanted, *provisional, *moved.added}
+    not_green = [entry for entry in judged if entry in records and not passed(records[entry])]
+    allowed_gone = {
+        entry for entry in moved.missing if entry in baseline and may_change(baseline[entry], tests_to_change)
+    }
+    return GreenVerdict(
+        not_green=tuple(sorted({*not_green, *empty})),
+        missing=tuple(
+            sorted({*(entry for entry in wanted if entry not in records), *moved.missing, *lost} - allowed_gone)
+        ),
+        changed_regions=moved.changed_regions,
+        changed_files=moved.changed_files,
+        new_ids=moved.added,
+        regressions=suspects,
+        stale_xfail=stale,
+        provisional_ids=provisional,
+        env_broken=observation.environment_problem,
+    )
+
+
+def expectations(
+    baseline: Observation, accepted: Iterable[Observation] = (), *, may: frozenset[str] = frozenset()
+) -> dict[str, TestRecord]:
+    """Return what must be kept: the baseline, then the GREEN runs of the accepted tasks, minus what may change."""
+    kept = {entry: record for entry, record in baseline.records.items() if record.ran}
+    for green in accepted:
+        kept.update({entry: record for entry, record in green.records.items() if record.ran})
+    return {entry: record for entry, record in kept.items() if not may_change(record, may)}
+
+
+def confirm_regression(
+    test: str, candidate_runs: Sequence[Observation], baseline_runs: Sequence[Observation]
+) -> Verdict:
+    """Return REGRESSION for a test that failed twice of twice on the candidate and held twice of twice on the baseline.
+
+    A test that is missing from a run of the candidate has failed there; one missing from the baseline was not kept.
+    """
+    enough = len(candidate_runs) >= CONFIRMING_RUNS and len(baseline_runs) >= CONFIRMING_RUNS
+    before = [run.records.get(test) for run in baseline_runs]
+    kept = [record is not None and record.outcome in _KEPT for record in before]
+    reference = before[0]
+    failed = reference is not None and all(not _is_kept(reference, run.records.get(test)) for run in candidate_runs)
+    return Verdict.REGRESSION if enough and all(kept) and failed else Verdict.FLAKY
+
+
+def judge_stubs(provisional_ids: Iterable[str], stubbed: Observation) -> tuple[str, ...]:
+    """Return the provisional ids that pass although the task's symbols are stubs: they assert nothing about them."""
+    records = stubbed.records
+    return tuple(sorted(entry for entry in provisional_ids if entry in records and passed(records[entry])))
+
+
+def passed(record: TestRecord) -> bool:
+    """Return whether the test passed."""
+    return record.outcome in PASSING
+
+
+def _provisional(ledger: RedLedger, observation: Observation) -> tuple[str, ...]:
+    files = ledger.provisional_files
+    return tuple(sorted(entry for entry, record in observation.records.items() if record.path in files))
+
+
+def _against(
+    baseline: Mapping[str, TestRecord],
+    ledger: RedLedger | None,
+    records: Mapping[str, TestRecord],
+    allowed: frozenset[str],
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return (suspected regressions, stale xfails, ids that are gone) among the tests that are not the task's own."""
+    suspects: list[str] = []
+    stale: list[str] = []
+    gone: list[str] = []
+    for entry, before in baseline.items():
+        if may_change(before, allowed) or (ledger is not None and ledger.owns(before)):
+            continue
+        after = records.get(entry)
+        if before.outcome is Ended.XFAILED and after is not None and after.outcome is Ended.STRICT_XPASS:
+            stale.append(entry)
+        elif after is None:
+            gone.append(entry)
+        elif not _is_kept(before, after):
+            suspects.append(entry)
+    return tuple(sorted(suspects)), tuple(sorted(stale)), tuple(sorted(gone))
+
+
+def _is_kept(before: TestRecord, after: TestRecord | None) -> bool:
+    allowed = _KEPT.get(before.outcome) if before.outcome is not None else None
+    return allowed is None or (after is not None and after.outcome in allowed)

@@ -1,0 +1,240 @@
+"""The RED ledger of a task: which ids are its evidence, derived from two runs and not from a report (matrix 5).
+
+`before` is measured without the task's tests, `after` with them, both over the same production files.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping  # noqa: TC003  pydantic reads it at run time
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.evidence import freeze
+from pipeline.evidence.classify import PASSED, Classified, Context, RedClass, classify, classify_collection
+from pipeline.evidence.observation import Observation, TestRecord, Value
+
+
+class RedEntry(Value):
+    """The evidence for one id. With granularity `file` the id is a test file that cannot be imported yet."""
+
+    function: str
+    cls: RedClass
+    legal: bool
+    message: str
+    region_sha256: str
+    tree: str
+    granularity: Literal["id", "file"] = "id"
+
+
+class RedLedger(Value):
+    """A task's evidence: RED ids, ids that pass before and after, and the frozen state of their files."""
+
+    task: str
+    tree: str
+    red: Mapping[str, RedEntry] = Field(default_factory=dict[str, RedEntry])
+    guards: Mapping[str, str] = Field(default_factory=dict[str, str])
+    frozen: freeze.Frozen = freeze.Frozen(regions={}, files={}, ids=frozenset())
+
+    @property
+    def provisional_files(self) -> frozenset[str]:
+        """Return the test files whose ids are not known before GREEN."""
+        return frozenset(entry for entry, red in self.red.items() if red.granularity == "file")
+
+    def owns(self, record: TestRecord) -> bool:
+        """Return whether the test is part of this task's evidence."""
+        return record.id in self.red or record.id in self.guards or record.path in self.provisional_files
+
+    def digest(self) -> str:
+        """Return the sha256 for the Red-Evidence trailer: everything but the messages, which vary between versions."""
+        red = {entry: value.model_dump(exclude={"message"}) for entry, value in self.red.items()}
+        return freeze.digest({**self.model_dump(exclude={"red"}), "red": red})
+
+
+class Refusal(Value):
+    """One id, function or file that is not a legal RED, in words for the agent that wrote it."""
+
+    id: str
+    cls: RedClass | None
+    message: str
+
+
+class RedVerdict(Value):
+    """The facts of a RED measurement; the step maps them to a signal in the order of matrix 1."""
+
+    new_ids: tuple[str, ...]
+    env_broken: str | None = None
+    all_new_pass: bool = False
+    structural_only: bool = False
+    illegal: tuple[Refusal, ...] = ()
+    unstable: tuple[str, ...] = ()
+    changed_old: tuple[str, ...] = ()
+    removed_old: tuple[str, ...] = ()
+    ledger: RedLedger
+
+    @property
+    def legal(self) -> bool:
+        """Return whether this is RED: nothing refused, nothing unstable, no old test touched without leave."""
+        refused = self.env_broken or self.all_new_pass or self.structural_only or self.illegal
+        return not (refused or self.unstable or self.changed_old or self.removed_old)
+
+
+def derive_new_ids(before: Observation, after: Observation) -> tuple[str, ...]:
+    """Return the ids that are new or whose source changed, sorted; for the selection of a second run too."""
+    return tuple(
+        sorted(
+            entry
+            for entry, record in after.records.items()
+            if entry not in before.records or before.records[entry].region_sha256 != record.region_sha256
+        )
+    )
+
+
+def judge_red(
+    before: Observation,
+    after: Observation,
+    again: Observation | None,
+    context: Context,
+    *,
+    task: str,
+    tree: str,
+    tests_to_change: frozenset[str] = frozenset(),
+) -> RedVerdict:
+    """Return the verdict on a task's tests.
+
+    Args:
+        before: The tests of `task_start`, collected at least.
+        after: The new tests over the same production, run.
+        again: The same run repeated, or None when stability is not in question.
+        context: The task, and which files existed before.
+        task: The task's id.
+        tree: The tree that `after` measured.
+        tests_to_change: Ids, functions or files of old tests that the task may change or remove.
+    """
+    new_ids = derive_new_ids(before, after)
+    classes = {entry: classify(after.records[entry], context) for entry in new_ids}
+    known_errors = {error.path for error in before.collection_errors}
+    broken = {
+        error.path: classify_collection(error, context)
+        for error in after.collection_errors
+        if error.path not in known_errors
+    }
+    everything = {**classes, **broken}
+    ledger = _ledger(after, everything, task=task, tree=tree)
+    return RedVerdict(
+        new_ids=tuple(sorted(everything)),
+        env_broken=after.environment_problem or _environment(everything),
+        all_new_pass=bool(everything) and all(found.cls in PASSED for found in everything.values()),
+        structural_only=_only_structural(everything),
+        illegal=_refusals(after, everything),
+        unstable=_unstable(everything, again, context) if again is not None else (),
+        changed_old=_changed_old(before, after, tests_to_change),
+        removed_old=_removed_old(before, after, tests_to_change),
+        ledger=ledger,
+    )
+
+
+def _environment(everything: Mapping[str, Classified]) -> str | None:
+    broken = (found.message for found in everything.values() if found.cls is RedClass.ENV_BROKEN)
+    return next(broken, None)
+
+
+def _only_structural(everything: Mapping[str, Classified]) -> bool:
+    """Return whether every failure is structural: such tests fail, but not because a behaviour is missing."""
+    failing = [found for found in everything.values() if found.cls not in PASSED]
+    return bool(failing) and all(found.cls is RedClass.STRUCTURAL for found in failing)
+
+
+def _refusals(after: Observation, everything: Mapping[str, Classified]) -> tuple[Refusal, ...]:
+    """Return what keeps this from being RED, by function: one legal RED parameter carries the passing ones."""
+    if not everything:
+        return (Refusal(id="", cls=None, message=after.detail or "no test was added or changed"),)
+    functions: dict[str, list[str]] = defaultdict(list)
+    for entry in everything:
+        functions[_function(after, entry)].append(entry)
+    refused: list[Refusal] = []
+    any_red = False
+    for _, entries in sorted(functions.items()):
+        found = {entry: everything[entry] for entry in entries}
+        red = [one for one in found.values() if one.legal and one.cls not in PASSED]
+        any_red = any_red or bool(red)
+        refused += [
+            Refusal(id=entry, cls=one.cls, message=f"{entry} {one.message}")
+            for entry, one in sorted(found.items())
+            if not one.legal and not (red and one.cls in PASSED)
+        ]
+    if not any_red and not refused:
+        refused.append(
+            Refusal(id="", cls=None, message="every test is a guard; at least one must fail before the change")
+        )
+    return tuple(refused)
+
+
+def _function(after: Observation, entry: str) -> str:
+    record = after.records.get(entry)
+    return record.function if record is not None else entry
+
+
+def _ledger(after: Observation, everything: Mapping[str, Classified], *, task: str, tree: str) -> RedLedger:
+    red: dict[str, RedEntry] = {}
+    guards: dict[str, str] = {}
+    for entry, found in sorted(everything.items()):
+        record = after.records.get(entry)
+        region = record.region_sha256 if record is not None else after.files.get(entry, "")
+        if found.cls in PASSED:
+            guards[entry] = region
+        elif found.legal:
+            red[entry] = RedEntry(
+                function=_function(after, entry),
+                cls=found.cls,
+                legal=True,
+                message=found.message,
+                region_sha256=region,
+                tree=tree,
+                granularity="id" if record is not None else "file",
+            )
+    return RedLedger(task=task, tree=tree, red=red, guards=guards, frozen=freeze.freeze(after, everything.keys()))
+
+
+def _unstable(everything: Mapping[str, Classified], again: Observation, context: Context) -> tuple[str, ...]:
+    """Return the ids and files that a second run saw differently; what it did not see counts as different."""
+    second = {entry: classify(record, context) for entry, record in again.records.items() if entry in everything}
+    second |= {error.path: classify_collection(error, context) for error in again.collection_errors}
+    return tuple(
+        sorted(
+            entry for entry, found in everything.items() if entry not in second or second[entry].cls is not found.cls
+        )
+    )
+
+
+def _changed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> tuple[str, ...]:
+    """Return old tests whose source changed without leave."""
+    return tuple(
+        sorted(
+            entry
+            for entry, record in before.records.items()
+            if entry in after.records
+            and after.records[entry].region_sha256 != record.region_sha256
+            and not may_change(record, allowed)
+        )
+    )
+
+
+def _removed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> tuple[str, ...]:
+    """Return old tests that vanished without leave; those hidden by a file that cannot be collected are its error's."""
+    if not after.records:
+        return ()
+    hidden = {error.path for error in after.collection_errors}
+    return tuple(
+        sorted(
+            entry
+            for entry, record in before.records.items()
+            if entry not in after.records and record.path not in hidden and not may_change(record, allowed)
+        )
+    )
+
+
+def may_change(record: TestRecord, allowed: frozenset[str]) -> bool:
+    """Return whether a task's `tests_to_change` names the test: by id, by function, or by file."""
+    return not allowed.isdisjoint((record.id, record.function, record.path))

@@ -1,0 +1,301 @@
+"""Dispatch hygiene: what may not stand in a plan or a task before an agent is paid to read it (contracts 1.9).
+
+A linter: texts in, problems out, each with a rule id and a line. Rules about words look at prose only; inline code,
+quotations, URLs and fenced blocks are what the author cites, not what the author says. An `error` sends the draft back
+(HYGIENE), a `note` is handed to @check.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from pipeline.policy.paths import is_control
+from pipeline.reports.artifacts import APPROACH, BEHAVIOURS
+from pipeline.reports.fields import Action, Evidence
+from pipeline.reports.markdown import Document, Fence, parse
+from pipeline.reports.tasks import CODE_CONTEXT, CRITERIA, MAKING
+from pipeline.reports.wording import asks, bodies, defined_names, hidden_shell, is_structural, is_vague, unfinished
+from pipeline.routing.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from pipeline.reports.fields import FileChange
+    from pipeline.reports.tasks import Task
+
+RULES: Final[dict[str, str]] = {
+    "H001": "unfinished text",
+    "H002": "a code block of more than 5 lines",
+    "H003": "a finished function body",
+    "H004": "a command that hides in a shell",
+    "H005": "an oversized snippet of code context",
+    "H006": "the same thing twice, or in two versions",
+    "H007": "a file that is not there, or is there already",
+    "H008": "a test file where tests are not looked for",
+    "H009": "acceptance criteria that are missing or cannot fail",
+    "H010": "a behaviour without action and observable outcome",
+    "H011": "a task that should be split",
+    "H012": "an open question in the approach",
+    "H013": "a file that controls tests or builds",
+    "H014": "tasks that do not fit together",
+}
+"""Every rule by its id."""
+
+BLOCK_LINES: Final = 5
+"""How long a code block may be: enough to show a seam, too short for an implementation."""
+
+_BODY_STATEMENTS: Final = 3
+_FILES_PER_TASK: Final = 2
+
+
+class Weight(StrEnum):
+    """An error sends the draft back, a note is for the reviewer."""
+
+    ERROR = "error"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One problem: the line (from 1) in the text, the rule, a sentence, and what follows."""
+
+    line: int
+    rule: str
+    message: str
+    severity: Weight = Weight.ERROR
+
+
+def drafted(problems: Iterable[Problem]) -> Signal:
+    """Return HYGIENE if one of the problems is an error, else DRAFTED (matrix 1)."""
+    return Signal.HYGIENE if any(problem.severity is Weight.ERROR for problem in problems) else Signal.DRAFTED
+
+
+def lint_plan(text: str, *, files: Sequence[FileChange], existing: Collection[str]) -> tuple[Problem, ...]:
+    """Return the problems of plan.md, in order of their lines.
+
+    Args:
+        text: The rendered plan.
+        files: The files that the plan names.
+        existing: Every path of the tree that the plan is for.
+    """
+    document = parse(text)
+    found = [*_any_text(document), *_behaviours(document), *_questions(document), *_paths(text, files, existing)]
+    found += _control(text, [change.path for change in files])
+    return tuple(sorted(found))
+
+
+def plausible_test_path(path: str) -> bool:
+    """Return whether `path` can be a test file by its name: the common layouts, without knowing the project.
+
+    Rust: below `tests/`, or a module below `src/` for its `#[cfg(test)]` part. Elsewhere: a folder or name that says
+    test or spec.
+    """
+    *folders, name = path.split("/")
+    if name.endswith(".rs"):
+        return not {"tests", "src", "benches"}.isdisjoint(folders)
+    says_test = re.compile(r"(?<![a-z])(?:tests?|specs?)(?![a-z])")
+    return name == "conftest.py" or any(says_test.search(part.casefold()) for part in (*folders, name))
+
+
+def lint_task(
+    text: str,
+    task: Task,
+    *,
+    existing: Collection[str],
+    test_path: Callable[[str], bool] = plausible_test_path,
+) -> tuple[Problem, ...]:
+    """Return the problems of task-<id>.md, in order of their lines.
+
+    Args:
+        text: The whole file.
+        task: What it parses to.
+        existing: Every path of the tree that the task will start from, so with what earlier tasks create.
+        test_path: Whether tests are looked for at a path.
+    """
+    document = parse(text)
+    found = [
+        *_any_text(document),
+        *_criteria(document),
+        *_paths(text, task.files, existing),
+        *_test_files(text, task, existing, test_path),
+        *_snippet_paths(document, existing),
+        *_task_size(text, task),
+        *_control(text, [change.path for change in (*task.files, *task.test_files)]),
+    ]
+    return tuple(sorted(found))
+
+
+def lint_split(tasks: Sequence[Task], *, max_tasks: int) -> tuple[Problem, ...]:
+    """Return the problems between the tasks of one split; the line is the task's place in the list, from 1."""
+    found: list[Problem] = []
+    if len(tasks) > max_tasks:
+        found.append(Problem(max_tasks + 1, "H014", f"{len(tasks)} tasks; accepted are {max_tasks} at most"))
+    creators: dict[str, str] = {}
+    for place, task in enumerate(tasks, start=1):
+        if task.evidence is Evidence.RED and not task.files:
+            found.append(Problem(place, "H014", f'task {task.id} names no file; only evidence "regression" needs none'))
+        if task.evidence is Evidence.RED and not task.test_files:
+            found.append(Problem(place, "H014", f'task {task.id} names no test file; evidence "red" needs one'))
+        tested = {change.path for change in task.test_files}
+        found.extend(
+            Problem(place, "H014", f"task {task.id} names {change.path} as production and as test file")
+            for change in task.files
+            if change.path in tested and not change.path.endswith(".rs")
+        )
+        created = [change.path for change in (*task.files, *task.test_files) if change.action in MAKING]
+        for path in dict.fromkeys(created):
+            other = creators.setdefault(path, task.id)
+            if other != task.id:
+                found.append(Problem(place, "H014", f"tasks {other} and {task.id} both create {path}"))
+    return tuple(found)
+
+
+def _any_text(document: Document) -> Iterator[Problem]:
+    # The H1 carries the issue's own title, which the drafter cannot mend.
+    said = [line for line in document.prose if not line.text.startswith("# ")]
+    for line in said:
+        what = unfinished(line.prose)
+        if what:
+            yield Problem(line.number, "H001", f"unfinished text, {what}; write the final version only")
+    for fence in document.fences:
+        if not fence.closed:
+            yield Problem(fence.number, "H001", "a code block that is never closed")
+        yield from _block_length(fence)
+    inside = [line for fence in document.fences for line in fence.lines]
+    every = sorted((*document.front, *said, *inside), key=lambda line: line.number)
+    for line in every:
+        shell = hidden_shell(line.text)
+        if shell:
+            yield Problem(line.number, "H004", f"{shell[0]} ({shell[1]!r}); write the program and its arguments")
+    for number, statements in bodies(every):
+        if statements >= _BODY_STATEMENTS:
+            yield Problem(number, "H003", f"a function body of {statements} statements; leave bodies to @make")
+    yield from _twice(document)
+
+
+def _block_length(fence: Fence) -> Iterator[Problem]:
+    if len(fence.filled) <= BLOCK_LINES or fence.language == "mermaid":
+        return
+    size = f"{len(fence.filled)} lines; accepted are {BLOCK_LINES}"
+    if _is(fence.section, CODE_CONTEXT):
+        yield Problem(fence.number, "H005", f"this snippet has {size}, show the seam and not the body")
+    else:
+        yield Problem(fence.number, "H002", f"this code block has {size}, say what and not how")
+
+
+def _twice(document: Document) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for heading in document.headings:
+        if heading.text.startswith("## "):
+            first = seen.setdefault(heading.section.casefold(), heading.number)
+            if first != heading.number:
+                yield Problem(heading.number, "H006", f"the section {heading.section!r} is there already, line {first}")
+    blocks: dict[tuple[str, ...], int] = {}
+    names: dict[tuple[str, str, str], int] = {}
+    for fence in document.fences:
+        body = tuple(" ".join(line.split()) for line in fence.filled)
+        if len(body) > 1 and blocks.setdefault(body, fence.number) != fence.number:
+            yield Problem(fence.number, "H006", f"this block is the same as the one in line {blocks[body]}")
+            continue
+        for name in sorted(defined_names(fence.filled)):
+            first = names.setdefault((fence.section, fence.label, name), fence.number)
+            if first != fence.number and len(body) > 1:
+                yield Problem(fence.number, "H006", f"a second version of {name}, the first is in line {first}")
+
+
+def _questions(document: Document) -> Iterator[Problem]:
+    for line in document.section(APPROACH):
+        if not line.is_heading and asks(line.prose):
+            yield Problem(line.number, "H012", "an open question; decide it here, or list it as a risk")
+
+
+_BEHAVIOUR: Final = re.compile(r"ACTION:(?P<action>.*?)OUTCOME:(?P<outcome>.*)", re.IGNORECASE | re.DOTALL)
+
+
+def _behaviours(document: Document) -> Iterator[Problem]:
+    items: list[tuple[int, list[str]]] = []
+    for line in document.prose:
+        if not _is(line.subsection, BEHAVIOURS) or line.is_heading or not line.text.strip():
+            continue
+        if re.match(r"\s{0,1}[-*+]\s", line.text) or not items:
+            items.append((line.number, []))
+        items[-1][1].append(line.text)
+    for number, texts in items:
+        found = _BEHAVIOUR.search(" ".join(texts))
+        if found is None or not found["action"].strip() or not found["outcome"].strip():
+            yield Problem(number, "H010", "accepted is `ACTION: what is done OUTCOME: what can be observed`")
+        elif is_structural(found["outcome"]):
+            yield Problem(number, "H010", "a structural fact is no observable outcome; say what a caller sees")
+
+
+def _criteria(document: Document) -> Iterator[Problem]:
+    boxes = [line for line in document.section(CRITERIA) if re.match(r"\s*[-*+] \[[ xX]\]", line.text)]
+    if not boxes:
+        place = next((line.number for line in document.headings if _is(line.section, CRITERIA)), 1)
+        yield Problem(place, "H009", f"accepted is a section {CRITERIA!r} with at least one `- [ ]` line")
+    for line in boxes:
+        criterion = line.text.split("]", 1)[1].strip()
+        if is_vague(criterion):
+            yield Problem(line.number, "H009", "this criterion cannot fail; name an input and what is observed")
+
+
+def _paths(text: str, files: Iterable[FileChange], existing: Collection[str]) -> Iterator[Problem]:
+    for change in files:
+        source = change.origin if change.action is Action.RENAME else change.path
+        if change.action is not Action.CREATE and source and source not in existing:
+            message = f"{source} does not exist; accepted for a new file is the action create"
+            yield Problem(_line_of(text, source), "H007", message)
+        if change.action in MAKING and change.path in existing:
+            message = f"{change.path} exists already; accepted for it is the action modify"
+            yield Problem(_line_of(text, change.path), "H007", message)
+
+
+def _control(text: str, paths: Iterable[str]) -> Iterator[Problem]:
+    for path in dict.fromkeys(paths):
+        if is_control(path):
+            yield Problem(_line_of(text, path), "H013", f"{path} controls tests or builds", Weight.NOTE)
+
+
+def _test_files(
+    text: str, task: Task, existing: Collection[str], test_path: Callable[[str], bool]
+) -> Iterator[Problem]:
+    for change in task.test_files:
+        line = _line_of(text, change.path)
+        if _is_src_tests(change.path):
+            yield Problem(line, "H008", f"{change.path}: cargo does not look into src/tests/; use tests/ or the module")
+        elif change.action != Action.DELETE and not test_path(change.path):
+            yield Problem(line, "H008", f"{change.path} is not where tests are looked for")
+        in_module = change.path.endswith(".rs") and any(file.path == change.path for file in task.files)
+        if (change.action == Action.CREATE) == (change.path in existing) and not in_module:
+            there = "exists already" if change.path in existing else "does not exist"
+            yield Problem(line, "H007", f"{change.path} {there}; the action {change.action} does not fit")
+
+
+def _snippet_paths(document: Document, existing: Collection[str]) -> Iterator[Problem]:
+    for line in document.section(CODE_CONTEXT):
+        found = re.fullmatch(r"`([^`]+)`:?", line.text.strip())
+        if found and found[1] not in existing:
+            yield Problem(line.number, "H007", f"{found[1]} does not exist, so nothing can be quoted from it")
+
+
+def _task_size(text: str, task: Task) -> Iterator[Problem]:
+    if len(task.files) > _FILES_PER_TASK:
+        message = f"{len(task.files)} files in one task; more than {_FILES_PER_TASK} often hide two concerns"
+        yield Problem(_line_of(text, task.files[_FILES_PER_TASK].path), "H011", message, Weight.NOTE)
+
+
+def _is_src_tests(path: str) -> bool:
+    return path.endswith(".rs") and "/src/tests/" in f"/{path}"
+
+
+def _line_of(text: str, path: str) -> int:
+    """Return the first line that names `path` as a whole, 1 if none does."""
+    whole = re.compile(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)")
+    return next((number for number, line in enumerate(text.split("\n"), start=1) if whole.search(line)), 1)
+
+
+def _is(title: str, wanted: str) -> bool:
+    return title.strip().casefold() == wanted.casefold()

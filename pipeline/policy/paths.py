@@ -1,0 +1,125 @@
+"""What a path may look like, and which names are special, whatever the role (architecture 6, Gate).
+
+A path here is a text relative to the top of the tree, with `/` between its parts. Names are judged for every platform
+that may check the result out, not only for this one: `.GIT` is harmless on Linux and a repository on macOS.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+_GIT_SHORT_NAMES: Final = frozenset({"git~1", ".git"})
+_OURS: Final = frozenset({".workflow"})
+_TRACKER: Final = "TODO"
+
+SCRATCH: Final[tuple[str, ...]] = (
+    "__pycache__", "*.pyc", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis", "*.egg-info", ".coverage",
+    ".coverage.*", "htmlcov", ".DS_Store", "*.swp",
+)  # fmt: skip
+"""What honest tools leave behind; the gate drops it with a line instead of refusing the work (architecture 6)."""
+
+_CONTROL_NAMES: Final[tuple[str, ...]] = (
+    # tests
+    "conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "noxfile.py", ".coveragerc",
+    "jest.config.*", "vitest.config.*",
+    # whatever Python imports by itself
+    "sitecustomize.py", "usercustomize.py", "*.pth",
+    # builds
+    "pyproject.toml", "setup.cfg", "setup.py", "Makefile", "GNUmakefile", "makefile", "justfile", "CMakeLists.txt",
+    "Cargo.toml", "Cargo.lock", "build.rs", "rust-toolchain", "rust-toolchain.toml", "package.json",
+    "flake.nix", ".envrc",
+    # continuous integration
+    ".gitlab-ci.yml", "azure-pipelines.yml", "Jenkinsfile", ".pre-commit-config.yaml",
+    # git
+    ".gitattributes", ".gitmodules", ".gitignore",
+    # this program and other agents
+    "redfirst.toml", "AGENTS.md", "CLAUDE.md", "opencode.json",
+)  # fmt: skip
+_CONTROL_FOLDERS: Final = frozenset(
+    {".cargo", ".github", ".circleci", ".ci", ".husky", ".claude", ".codex", ".opencode"}
+)
+
+
+@dataclass(frozen=True)
+class PathFault:
+    """Why a path is refused before any role is looked at: a stable rule id and a sentence."""
+
+    rule: str
+    why: str
+
+
+def protected(path: str) -> PathFault | None:
+    """Return why nobody may touch `path`, whether it exists or not, or None."""
+    for part in path.split("/"):
+        name = _canonical(part)
+        if name in _GIT_SHORT_NAMES:
+            return PathFault(
+                "git-alias", f"{part!r} in {path!r} is git's own folder, or becomes it on another platform"
+            )
+        if name in _OURS:
+            return PathFault("workflow-folder", f"{path!r}: .workflow belongs to the run; answer in the report instead")
+    return None
+
+
+def malformed(path: str) -> PathFault | None:
+    """Return why `path` is no name for a new file, or None."""
+    if not path or path.startswith("/"):
+        return PathFault("path-form", f"{path!r} is not a path relative to the workspace")
+    if any("\ud800" <= char <= "\udfff" for char in path):
+        return PathFault("path-encoding", f"{path!r} is not valid UTF-8; use another name")
+    if any(unicodedata.category(char) in {"Cc", "Cf"} for char in path):
+        return PathFault("path-characters", f"{path!r} contains control or invisible characters; use another name")
+    if unicodedata.normalize("NFC", path) != path:
+        return PathFault("path-unicode", f"{path!r} is not in Unicode form NFC; write the composed letters")
+    for part in path.split("/"):
+        if part in {"", ".", ".."}:
+            return PathFault("path-form", f"{path!r} has an empty part, '.' or '..' in it")
+        if part[-1] in " ." or part[0] == " " or "\\" in part or ":" in part:
+            return PathFault("path-characters", f"{part!r} in {path!r} is not the same name on every platform")
+    return None
+
+
+def collision_key(path: str) -> str:
+    """Return a text that is equal for two paths which some file system takes for the same file."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def scratch_pattern(path: str) -> str | None:
+    """Return the entry of `SCRATCH` that `path` falls under, or None."""
+    for part in path.split("/"):
+        for pattern in SCRATCH:
+            if fnmatchcase(part, pattern):
+                return pattern
+    return None
+
+
+def is_control(path: str) -> bool:
+    """Return whether `path` controls tests, builds, git or agents rather than being code (architecture 6, Policy)."""
+    *folders, name = path.split("/")
+    return any(folder in _CONTROL_FOLDERS for folder in folders) or any(
+        fnmatchcase(name, pattern) for pattern in _CONTROL_NAMES
+    )
+
+
+def is_tracker(path: str) -> bool:
+    """Return whether `path` lies in the tracker folder, which only our library writes (architecture 4)."""
+    return path.split("/", 1)[0] == _TRACKER
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether `path` lies below `folder`; every path lies below the empty folder."""
+    return not folder or path.startswith(folder + "/")
+
+
+def parent(path: str) -> str:
+    """Return the folder of `path`, empty at the top."""
+    return path.rpartition("/")[0]
+
+
+def _canonical(part: str) -> str:
+    # HFS+ ignores format characters, NTFS trailing dots, spaces and stream names; both ignore case.
+    visible = "".join(char for char in unicodedata.normalize("NFKC", part) if unicodedata.category(char) != "Cf")
+    return visible.casefold().split(":", 1)[0].rstrip(". ")

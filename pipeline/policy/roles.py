@@ -1,0 +1,260 @@
+"""What a role may do: the front matter of `agents/*.md`, parsed strictly (architecture 6).
+
+A file is a contract and a prompt. The contract is closed: an unknown key, a misspelt word or a key given twice is an
+error with its line, because a typo that is silently ignored would widen a permission. The body is the prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import ValidationInfo
+    from pydantic_core import ErrorDetails
+
+
+class Writes(StrEnum):
+    """The family of paths that a role may change; `policy.scope` gives each its meaning."""
+
+    NOTHING = "nothing"
+    TESTS = "tests"
+    TASK = "task"
+    TRACKER = "tracker"
+
+
+class Network(StrEnum):
+    """What the box lets through: nothing, the model's endpoint, everything (contract 4)."""
+
+    NONE = "none"
+    MODEL = "model"
+    OPEN = "open"
+
+
+KINDS_OF: Final[Mapping[Role, tuple[str, ...]]] = {
+    Role.ORCHESTRATOR: ("plan", "split"),
+    Role.CHECK: ("review-plan", "review-split", "review-result", "judge"),
+    Role.SIMPLIFY: ("review-plan", "review-result"),
+    Role.TEST: ("write-tests",),
+    Role.MAKE: ("stub", "seam", "implement"),
+    Role.PM: ("follow-ups",),
+}
+"""Who can be asked what (contract 5). `reports.kinds` says how it is answered; a test holds the two together, since
+reports may import policy and not the reverse."""
+
+FAMILY: Final[Mapping[Role, Writes]] = {
+    Role.ORCHESTRATOR: Writes.NOTHING,
+    Role.CHECK: Writes.NOTHING,
+    Role.SIMPLIFY: Writes.NOTHING,
+    Role.TEST: Writes.TESTS,
+    Role.MAKE: Writes.TASK,
+    Role.PM: Writes.TRACKER,
+}
+"""The most that each role may write (architecture 6). A file may say `nothing` instead, never another family."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a file: the line, counted from 1, the fault, and the words accepted there."""
+
+    line: int
+    message: str
+    accepted: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        words = f" (accepted: {', '.join(self.accepted)})" if self.accepted else ""
+        return f"{self.message}{words}"
+
+
+class ContractError(ValueError):
+    """A file of `agents/` or `commands/` that cannot be trusted to mean what it says.
+
+    Args:
+        name: The file's name without `.md`.
+        problems: What is wrong, in order of the lines; at least one.
+    """
+
+    def __init__(self, name: str, *problems: Problem) -> None:
+        super().__init__("\n".join(f"{name}.md:{problem.line}: {problem}" for problem in problems))
+        self.name = name
+        self.problems = problems
+
+
+def _flag(value: object) -> object:
+    """Return the boolean of `true` or `false`; YAML's other spellings are refused, there is one way to say it."""
+    if isinstance(value, str):
+        if value not in {"true", "false"}:
+            raise ValueError("accepted: true, false")
+        return value == "true"
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
+
+
+class RoleSpec(BaseModel):
+    """The contract and the prompt of one role."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Role
+    description: str = Field(min_length=1, max_length=200)
+    kinds: tuple[str, ...]
+    writes: Writes
+    test_regions: Flag = False
+    """May change test regions inside production files, such as `#[cfg(test)]` modules."""
+    shell: Flag
+    """May run commands in the box."""
+    network: Network
+    """What the box lets through unless the backend or the user says otherwise."""
+    timeout_s: int = Field(ge=1, le=86_400)
+    prompt: str = Field(min_length=1)
+
+    @field_validator("kinds")
+    @classmethod
+    def _kinds_of_the_role(cls, kinds: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        wanted = KINDS_OF[info.data["name"]] if "name" in info.data else kinds
+        if sorted(kinds) != sorted(wanted):
+            raise ValueError(f"the kinds of this role are: {', '.join(wanted)}")
+        return kinds
+
+    @field_validator("writes")
+    @classmethod
+    def _family_of_the_role(cls, writes: Writes, info: ValidationInfo) -> Writes:
+        family = FAMILY[info.data["name"]] if "name" in info.data else writes
+        if writes not in {Writes.NOTHING, family}:
+            words = " or ".join(dict.fromkeys((Writes.NOTHING, family)))
+            raise ValueError(f"this role writes {words}")
+        return writes
+
+    @field_validator("test_regions")
+    @classmethod
+    def _regions_of_test_only(cls, allowed: bool, info: ValidationInfo) -> bool:
+        if allowed and info.data.get("name") is not Role.TEST:
+            raise ValueError("only the role test has test regions")
+        return allowed
+
+    @field_validator("shell")
+    @classmethod
+    def _no_shell_for_readers(cls, allowed: bool, info: ValidationInfo) -> bool:
+        name = info.data.get("name")
+        if allowed and name is not None and FAMILY[name] is Writes.NOTHING:
+            raise ValueError("a role that writes nothing has no shell")
+        return allowed
+
+
+def parse_role(text: str, name: str) -> RoleSpec:
+    """Return the role that the file `<name>.md` describes.
+
+    Raises:
+        ContractError: anything in the file is not understood, or `name` is not the role's.
+    """
+    spec = parse_contract(RoleSpec, text, name, body="prompt")
+    if spec.name != name:
+        raise ContractError(name, Problem(1, f"the file is called {name}.md but names the role {spec.name.value!r}"))
+    return spec
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def parse_contract(model: type[_Model], text: str, name: str, *, body: str) -> _Model:
+    """Return `model` made from a file's front matter, with the rest of the file in its field `body`.
+
+    Raises:
+        ContractError: with every problem of the front matter, or the first one of its syntax.
+    """
+    head, rest = _split(text, name)
+    keys = [key for key in model.model_fields if key != body]
+    values: dict[str, object] = {}
+    lines: dict[str, int] = {}
+    for key, value, line in _entries(head, name):
+        if key in values:
+            raise ContractError(name, Problem(line, f"the key {key!r} is given twice"))
+        if key not in keys:
+            raise ContractError(name, Problem(line, f"unknown key {key!r}", tuple(keys)))
+        values[key], lines[key] = value, line
+    try:
+        return model.model_validate({**values, body: rest})
+    except ValidationError as error:
+        problems = [_explain(fault, lines) for fault in error.errors()]
+        raise ContractError(name, *sorted(problems, key=lambda problem: problem.line)) from None
+
+
+def _explain(error: ErrorDetails, lines: Mapping[str, int]) -> Problem:
+    key = str(error["loc"][0]) if error["loc"] else "?"
+    line = lines.get(key, 1)
+    if error["type"] == "missing":
+        return Problem(line, f"the key {key!r} is missing")
+    if key not in lines:  # the body: nothing of it is worth repeating
+        return Problem(line, f"the {key} after the front matter is empty")
+    if error["type"] == "enum":
+        words = tuple(_QUOTED.findall(str(error.get("ctx", {}).get("expected", ""))))
+        return Problem(line, f"{key}: unknown word {error['input']!r}", words)
+    return Problem(line, f"{key}: {error['msg'].removeprefix('Value error, ')}, found {error['input']!r}")
+
+
+_FENCE: Final = "---"
+_QUOTED: Final = re.compile(r"'([^']*)'")
+_DEPTH: Final = 2
+"""A mapping, and lists in it."""
+
+
+def _split(text: str, name: str) -> tuple[str, str]:
+    first, *rest = text.removeprefix("\ufeff").splitlines() or [""]
+    if first != _FENCE or _FENCE not in rest:
+        raise ContractError(name, Problem(1, "the file must start with front matter between two lines of ---"))
+    end = rest.index(_FENCE)
+    return "\n".join(rest[:end]), "\n".join(rest[end + 1 :]).strip()
+
+
+def _entries(head: str, name: str) -> list[tuple[str, object, int]]:
+    """Return key, value (a string or a list of strings) and line of each entry, aliases and nesting refused."""
+    try:
+        _guard(head, name)
+        root = yaml.compose(head, Loader=yaml.BaseLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        raise ContractError(name, Problem(line, f"not YAML: {error.problem}")) from None
+    except yaml.YAMLError as error:
+        raise ContractError(name, Problem(1, f"not YAML: {error}")) from None
+    if not isinstance(root, yaml.MappingNode):
+        raise ContractError(name, Problem(2, "front matter is a list of `key: value` lines"))
+    for key, _ in root.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise ContractError(name, Problem(key.start_mark.line + 2, "a key is a word"))
+    return [(str(key.value), _plain(value), key.start_mark.line + 2) for key, value in root.value]
+
+
+def _plain(node: yaml.Node) -> object:
+    children: Any = node.value
+    return [str(child.value) for child in children] if isinstance(node, yaml.SequenceNode) else children
+
+
+def _guard(head: str, name: str) -> None:
+    """Refuse what front matter has no use for before anything is built from it: anchors, tags, nesting.
+
+    An alias lets one line stand for a million, and a tag changes what a word means.
+    """
+    depth = documents = 0
+    for event in yaml.parse(head, Loader=yaml.BaseLoader):
+        line = event.start_mark.line + 2 if event.start_mark else 1
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise ContractError(name, Problem(line, "anchors and aliases are not accepted"))
+        if getattr(event, "tag", None) is not None:
+            raise ContractError(name, Problem(line, "tags are not accepted"))
+        if documents > 1:
+            raise ContractError(name, Problem(line, "one YAML document only"))
+        if depth > _DEPTH or (depth > 1 and isinstance(event, yaml.MappingStartEvent)):
+            raise ContractError(name, Problem(line, "a value is a word or a list of words"))

@@ -1,0 +1,241 @@
+"""Who may change what. One pure function, `judge`, decides on one change; the gate asks it for every one.
+
+Every ruling carries a stable rule id and a sentence that the agent can act on. Unknown means refused (architecture 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import ClassVar, Final, assert_never
+
+from pipeline.policy.paths import is_control, is_inside, is_tracker, malformed, parent, protected
+from pipeline.policy.roles import Writes
+
+_TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__"})
+
+
+class Action(StrEnum):
+    """What a task lets its agent do with one path."""
+
+    CREATE = "create"
+    MODIFY = "modify"
+    DELETE = "delete"
+    RENAME = "rename"
+
+
+class ChangeKind(StrEnum):
+    """How a path in the view differs from the tree that the view was made from."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+    MODE = "mode"
+    TYPE = "type"
+    SYMLINK = "symlink"
+    HARDLINK = "hardlink"
+    SPECIAL = "special"
+    REPOSITORY = "repository"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference.
+
+    Args:
+        path: Relative to the top of the tree, `/` between parts.
+        kind: The difference; a file whose content and mode changed is MODE.
+        collides_with: An existing path that only differs by case or Unicode form.
+        test_regions_only: The content differs only inside regions that are tests (`#[cfg(test)]`), as measured.
+        detail: What the scan saw, for the kinds that have no content (`a FIFO`, `Permission denied`).
+    """
+
+    path: str
+    kind: ChangeKind
+    collides_with: str | None = None
+    test_regions_only: bool = False
+    detail: str | None = None
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A path that the task names, with what may be done to it. `from_path` is where a rename comes from."""
+
+    path: str
+    action: Action
+    from_path: str | None = None
+
+    def allows(self, change: Change) -> bool:
+        """Return whether this grant covers the change.
+
+        A created or renamed file may be changed again: the next attempt starts from the candidate that has it.
+        """
+        match self.action:
+            case Action.CREATE:
+                kinds = {ChangeKind.ADDED, ChangeKind.MODIFIED}
+            case Action.MODIFY:
+                kinds = {ChangeKind.MODIFIED}
+            case Action.DELETE:
+                kinds = {ChangeKind.DELETED}
+            case Action.RENAME:
+                if change.path == self.from_path:
+                    return change.kind is ChangeKind.DELETED
+                kinds = {ChangeKind.ADDED, ChangeKind.MODIFIED}
+            case _:
+                assert_never(self.action)
+        return change.path == self.path and change.kind in kinds
+
+
+@dataclass(frozen=True)
+class TestScope:
+    """What counts as a test in this tree, and which tests are this task's.
+
+    Args:
+        files: The task's test files with their actions.
+        folders: Where the toolchain looks for tests (pytest's `testpaths`); empty means that it did not say, then
+            names decide.
+        names: Patterns of test file names.
+        known: Files that the toolchain did collect tests from.
+    """
+
+    __test__: ClassVar[bool] = False  # keeps pytest from collecting it by its name
+
+    files: tuple[Grant, ...] = ()
+    folders: tuple[str, ...] = ()
+    names: tuple[str, ...] = ("test_*.py", "*_test.py")
+    known: frozenset[str] = frozenset()
+
+    def covers(self, path: str) -> bool:
+        """Return whether `path` is a test file or lies among tests."""
+        if path in self.known or any(path in {grant.path, grant.from_path} for grant in self.files):
+            return True
+        folders = [folder.strip("/") for folder in self.folders if folder.strip("/.")]
+        if folders:
+            return any(is_inside(path, folder) for folder in folders)
+        *parts, name = path.split("/")
+        return not _TEST_FOLDERS.isdisjoint(parts) or any(fnmatchcase(name, pattern) for pattern in self.names)
+
+    def is_beside(self, path: str) -> bool:
+        """Return whether `path` lies in the folder of one of the task's test files, or below it."""
+        return any(is_inside(path, parent(grant.path)) for grant in self.files)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """The answer for one change. `note` is for @check to read when an allowed change deserves a look."""
+
+    allowed: bool
+    rule: str
+    why: str
+    note: str | None = None
+
+
+def judge(writes: Writes, change: Change, grants: tuple[Grant, ...] = (), tests: TestScope | None = None) -> Ruling:
+    """Return whether a role that may write `writes` may make `change`.
+
+    Args:
+        writes: The role's permission.
+        change: One difference between the view and its base.
+        grants: The files that the task names for production code.
+        tests: What counts as a test; without it nothing does but what its name says.
+    """
+    scope = tests or TestScope()
+    fault = protected(change.path) or (malformed(change.path) if change.kind is ChangeKind.ADDED else None)
+    if fault is not None:
+        return Ruling(allowed=False, rule=fault.rule, why=fault.why)
+    if refusal := _refuse_by_role(writes, change) or _refuse_by_kind(change):
+        return refusal
+    match writes:
+        case Writes.TASK:
+            return _judge_production(change, grants, scope)
+        case Writes.TESTS:
+            return _judge_tests(change, scope)
+        case Writes.NOTHING | Writes.TRACKER:
+            return _refuse("read-only-role", f"{change.path!r}: this role changes no file")
+        case _:
+            assert_never(writes)
+
+
+def _refuse(rule: str, why: str) -> Ruling:
+    return Ruling(allowed=False, rule=rule, why=why)
+
+
+def _refuse_by_role(writes: Writes, change: Change) -> Ruling | None:
+    if writes is Writes.NOTHING:
+        return _refuse("read-only-role", f"{change.path!r} is {change.kind}: this role changes no file; report instead")
+    if writes is Writes.TRACKER or is_tracker(change.path):
+        return _refuse("tracker-file", f"{change.path!r} is {change.kind}: the tracker is written by the program only")
+    return None
+
+
+def _refuse_by_kind(change: Change) -> Ruling | None:
+    path, detail = change.path, change.detail
+    match change.kind:
+        case ChangeKind.SYMLINK:
+            return _refuse("symlink", f"{path!r} is a new or changed symbolic link; write a regular file")
+        case ChangeKind.HARDLINK:
+            return _refuse("hard-link", f"{path!r} is a hard link; copy the file instead")
+        case ChangeKind.SPECIAL:
+            return _refuse("special-file", f"{path!r} is {detail or 'not a regular file'}; remove it")
+        case ChangeKind.REPOSITORY:
+            return _refuse("nested-repository", f"{path!r} makes its folder a git repository of its own; remove it")
+        case ChangeKind.TYPE:
+            return _refuse("type-change", f"{path!r} was {detail or 'of another type'}; keep the type of what exists")
+        case ChangeKind.MODE:
+            return _refuse("mode-change", f"{path!r} changed its permissions; put them back with chmod")
+        case ChangeKind.UNREADABLE:
+            return _refuse("unreadable", f"{path!r} could not be read by the gate: {detail or 'unknown reason'}")
+        case ChangeKind.ADDED | ChangeKind.MODIFIED | ChangeKind.DELETED:
+            pass
+        case _:
+            assert_never(change.kind)
+    if change.collides_with is not None:
+        return _refuse(
+            "path-collision",
+            f"{path!r} is the same file as {change.collides_with!r} where case or Unicode form is ignored",
+        )
+    return None
+
+
+def _judge_production(change: Change, grants: tuple[Grant, ...], scope: TestScope) -> Ruling:
+    if scope.covers(change.path):
+        return _refuse("test-file", f"{change.path!r} is a test: this role never changes tests; escalate instead")
+    return _judge_named(change, grants, "task-file") or _refuse_unnamed(change, grants)
+
+
+def _judge_tests(change: Change, scope: TestScope) -> Ruling:
+    named = _judge_named(change, scope.files, "test-file")
+    if named is not None:
+        return named
+    if change.kind is ChangeKind.MODIFIED and change.test_regions_only:
+        return Ruling(allowed=True, rule="test-region", why=f"{change.path!r} differs only inside its test regions")
+    if change.kind is not ChangeKind.ADDED or is_control(change.path):
+        return _refuse_unnamed(change, scope.files)
+    if scope.is_beside(change.path) and scope.covers(change.path):
+        return Ruling(allowed=True, rule="beside-tests", why=f"{change.path!r} is new, beside the task's test files")
+    return _refuse_unnamed(change, scope.files)
+
+
+def _judge_named(change: Change, grants: tuple[Grant, ...], rule: str) -> Ruling | None:
+    grant = next((grant for grant in grants if grant.allows(change)), None)
+    if grant is None:
+        return None
+    why = f"the task names {change.path!r} ({grant.action})"
+    if is_control(change.path):
+        note = f"{change.path} controls tests or builds and was {change.kind}; the task names it"
+        return Ruling(allowed=True, rule="control-file-named", why=why, note=note)
+    return Ruling(allowed=True, rule=rule, why=why)
+
+
+def _refuse_unnamed(change: Change, grants: tuple[Grant, ...]) -> Ruling:
+    path = change.path
+    listed = ", ".join(f"{grant.path} ({grant.action})" for grant in grants) or "none"
+    if change.kind is ChangeKind.DELETED:
+        return _refuse("deletion-not-named", f"{path!r} was deleted, which the task does not name; put it back")
+    if any(path in {grant.path, grant.from_path} for grant in grants):
+        return _refuse("action-not-named", f"{path!r} was {change.kind}, but the task allows: {listed}")
+    if is_control(path):
+        return _refuse("control-file", f"{path!r} controls tests or builds; ask for it in `needs`, with the reason")
+    return _refuse("outside-task", f"{path!r} was {change.kind}, but the task names only: {listed}; use `needs`")

@@ -1,0 +1,190 @@
+"""Where a program really is, and what of the host it needs to run in the box.
+
+The box shows `/usr` and the system's other program folders; whatever lies elsewhere has to be mounted. Version managers
+put scripts named `python3` on PATH that ask a database in the home folder which interpreter is meant: the question is
+answered here, on the host, so that the box needs neither the script nor the home (architecture 6, Box).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.process import Mount
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SYSTEM_FOLDERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"))
+"""What every box shows read-only, so that nothing below needs a mount."""
+
+_PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
+_NIX_STORE: Final = Path("/nix/store")
+_ASK_TIMEOUT_S: Final = 30
+_SHEBANG_BYTES: Final = 256
+_ASK: Final = "import json, sys; print(json.dumps([sys.executable, sys.base_prefix, sys.base_exec_prefix]))"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that can be started in a box.
+
+    Args:
+        path: What to execute, absolute, the same inside and outside.
+        mounts: Read-only mounts that it needs.
+        prefix: Arguments that come before the caller's own; a script that names its interpreter through `env` is
+            started as `interpreter script`, because PATH in the box is not the host's.
+    """
+
+    path: Path
+    mounts: tuple[Mount, ...] = ()
+    prefix: tuple[str, ...] = ()
+
+    def argv(self, *arguments: str) -> tuple[str, ...]:
+        """Return the whole command line for these arguments."""
+        return (str(self.path), *self.prefix, *arguments)
+
+
+@cache
+def locate(argv0: str, search_path: str | None = None) -> Program:
+    """Return the program that `argv0` names on the host; the answer is kept for the life of the process.
+
+    Args:
+        argv0: A name looked up on `search_path`, or a path.
+        search_path: Folders divided by `:`; the PATH of this process if None.
+
+    Raises:
+        UserError: there is no such program, or it cannot be run.
+    """
+    found = shutil.which(argv0, path=search_path)
+    if found is None:
+        where = argv0 if "/" in argv0 else f"{argv0} on PATH"
+        raise UserError(
+            f"The program {where} was not found or may not be executed. Install it, or give its absolute path.",
+            Reason.CONFIG,
+            path=argv0,
+        )
+    path = Path(found).absolute()
+    if path.parent.name == "shims":
+        return locate(_behind_shim(path), search_path)
+    if shebang := _shebang(path):
+        return _script(path, shebang, search_path)
+    if _PYTHON.fullmatch(path.name):
+        return _python(path)
+    return Program(path, _tidy(_links(path)))
+
+
+def _behind_shim(shim: Path) -> str:
+    if not _PYTHON.fullmatch(shim.name):
+        raise UserError(
+            f"{shim} is a version manager's shim, which cannot run in the box. Give the program's own absolute path.",
+            Reason.CONFIG,
+            path=str(shim),
+        )
+    return str(_ask_python(shim)[0])
+
+
+def _shebang(path: Path) -> list[str]:
+    """Return the words of a script's first line, none for any other file."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
+    except OSError:  # executable but not readable is legal
+        return []
+    if not first.startswith(b"#!"):
+        return []
+    return first[2:].decode(errors="surrogateescape").strip().split(maxsplit=1)
+
+
+def _script(path: Path, shebang: list[str], search_path: str | None) -> Program:
+    real = path.resolve()
+    interpreter, *rest = shebang
+    if Path(interpreter).name == "env":
+        words = shlex.split(rest[0].removeprefix("-S").strip()) if rest else []
+        if not words:
+            raise UserError(f"The first line of {path} names no interpreter.", Reason.CONFIG, path=str(path))
+        interpreter, rest = words[0], words[1:]
+    runner = locate(interpreter, search_path)
+    mounts = _tidy([*runner.mounts, Mount(real, real)])
+    return Program(runner.path, mounts, (*runner.prefix, *rest, str(real)))
+
+
+def _python(path: Path) -> Program:
+    """Return an interpreter with its installation and, if it belongs to one, its virtual environment."""
+    _, *prefixes = _ask_python(path)
+    folders = [Path(prefix) for prefix in prefixes]
+    environment = path.parent.parent
+    marker = environment / "pyvenv.cfg"
+    if marker.is_file():
+        homes = (line.partition("=") for line in marker.read_text().splitlines())
+        folders += [environment, *(Path(value.strip()).parent for key, _, value in homes if key.strip() == "home")]
+    else:
+        # An interpreter finds its library from its own place, and a link that is mounted is a link no more.
+        path = path.resolve()
+    mounts = [_folder(folder) for folder in dict.fromkeys(folders) if not _is_system(folder)]
+    return Program(path, _tidy([*mounts, *_links(path)]))
+
+
+def _folder(folder: Path) -> Mount:
+    if folder in {Path("/"), Path.home()}:
+        raise UserError(
+            f"The interpreter's installation is {folder} itself, which the box must hide. Use a virtual environment.",
+            Reason.CONFIG,
+            path=str(folder),
+        )
+    return Mount(folder.resolve(), folder)
+
+
+def _ask_python(path: Path) -> list[str]:
+    # -I and -S: neither the environment nor a .pth file of the project runs code here.
+    try:
+        asked = subprocess.run(
+            [path, "-I", "-S", "-c", _ASK], capture_output=True, check=True, timeout=_ASK_TIMEOUT_S, text=True
+        )
+        answer: list[str] = json.loads(asked.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise UserError(
+            f"{path} did not say where its installation is ({error}). Give another interpreter by its absolute path.",
+            Reason.CONFIG,
+            path=str(path),
+        ) from None
+    return answer
+
+
+def _links(path: Path) -> list[Mount]:
+    """Return a mount for the file and for each symbolic link on the way to it."""
+    mounts = [Mount(path.resolve(), path)]
+    while path.is_symlink():
+        path = Path(os.path.normpath(path.parent / path.readlink()))
+        mounts.append(Mount(path.resolve(), path))
+    real = path.resolve()
+    return [*mounts, Mount(real, real)]
+
+
+def _tidy(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
+    """Return the mounts without those that the box or another mount already shows, outer folders first."""
+    kept: list[Mount] = []
+    for mount in sorted(map(_widen, mounts), key=lambda mount: len(mount.target.parts)):
+        shown = any(mount.target.is_relative_to(other.target) for other in kept)
+        if not shown and not _is_system(mount.target):
+            kept.append(mount)
+    return tuple(kept)
+
+
+def _is_system(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
+
+
+def _widen(mount: Mount) -> Mount:
+    # A nix program is spread over the store: its libraries are neighbours there, not below it.
+    return Mount(_NIX_STORE, _NIX_STORE) if mount.target.is_relative_to(_NIX_STORE) else mount

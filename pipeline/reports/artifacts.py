@@ -1,0 +1,133 @@
+"""plan.md and reviews, rendered from reports by our code; an agent never writes an artifact (architecture 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.reports.findings import Status
+from pipeline.reports.markdown import block, bullets, one_line, sections
+from pipeline.reports.markdown import fields as named
+from pipeline.reports.reviews import SplitReview
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.reports.drafts import PlannedFile, PlanReport
+    from pipeline.reports.findings import Advisory, Finding, Ledger, ReviewOutcome
+    from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
+
+APPROACH = "Approach"
+TEST_DESIGN = "Test Design"
+BEHAVIOURS = "Behaviours"
+
+
+def plan_md(report: PlanReport, issue_id: str, title: str, revision: int) -> str:
+    """Return the text of plan.md (contracts 1.5): problem, approach, files, risks, test design."""
+    design = report.test_design
+    parts = (
+        (BEHAVIOURS, bullets(f"ACTION: {b.action} OUTCOME: {b.outcome}" for b in design.behaviours)),
+        ("Edge Cases", bullets(design.edge_cases)),
+        ("Not Tested", bullets(design.not_tested)),
+        ("Testability", bullets(design.testability)),
+    )
+    tests = "\n\n".join(f"### {heading}\n\n{body}" for heading, body in parts if body)
+    return f"# Plan for {issue_id}: {one_line(title)}\n\nRevision {revision}.\n" + sections(
+        ("Problem", block(report.problem)),
+        (APPROACH, block(report.approach)),
+        ("Files", bullets(_file(file) for file in report.files)),
+        ("Risks", bullets(report.risks)),
+        (TEST_DESIGN, tests),
+    )
+
+
+def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, ledger: Ledger) -> str:
+    """Return the text of one review by @check, with our ids and what the harness made of the verdict.
+
+    Args:
+        review_number: Counts from 1 within the revision.
+        report: What @check answered.
+        outcome: What the review means.
+        ledger: The stage's ledger after this review.
+    """
+    new = [finding for finding in ledger.findings if finding.id in outcome.new]
+    earlier = [finding for finding in ledger.findings if finding.id not in outcome.new]
+    return f"# Review {review_number} of the {ledger.stage} by @check\n" + sections(
+        ("Verdict", f"{report.verdict}, counted as {outcome.signal}"),
+        ("Summary", block(report.summary)),
+        ("Notes", bullets(outcome.notes)),
+        ("Must Fix", bullets(outcome.must_fix)),
+        ("Answers", _answers(report.answers) if isinstance(report, SplitReview) else ""),
+        ("Findings", "\n\n".join(finding_md(finding) for finding in new)),
+        ("Earlier Findings", bullets(_standing(finding) for finding in earlier)),
+        ("Out of Scope", bullets(f"{bug.title}: {bug.description}" for bug in report.out_of_scope)),
+    )
+
+
+def advice_md(review_number: int, report: SimplifyReview, ledger: Ledger) -> str:
+    """Return the text of one review by @simplify, with our ids; `ledger` is the one after it."""
+    said = {(finding.title, finding.location, finding.simpler) for finding in report.findings}
+    mine = [advice for advice in ledger.advisories if (advice.title, advice.location, advice.simpler) in said]
+    return f"# Review {review_number} of the {ledger.stage} by @simplify (advisory)\n" + sections(
+        ("Verdict", report.verdict),
+        ("Summary", block(report.summary)),
+        ("Findings", "\n\n".join(_advice(advice) for advice in mine)),
+        (
+            "Conflicts with @check",
+            bullets(f"{advice.id}: {advice.check_conflict}" for advice in mine if advice.conflicts),
+        ),
+        ("Out of Scope", bullets(f"{bug.title}: {bug.description}" for bug in report.out_of_scope)),
+    )
+
+
+def findings_md(findings: Iterable[Finding]) -> str:
+    """Return findings as the artifact that a redraft or a re-review is given."""
+    return "# Open findings\n\n" + "\n\n".join(finding_md(finding) for finding in findings) + "\n"
+
+
+def finding_md(finding: Finding) -> str:
+    """Return one finding as an H3 with its fields."""
+    fields = (
+        ("Location", finding.location),
+        ("Concern", finding.concern or ""),
+        ("Problem", finding.problem),
+        ("Risk", finding.risk),
+        ("Suggestion", finding.suggestion),
+        ("Evidence", finding.evidence),
+        ("Confidence", finding.confidence),
+        (
+            "Edit",
+            f"in `{finding.edit.path}`: {finding.edit.old!r} becomes {finding.edit.new!r}" if finding.edit else "",
+        ),
+    )
+    return f"### {finding.id} [{finding.severity}] {one_line(finding.headline)}\n\n{named(fields)}"
+
+
+def _standing(finding: Finding) -> str:
+    note = f": {finding.note}" if finding.note else ""
+    weight = f" [{finding.severity}]" if finding.status is Status.OPEN else ""
+    return f"{finding.id}{weight} {finding.headline} - {finding.status}{note}"
+
+
+def _advice(advice: Advisory) -> str:
+    category = f"[{one_line(advice.category)}] " if advice.category.strip() else ""
+    fields = (
+        ("Location", advice.location),
+        ("What is there", advice.current),
+        ("Simpler", advice.simpler),
+        ("Payoff", advice.payoff),
+        ("Effort", advice.effort),
+        ("Risk of simplifying", advice.risk),
+    )
+    return f"### {advice.id} {category}{one_line(advice.title)}".rstrip() + f"\n\n{named(fields)}"
+
+
+def _answers(answers: SplitAnswers) -> str:
+    words = {True: "yes", False: "no"}
+    said = ((name, getattr(answers, name)) for name in type(answers).model_fields)
+    return bullets(f"{name.replace('_', ' ')}: {words.get(value, value)}" for name, value in said if value != "")
+
+
+def _file(file: PlannedFile) -> str:
+    origin = f" from `{file.origin}`" if file.origin else ""
+    why = f": {file.why}" if file.why.strip() else ""
+    return f"`{file.path}` ({file.action}{origin}){why}"

@@ -1,0 +1,83 @@
+"""What the orchestrator role answers: a plan, and its split into tasks. Our code renders both (architecture 4)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pipeline.reports.fields import (
+    Closed,
+    Evidence,
+    FileChange,
+    Line,
+    OldTest,
+    Prose,
+    RelPath,
+    Report,
+    SuiteFile,
+    Symbol,
+    Symptom,
+    Texts,
+)
+
+
+class PlannedFile(FileChange):
+    """A file of the plan, with the reason for touching it."""
+
+    why: str = ""
+
+
+class Behaviour(Closed):
+    """An action and what can be observed afterwards; hygiene refuses a half (H010)."""
+
+    action: str = ""
+    outcome: str = ""
+
+
+class DesignOfTests(Closed):
+    """What is to be tested, and what not."""
+
+    behaviours: tuple[Behaviour, ...] = ()
+    edge_cases: Texts = ()
+    not_tested: Texts = ()
+    testability: Texts = ()
+
+
+class PlanReport(Report):
+    """Kind `plan`."""
+
+    problem: Prose
+    files: tuple[PlannedFile, ...]
+    approach: str = ""
+    risks: Texts = ()
+    test_design: DesignOfTests = DesignOfTests()
+
+
+class Snippet(Closed):
+    """A few lines of existing code that show a seam."""
+
+    path: RelPath
+    snippet: Prose
+
+
+class SplitTask(Closed):
+    """One task of a split; `depends_on` counts from 1 in the report's list."""
+
+    title: Line
+    acceptance_criteria: Texts
+    files: tuple[FileChange, ...]
+    test_files: tuple[SuiteFile, ...]
+    description: str = ""
+    symbols: tuple[Symbol, ...] = ()
+    tests_to_change: tuple[OldTest, ...] = ()
+    code_context: tuple[Snippet, ...] = ()
+    integration_contract: str = ""
+    depends_on: tuple[int, ...] = ()
+    constraints: Texts = ()
+    evidence: Evidence = Evidence.RED
+    symptom: Symptom | None = None
+
+
+class SplitReport(Report):
+    """Kind `split`. The run's own limit (`max_tasks`) is hygiene; this one only keeps a flood out."""
+
+    tasks: tuple[SplitTask, ...] = Field(min_length=1, max_length=100)

@@ -1,0 +1,193 @@
+"""The parts that several reports share: paths, texts, severities. Every model here is closed, frozen and strict."""
+
+from __future__ import annotations
+
+import unicodedata
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+from pipeline.policy.paths import protected
+
+_LONGEST_PATH: Final = 1024
+_BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})
+_INVISIBLE: Final = _BREAKS | {"Cf"}
+
+
+class Closed(BaseModel):
+    """A value from outside: unknown keys are errors, nothing is coerced, nothing changes afterwards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def path_problem(path: str) -> str | None:
+    """Return why `path` may not stand in a report, or None when it may (contract 5).
+
+    The gate judges paths again with the file system at hand; this refuses what no file system is needed for.
+    """
+    if not path.strip():
+        return "is empty"
+    if len(path) > _LONGEST_PATH:
+        return f"is longer than {_LONGEST_PATH} characters"
+    if path.startswith("/"):
+        return "is absolute"
+    if "\\" in path:
+        return "contains a backslash"
+    if any(unicodedata.category(character) in _INVISIBLE for character in path):
+        return "contains a control or invisible character"
+    parts = path.split("/")
+    if ".." in parts:
+        return "contains '..'"
+    if "." in parts or "" in parts:
+        return "contains an empty or '.' component"
+    if protected(path) is not None:
+        return "goes into .git or .workflow"
+    return None
+
+
+def _checked_path(path: str) -> str:
+    problem = path_problem(path)
+    if problem is not None:
+        raise PydanticCustomError(
+            "path", "the path {problem}; accepted: a relative POSIX path inside the repository", {"problem": problem}
+        )
+    return path
+
+
+RelPath = Annotated[str, AfterValidator(_checked_path), Field(description="relative POSIX path inside the repository")]
+"""A path as reports may write it."""
+
+
+def _checked_line(text: str) -> str:
+    if not text.strip() or any(unicodedata.category(character) in _BREAKS for character in text):
+        raise PydanticCustomError("line", "accepted is one line of text that says something")
+    return text
+
+
+Line = Annotated[str, Field(max_length=300), AfterValidator(_checked_line)]
+"""One line that says something: titles and names."""
+
+Prose = Annotated[str, StringConstraints(pattern=r"\S")]
+"""Any text that says something."""
+
+Texts = tuple[str, ...]
+
+
+class Action(StrEnum):
+    """What a task does to a file."""
+
+    MODIFY = "modify"
+    CREATE = "create"
+    DELETE = "delete"
+    RENAME = "rename"
+
+
+class FileChange(Closed):
+    """A file of a plan or task and what happens to it; `origin` is the old path of a rename ("from" in a report)."""
+
+    path: RelPath
+    action: Action
+    origin: RelPath | None = Field(default=None, alias="from")
+
+    @model_validator(mode="after")
+    def _only_a_rename_has_an_origin(self) -> FileChange:
+        if (self.action is Action.RENAME) != (self.origin is not None):
+            raise PydanticCustomError("rename", 'the key "from" belongs to action "rename", and only to it')
+        if self.origin == self.path:
+            raise PydanticCustomError("rename", 'a rename needs two different paths in "from" and "path"')
+        return self
+
+
+SimpleAction = Literal["modify", "create", "delete"]
+
+
+class SuiteFile(Closed):
+    """A test file of a task."""
+
+    path: RelPath
+    action: SimpleAction
+
+
+class Need(Closed):
+    """A file that an agent asks for because the task does not name it (matrix 3)."""
+
+    path: RelPath
+    action: SimpleAction = "modify"
+    why: str = ""
+
+
+class OldTest(Closed):
+    """An existing test that may change, and why."""
+
+    id: Line
+    reason: str = ""
+
+
+class Symbol(Closed):
+    """A name that a task introduces or changes; what a legal RED may miss (matrix 5)."""
+
+    name: Line
+    path: RelPath | None = None
+    signature: str = ""
+    new: bool = True
+
+
+class OutOfScope(Closed):
+    """A bug that was there before; filed as a sub-issue with label bug."""
+
+    title: Line
+    description: str = ""
+
+
+class Report(Closed):
+    """What every report may carry, whatever its kind."""
+
+    out_of_scope: tuple[OutOfScope, ...] = ()
+
+
+class Severity(StrEnum):
+    """How bad a finding is, in the words of @check."""
+
+    BLOCK = "BLOCK"
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+    @property
+    def rank(self) -> int:
+        """Return 0 for the worst; a smaller rank is the more severe one."""
+        return list(Severity).index(self)
+
+
+class Verdict(StrEnum):
+    """The verdicts of @check."""
+
+    ACCEPTABLE = "ACCEPTABLE"
+    NEEDS_WORK = "NEEDS WORK"
+    BLOCK = "BLOCK"
+
+
+class Concern(StrEnum):
+    """What a finding is about; the final review routes on it."""
+
+    PRODUCTION = "production"
+    TEST = "test"
+    PLAN = "plan"
+    SPLIT = "split"
+    COSMETIC = "cosmetic"
+
+
+class Evidence(StrEnum):
+    """How a task is proven: by tests that fail first, or only by nothing else breaking."""
+
+    RED = "red"
+    REGRESSION = "regression"
+
+
+class Symptom(StrEnum):
+    """How the bug shows when it is not a failing assertion."""
+
+    HANG = "hang"
+    CRASH = "crash"

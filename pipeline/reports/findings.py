@@ -1,0 +1,261 @@
+"""What reviews found, review after review: ids, severities that evidence supports, the rising floor, convergence.
+
+Theory of operation (matrix 3). A stage's review loop carries one `Ledger`. `apply_review` folds one more review into
+it: answers to the open findings first, then what is new, then the signal. A verdict never routes by itself, it has to
+agree with findings; and a finding never gets heavier than its evidence. Everything is a value and survives as JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from pipeline.reports.fields import Closed, Concern, Severity, Verdict
+from pipeline.reports.reviews import CheckReview, ReviewFinding, SimplifyFinding, SimplifyReview, SuiteJudgement
+from pipeline.routing.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.reports.reviews import PriorAnswer
+
+
+class Stage(StrEnum):
+    """What is reviewed; the first part of a finding's id."""
+
+    PLAN = "plan"
+    SPLIT = "split"
+    TESTS = "tests"
+    FINAL = "final"
+
+
+class Status(StrEnum):
+    """Where a finding stands."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    WITHDRAWN = "withdrawn"
+
+
+_CONCERN: Final[dict[Stage, Concern]] = {
+    Stage.PLAN: Concern.PLAN,
+    Stage.SPLIT: Concern.SPLIT,
+    Stage.TESTS: Concern.TEST,
+    Stage.FINAL: Concern.PRODUCTION,
+}
+_BLOCKING: Final = (Severity.BLOCK, Severity.HIGH)
+_NO_CONFLICT: Final = frozenset({"", "no", "none", "false", "n/a", "-"})
+
+
+class Finding(ReviewFinding):
+    """A finding on record. `id` is ours (`plan-1-03`: stage, review, running number), `severity` is after the cap."""
+
+    id: str
+    status: Status = Status.OPEN
+    note: str = ""
+
+    @property
+    def headline(self) -> str:
+        """Return the title, or the first line of the problem when there is none."""
+        return self.title.strip() or self.problem.strip().splitlines()[0]
+
+
+class Advisory(SimplifyFinding):
+    """An advice of @simplify on record (`plan-1-s01`)."""
+
+    id: str
+
+    @property
+    def conflicts(self) -> bool:
+        """Return whether @simplify itself says that this goes against @check."""
+        said = self.check_conflict
+        return said if isinstance(said, bool) else said.strip().rstrip(".").casefold() not in _NO_CONFLICT
+
+
+class Ledger(Closed):
+    """All findings of one stage.
+
+    Args:
+        stage: What is reviewed.
+        reviews: How many reviews were folded in; numbers the ids, so they never repeat within a run.
+        findings: In the order they were raised.
+        advisories: What @simplify said.
+    """
+
+    stage: Stage
+    reviews: int = 0
+    findings: tuple[Finding, ...] = ()
+    advisories: tuple[Advisory, ...] = ()
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """Return the findings that a re-review has to answer, worst first."""
+        still = (finding for finding in self.findings if finding.status is Status.OPEN)
+        return tuple(sorted(still, key=lambda finding: finding.severity.rank))
+
+    @property
+    def blockers(self) -> tuple[Finding, ...]:
+        """Return the open findings that count as blockers when the loop ends (matrix 3)."""
+        return tuple(finding for finding in self.open if finding.severity in _BLOCKING)
+
+    @property
+    def advisory(self) -> tuple[Finding, ...]:
+        """Return the open findings that are recorded and not filed when the loop ends (matrix 3)."""
+        return tuple(finding for finding in self.open if finding.severity not in _BLOCKING)
+
+    @property
+    def conflicts(self) -> tuple[Advisory, ...]:
+        """Return the advice that contradicts @check; @check wins, the conflict is recorded."""
+        return tuple(advisory for advisory in self.advisories if advisory.conflicts)
+
+    def renewed(self) -> Ledger:
+        """Return an empty ledger for a new revision of what is reviewed; its ids go on counting."""
+        return Ledger(stage=self.stage, reviews=self.reviews)
+
+
+@dataclass(frozen=True)
+class ReviewOutcome:
+    """What one review means.
+
+    Args:
+        signal: For the matrix.
+        must_fix: Ids of the open findings at or above the floor.
+        new: Ids raised by this review.
+        notes: Where the reviewer was overruled, and why; for the journal and the rendered review.
+    """
+
+    signal: Signal
+    must_fix: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def floor(review_number: int) -> Severity:
+    """Return the least severity that still must be fixed: the floor rises with each review (matrix 3)."""
+    return {1: Severity.LOW, 2: Severity.MEDIUM}.get(review_number, Severity.HIGH)
+
+
+def capped(finding: ReviewFinding) -> Severity:
+    """Return the severity that the evidence supports: without any, MEDIUM at most (matrix 3)."""
+    return finding.severity if finding.evidence.strip() or not _outranks(finding.severity) else Severity.MEDIUM
+
+
+def apply_review(
+    ledger: Ledger, review_number: int, report: CheckReview | SuiteJudgement
+) -> tuple[Ledger, ReviewOutcome]:
+    """Return the ledger with one more review of @check, and what the review means.
+
+    Args:
+        ledger: The stage's ledger before this review.
+        review_number: Counts from 1 within the revision of what is reviewed; sets the floor.
+        report: What @check answered.
+    """
+    notes: list[str] = []
+    before = {finding.id: finding for finding in ledger.findings}
+    findings = _answered(before, report.prior if isinstance(report, CheckReview) else (), notes)
+    for raised in report.findings:
+        _record(findings, raised, ledger, notes)
+    after = ledger.model_copy(update={"reviews": ledger.reviews + 1, "findings": tuple(findings.values())})
+
+    least = floor(review_number)
+    must_fix = tuple(finding for finding in after.open if finding.severity.rank <= least.rank)
+    new = tuple(id_ for id_ in findings if id_ not in before)
+    signal = _signal(report.verdict, after, must_fix, least, notes)
+    moved = any(_moved(before[id_], findings[id_]) for id_ in before)
+    raised_bar = any(finding.id in new for finding in must_fix)
+    if signal is not Signal.ACCEPTABLE and review_number > 1 and not moved and not raised_bar:
+        notes.append("nothing new must be fixed and no finding changed its status: converged")
+        signal = Signal.CONVERGED
+    ids = tuple(finding.id for finding in must_fix)
+    return after, ReviewOutcome(signal, ids, new, tuple(notes))
+
+
+def apply_advice(ledger: Ledger, report: SimplifyReview) -> Ledger:
+    """Return the ledger with @simplify's advice on record; it has no influence on any signal (matrix 3)."""
+    known = {_key(advisory.location, advisory.title, advisory.simpler) for advisory in ledger.advisories}
+    review = max(ledger.reviews, 1)
+    number = sum(advisory.id.startswith(f"{ledger.stage}-{review}-s") for advisory in ledger.advisories)
+    added: list[Advisory] = []
+    for advice in report.findings:
+        key = _key(advice.location, advice.title, advice.simpler)
+        if key not in known:
+            known.add(key)
+            id_ = f"{ledger.stage}-{review}-s{number + len(added) + 1:02}"
+            added.append(Advisory(id=id_, **{name: getattr(advice, name) for name in SimplifyFinding.model_fields}))
+    return ledger.model_copy(update={"advisories": (*ledger.advisories, *added)})
+
+
+def rerouted(outcome: ReviewOutcome, signal: Signal, must_fix: Iterable[str]) -> ReviewOutcome:
+    """Return the outcome routed otherwise, with the findings that the new route is about."""
+    return replace(outcome, signal=signal, must_fix=tuple(must_fix))
+
+
+def _answered(before: dict[str, Finding], prior: Iterable[PriorAnswer], notes: list[str]) -> dict[str, Finding]:
+    """Return the findings with the reviewer's answers; no answer means open, two answers mean the open one."""
+    findings = dict(before)
+    for answer in sorted(prior, key=lambda answer: answer.status == Status.OPEN):
+        if answer.id not in findings:
+            notes.append(f"an answer names {answer.id!r}, which is no finding of this stage: ignored")
+            continue
+        update = {"status": Status(answer.status), "note": answer.note}
+        findings[answer.id] = findings[answer.id].model_copy(update=update)
+    return findings
+
+
+def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: Ledger, notes: list[str]) -> None:
+    severity = capped(raised)
+    if severity is not raised.severity:
+        notes.append(f"{_headline(raised)!r} was {raised.severity} without evidence: counted as {severity}")
+    key = _key(raised.location, raised.title, raised.problem)
+    same = next((f for f in findings.values() if _key(f.location, f.title, f.problem) == key), None)
+    if same is not None:
+        update: dict[str, object] = {"status": Status.OPEN}
+        if severity.rank < same.severity.rank:
+            update |= {"severity": severity, "evidence": raised.evidence}
+        findings[same.id] = same.model_copy(update=update)
+        notes.append(f"{_headline(raised)!r} was raised again: it is {same.id}")
+        return
+    review = ledger.reviews + 1
+    number = 1 + sum(id_.startswith(f"{ledger.stage}-{review}-") for id_ in findings)
+    id_ = f"{ledger.stage}-{review}-{number:02}"
+    fields = {name: getattr(raised, name) for name in ReviewFinding.model_fields}
+    fields |= {"severity": severity, "concern": raised.concern or _CONCERN[ledger.stage]}
+    findings[id_] = Finding(id=id_, **fields)
+
+
+def _signal(
+    verdict: Verdict, ledger: Ledger, must_fix: tuple[Finding, ...], least: Severity, notes: list[str]
+) -> Signal:
+    """Return the signal on which verdict and findings agree (matrix 3)."""
+    if verdict is Verdict.ACCEPTABLE:
+        if not ledger.blockers:
+            return Signal.ACCEPTABLE
+        notes.append(f"ACCEPTABLE while {ledger.blockers[0].id} is open: counted as NEEDS WORK")
+        return Signal.NEEDS_WORK
+    if not must_fix:
+        notes.append(f"{verdict} without an open finding of {least} or worse: counted as ACCEPTABLE")
+        return Signal.ACCEPTABLE
+    if verdict is Verdict.BLOCK and must_fix[0].severity is not Severity.BLOCK:
+        notes.append("BLOCK without an open BLOCK finding: counted as NEEDS WORK")
+        return Signal.NEEDS_WORK
+    return Signal.BLOCK if verdict is Verdict.BLOCK else Signal.NEEDS_WORK
+
+
+def _moved(before: Finding, after: Finding) -> bool:
+    return before.status is not after.status or before.severity is not after.severity
+
+
+def _outranks(severity: Severity) -> bool:
+    return severity.rank < Severity.MEDIUM.rank
+
+
+def _headline(finding: ReviewFinding) -> str:
+    return (finding.title.strip() or finding.problem.strip().splitlines()[0])[:60]
+
+
+def _key(location: str, *texts: str) -> tuple[str, ...]:
+    # Line numbers move when a plan is edited between two reviews; the finding stays the same.
+    place = re.sub(r"[:#]L?\d+([-:]L?\d+)*", "", location)
+    return tuple(" ".join(re.findall(r"\w+", text.casefold())) for text in (place, *texts))

@@ -1,0 +1,121 @@
+"""What can be asked, of whom, with which artifacts, and what the answer looks like (contract 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field, TypeAdapter
+
+from pipeline.reports.drafts import PlanReport, SplitReport
+from pipeline.reports.fields import Report
+from pipeline.reports.reviews import (
+    Acceptance,
+    CheckReview,
+    Diagnosis,
+    FollowUps,
+    SimplifyReview,
+    SplitReview,
+    SuiteJudgement,
+)
+from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests
+from pipeline.routing.vocabulary import Question, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_WRITE_TESTS: Final = Annotated[ReadyTests | NotTestable | Blocked, Field(discriminator="verdict")]
+_MAKE: Final = Annotated[Complete | Incomplete | CannotProceed, Field(discriminator="result")]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row of contract 5.
+
+    Args:
+        name: The word in the dispatch document.
+        required: Artifacts that every dispatch of this kind carries.
+        optional: Artifacts that it carries when there are any.
+        by_role: The report's type for each role that can be asked; a `judge` is answered by question instead.
+        by_question: The report's type for each question; only `judge` has questions.
+    """
+
+    name: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    by_role: Mapping[Role, Any] = field(default_factory=dict[Role, Any])
+    by_question: Mapping[Question, Any] = field(default_factory=dict[Question, Any])
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Return who can be asked this; questions are @check's."""
+        return tuple(self.by_role) or (Role.CHECK,)
+
+
+_REVIEWED: Final = ("tasks", "diff", "evidence", "not_testable", "open_findings", "changes")
+# A stub or seam pass comes before there is a RED, an accepted NOT_TESTABLE never has one.
+_BUILT: Final = ("red", "impacted_tests", "diagnosis", "candidate_patch")
+_REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: CheckReview, Role.SIMPLIFY: SimplifyReview}
+
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            Kind("plan", ("issue",), ("findings", "feedback", "previous_patch"), {Role.ORCHESTRATOR: PlanReport}),
+            Kind("split", ("issue", "plan"), ("findings", "feedback", "done_tasks"), {Role.ORCHESTRATOR: SplitReport}),
+            Kind("review-plan", ("plan",), _REVIEWED, _REVIEWERS),
+            Kind("review-split", ("plan",), _REVIEWED, {Role.CHECK: SplitReview}),
+            Kind("review-result", ("plan",), _REVIEWED, _REVIEWERS),
+            Kind("write-tests", ("task", "plan", "baseline"), ("findings",), {Role.TEST: _WRITE_TESTS}),
+            Kind("stub", ("task",), _BUILT, {Role.MAKE: _MAKE}),
+            Kind("seam", ("task",), _BUILT, {Role.MAKE: _MAKE}),
+            Kind("implement", ("task",), _BUILT, {Role.MAKE: _MAKE}),
+            Kind(
+                "judge",
+                ("task",),
+                ("tests_diff", "candidate_patch", "report", "test_output"),
+                by_question={
+                    Question.TESTS: SuiteJudgement,
+                    Question.NOT_TESTABLE: Acceptance,
+                    Question.DIAGNOSE: Diagnosis,
+                    Question.AMEND: Acceptance,
+                },
+            ),
+            Kind("follow-ups", ("items", "existing_issues"), (), {Role.PM: FollowUps}),
+        )
+    }
+)
+"""Every kind by its name."""
+
+
+def report_type(kind: str, role: Role, question: Question | None = None) -> TypeAdapter[Report]:
+    """Return the validator of the answer to `kind`.
+
+    Raises:
+        LookupError: nobody may be asked this; the caller built an impossible dispatch.
+    """
+    return _adapter(kind, Role(role), None if question is None else Question(question))
+
+
+def report_schema(kind: str, role: Role, question: Question | None = None) -> dict[str, Any]:
+    """Return the JSON Schema of the answer, as it is handed to the agent.
+
+    Raises:
+        LookupError: nobody may be asked this.
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **report_type(kind, role, question).json_schema(by_alias=True),
+    }
+
+
+@cache
+def _adapter(kind: str, role: Role, question: Question | None) -> TypeAdapter[Report]:
+    row = KINDS[kind]
+    if role not in row.roles:
+        raise LookupError(f"{role} is not asked {kind}")
+    if (question is None) == bool(row.by_question):
+        raise LookupError(f"{kind} with question {question}: a question belongs to judge, and only to it")
+    return TypeAdapter[Report](row.by_role[role] if question is None else row.by_question[question])

@@ -1,0 +1,102 @@
+"""An agent's answer to a typed report, or one sentence for the re-ask."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, cast
+
+from pydantic import ValidationError
+
+from pipeline.reports.decode import JsonObject, Malformed, Missing, decode_object
+from pipeline.reports.explain import explain, place_of, step
+from pipeline.reports.kinds import report_schema, report_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
+
+    from pipeline.reports.explain import Fault
+    from pipeline.reports.fields import Report
+    from pipeline.routing.vocabulary import Question, Role
+
+_MOST_FAULTS: Final = 5
+
+
+def extract_report(file_bytes: bytes | None, stdout: bytes) -> JsonObject | Missing | Malformed:
+    """Return the report that an agent left: the report file, or else the last line of stdout that is a JSON object.
+
+    An empty report file counts as none. A file that is there and not a JSON object is Malformed: the agent meant it.
+    """
+    if file_bytes is not None and file_bytes.strip():
+        return decode_object(file_bytes)
+    for line in reversed(stdout.split(b"\n")):
+        text = line.strip()
+        if not (text.startswith(b"{") and text.endswith(b"}")):
+            continue
+        found = decode_object(text)
+        if not isinstance(found, Malformed) or _is_json(text):
+            return found
+    return Missing()
+
+
+def parse_report(
+    kind: str, role: Role, question: Question | None, raw: bytes | str | Mapping[str, object]
+) -> Report | Malformed:
+    """Return the report that `raw` holds, typed by kind, role and question.
+
+    In an optional field `null` means "left out": backends that force every key to be present write it so.
+
+    Raises:
+        LookupError: nobody may be asked this.
+    """
+    adapter = report_type(kind, role, question)
+    try:
+        document = decode_object(raw if isinstance(raw, bytes | str) else json.dumps(dict(raw)))
+    except (TypeError, ValueError, RecursionError):  # an object that never was JSON, or holds itself
+        return Malformed("The report is not made of JSON values.")
+    if isinstance(document, Malformed):
+        return document
+    found = _validate(adapter, document)
+    if isinstance(found, ValidationError):
+        nulls = [place_of(fault, document) for fault in found.errors() if _is_null(fault)]
+        for place in nulls:
+            _drop(document, place)
+        found = _validate(adapter, document) if nulls else found
+    if isinstance(found, ValidationError):
+        return _malformed(explain(found.errors(), document, report_schema(kind, role, question)))
+    return found
+
+
+def _malformed(faults: list[Fault]) -> Malformed:
+    texts = [f"at {fault.pointer or '/'}: {fault.text}" for fault in faults[:_MOST_FAULTS]]
+    more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
+    return Malformed(f"The report breaks its schema {'; '.join(texts)}{more}.", faults[0].pointer)
+
+
+def _validate(adapter: TypeAdapter[Report], document: JsonObject) -> Report | ValidationError:
+    try:
+        return adapter.validate_json(json.dumps(document), strict=True)
+    except ValidationError as error:
+        return error
+
+
+def _is_null(fault: ErrorDetails) -> bool:
+    return fault["input"] is None and fault["type"] not in {"missing", "extra_forbidden"}
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _drop(document: JsonObject, place: tuple[str | int, ...]) -> None:
+    holder: object = document
+    for part in place[:-1]:
+        holder = step(holder, part)
+    if place and isinstance(holder, dict):
+        cast("JsonObject", holder).pop(str(place[-1]), None)

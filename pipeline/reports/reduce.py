@@ -1,0 +1,300 @@
+"""Reports and measured facts to one signal for the matrix. When several hold, the first in matrix 1's order counts.
+
+A report is a claim. Each function takes what the harness measured as plain booleans beside it, and the measurement
+decides wherever there is one: GREEN is GREEN whatever the agent says, and COMPLETE that is not GREEN is NOT_GREEN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, assert_never
+
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Concern
+from pipeline.reports.findings import Ledger, ReviewOutcome, Stage, apply_advice, apply_review, rerouted
+from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SimplifyReview, SuiteJudgement
+from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests
+from pipeline.routing.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from pipeline.reports.reviews import Edit
+    from pipeline.reports.work import MakeReport, WriteTestsReport
+
+
+@dataclass(frozen=True)
+class WriteTestsFacts:
+    """What was measured after @test.
+
+    Args:
+        env_broken: The tests cannot run for a reason outside the repository.
+        any_change: Something was admitted.
+        all_new_pass: There are new ids and every one passes.
+        structural_only: Tests never reach production code, or pass on stubs.
+        illegal_red: A new test function has no legal RED.
+        red_unstable: Two runs disagree.
+        changed_old_test: A test was changed that existed before and that the task does not list.
+    """
+
+    env_broken: bool = False
+    any_change: bool = True
+    all_new_pass: bool = False
+    structural_only: bool = False
+    illegal_red: bool = False
+    red_unstable: bool = False
+    changed_old_test: bool = False
+
+
+@dataclass(frozen=True)
+class ImplementFacts:
+    """What was measured after @make on its candidate.
+
+    Args:
+        env_broken: The tests cannot run for a reason outside the repository.
+        green: GREEN as matrix 5 defines it.
+        stale_xfail: A strict xfail that passes now is all that is in the way of GREEN.
+        regression: A test that passed fails now, 2 of 2.
+        changed: Something was admitted.
+    """
+
+    env_broken: bool = False
+    green: bool = False
+    stale_xfail: bool = False
+    regression: bool = False
+    changed: bool = True
+
+
+@dataclass(frozen=True)
+class SeamFacts:
+    """What was measured after the seam pass: did anything change, does everything still pass, can tests run."""
+
+    env_broken: bool = False
+    changed: bool = True
+    regression: bool = False
+
+
+@dataclass(frozen=True)
+class StubFacts:
+    """What was measured after the stub pass.
+
+    Args:
+        complete: Every new symbol of the task is there and the type check passes.
+        dirty: A body is more than the stub, or something else was changed.
+    """
+
+    complete: bool
+    dirty: bool = False
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A signal, and the notes on what was overruled on the way to it."""
+
+    signal: Signal
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """The ledger after a review, and what the review means."""
+
+    ledger: Ledger
+    outcome: ReviewOutcome
+
+    @property
+    def signal(self) -> Signal:
+        """Return the signal for the matrix."""
+        return self.outcome.signal
+
+
+def review_plan(ledger: Ledger, review_number: int, check: CheckReview, simplify: SimplifyReview | None) -> Reviewed:
+    """Return what a review of the plan means; `simplify` is None when that role is off or was left out."""
+    after, outcome = apply_review(ledger, review_number, check)
+    return Reviewed(_advised(after, simplify), outcome)
+
+
+def review_split(ledger: Ledger, review_number: int, check: CheckReview) -> Reviewed:
+    """Return what a review of the split means."""
+    after, outcome = apply_review(ledger, review_number, check)
+    return Reviewed(after, outcome)
+
+
+def final_review(
+    ledger: Ledger,
+    review_number: int,
+    check: CheckReview,
+    simplify: SimplifyReview | None,
+    *,
+    applies: Callable[[Edit], bool],
+) -> Reviewed:
+    """Return what a final review means (matrix 3).
+
+    Of what must be fixed, a plan or split finding goes first (PLAN); production and test findings become fix tasks,
+    which take every open cosmetic finding along (FIX); cosmetic findings alone are edits of our code (COSMETIC) when
+    each has an exact edit, otherwise a fix task.
+
+    Args:
+        ledger: The stage's ledger before this review.
+        review_number: Counts from 1 within the plan revision.
+        check: The review that counts.
+        simplify: Advice, if the role was asked.
+        applies: Measured: the edit's old text is there once and the syntax tree stays the same.
+    """
+    after, outcome = apply_review(ledger, review_number, check)
+    after = _advised(after, simplify)
+    if outcome.signal in {Signal.ACCEPTABLE, Signal.CONVERGED}:
+        return Reviewed(after, outcome)
+    must = [finding for finding in after.open if finding.id in outcome.must_fix]
+    replan = [finding.id for finding in must if finding.concern in {Concern.PLAN, Concern.SPLIT}]
+    if replan:
+        return Reviewed(after, rerouted(outcome, Signal.PLAN, replan))
+    if all(finding.concern is Concern.COSMETIC for finding in must):
+        exact = all(finding.edit is not None and applies(finding.edit) for finding in must)
+        return Reviewed(after, rerouted(outcome, Signal.COSMETIC if exact else Signal.FIX, outcome.must_fix))
+    along = [f.id for f in after.open if f.concern is Concern.COSMETIC and f.id not in outcome.must_fix]
+    return Reviewed(after, rerouted(outcome, Signal.FIX, (*outcome.must_fix, *along)))
+
+
+def check_tests(report: SuiteJudgement | Acceptance) -> Reduced:
+    """Return ACCEPTABLE or NEEDS_WORK for a judgement on tests, or on their absence (matrix 1)."""
+    if isinstance(report, Acceptance):
+        return Reduced(Signal.ACCEPTABLE if report.accepted else Signal.NEEDS_WORK)
+    _, outcome = apply_review(Ledger(stage=Stage.TESTS), 1, report)
+    signal = Signal.ACCEPTABLE if outcome.signal is Signal.ACCEPTABLE else Signal.NEEDS_WORK
+    return Reduced(signal, outcome.notes)
+
+
+_DIAGNOSES: Final[dict[str, Signal]] = {
+    "production_logic": Signal.PRODUCTION_LOGIC,
+    "test_design": Signal.TEST_DESIGN,
+    "split_needed": Signal.SPLIT_NEEDED,
+    "spec": Signal.SPEC,
+    "plan": Signal.PLAN,
+    "environment": Signal.ENVIRONMENT,
+    "already_done": Signal.ALREADY_DONE,
+}
+
+
+def diagnosis(report: Diagnosis, *, after_passes_already: bool) -> Signal | Malformed:
+    """Return the signal of a diagnosis; `already_done` needs the measurement that the new tests pass already."""
+    signal = _DIAGNOSES[report.diagnosis]
+    if signal is Signal.ALREADY_DONE and not after_passes_already:
+        accepted = ", ".join(word for word in _DIAGNOSES if word != "already_done")
+        return Malformed(
+            f"At /diagnosis: already_done is accepted only when the new tests passed at once, and they did not; "
+            f"accepted here are {accepted}.",
+            "/diagnosis",
+        )
+    return signal
+
+
+def amend(report: Acceptance) -> Signal:
+    """Return whether the files asked for are added to the task."""
+    return Signal.AMENDED if report.accepted else Signal.REFUSED
+
+
+def write_tests(report: WriteTestsReport, facts: WriteTestsFacts, *, plan_files: Collection[str]) -> Signal:
+    """Return the signal of @test's work.
+
+    Args:
+        report: The claim.
+        facts: What was measured on the candidate.
+        plan_files: The files of the plan; a seam may be added only there (matrix 6).
+    """
+    if facts.env_broken:
+        return Signal.ENV_BROKEN
+    match report:
+        case Blocked():
+            return Signal.BLOCKED
+        case NotTestable():
+            seam = report.reason == "missing-seam" and report.seam_files and set(report.seam_files) <= set(plan_files)
+            return Signal.MISSING_SEAM if seam else Signal.NOT_TESTABLE
+        case ReadyTests():
+            return _red(report, facts)
+        case _:
+            assert_never(report)
+
+
+def _red(report: ReadyTests, facts: WriteTestsFacts) -> Signal:
+    if facts.all_new_pass and facts.any_change:
+        return Signal.PASSES_ALREADY
+    if facts.structural_only:
+        return Signal.STRUCTURAL_ONLY
+    if facts.illegal_red or not facts.any_change:
+        return Signal.ILLEGAL_RED
+    if facts.red_unstable:
+        return Signal.RED_UNSTABLE
+    if facts.changed_old_test:
+        return Signal.CHANGED_OLD_TEST
+    return Signal.DISPUTED if report.escalate_to_check else Signal.RED
+
+
+_ESCALATIONS: Final[dict[str, Signal]] = {
+    "entry_validation": Signal.ENTRY_FLAG,
+    "test_design": Signal.TEST_DESIGN,
+    "split_needed": Signal.SPLIT_NEEDED,
+}
+
+
+def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[str], bool]) -> Signal:
+    """Return the signal of @make's work.
+
+    Args:
+        report: The claim.
+        facts: What was measured on the candidate.
+        is_test: Whether a path is a test's; asking for one is asking for another test design.
+    """
+    if facts.env_broken:
+        return Signal.ENV_BROKEN
+    if facts.green:
+        return Signal.GREEN
+    if facts.stale_xfail:
+        return Signal.STALE_XFAIL
+    if not isinstance(report, Complete) and report.needs:
+        return Signal.TEST_DESIGN if any(is_test(need.path) for need in report.needs) else Signal.NEEDS_FILE
+    if isinstance(report, Incomplete) and report.escalate is not None:
+        return _ESCALATIONS[report.escalate]
+    if isinstance(report, CannotProceed):
+        return Signal.CANNOT_PROCEED
+    if facts.regression:
+        return Signal.REGRESSION
+    if not facts.changed:
+        return Signal.NO_CHANGE
+    return Signal.NOT_GREEN if isinstance(report, Complete) else Signal.INCOMPLETE
+
+
+def seam(report: MakeReport, facts: SeamFacts) -> Signal:
+    """Return the signal of the seam pass."""
+    if facts.env_broken:
+        return Signal.ENV_BROKEN
+    if not isinstance(report, Complete) and report.needs:
+        return Signal.NEEDS_FILE
+    if isinstance(report, CannotProceed):
+        return Signal.CANNOT_PROCEED
+    if facts.regression:
+        return Signal.REGRESSION
+    if not facts.changed:
+        return Signal.NO_CHANGE
+    return Signal.SEAM_DONE if isinstance(report, Complete) else Signal.INCOMPLETE
+
+
+def stub(report: MakeReport, facts: StubFacts) -> Signal:
+    """Return the signal of the stub pass; complete and clean stubs win over any claim, as GREEN does."""
+    if facts.complete and not facts.dirty:
+        return Signal.STUBBED
+    match report:
+        case Complete():
+            return Signal.STUB_DIRTY
+        case Incomplete() | CannotProceed() if report.needs:
+            return Signal.NEEDS_FILE
+        case Incomplete():
+            return Signal.INCOMPLETE
+        case CannotProceed():
+            return Signal.CANNOT_PROCEED
+        case _:
+            assert_never(report)
+
+
+def _advised(ledger: Ledger, simplify: SimplifyReview | None) -> Ledger:
+    return ledger if simplify is None else apply_advice(ledger, simplify)

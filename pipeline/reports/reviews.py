@@ -1,0 +1,139 @@
+"""What the reviewers answer: @check's reviews and judgements, @simplify's advice."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from pipeline.reports.fields import Closed, Concern, Line, OldTest, Prose, RelPath, Report, Severity, Verdict
+
+
+class Edit(Closed):
+    """An exact replacement in one file; applied by our code only when the syntax tree stays the same (matrix 3)."""
+
+    path: RelPath
+    old: str = Field(min_length=1)
+    new: str
+
+
+class ReviewFinding(Closed):
+    """A finding as @check writes it; `findings.Finding` is the same thing with our id and status."""
+
+    severity: Severity = Severity.MEDIUM
+    title: str = ""
+    location: str = ""
+    problem: str = ""
+    risk: str = ""
+    suggestion: str = ""
+    evidence: str = ""
+    concern: Concern | None = None
+    confidence: str = ""
+    edit: Edit | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ReviewFinding:
+        if not self.title.strip() and not self.problem.strip():
+            raise PydanticCustomError("empty_finding", 'a finding needs at least a "title" or a "problem"')
+        return self
+
+
+class PriorAnswer(Closed):
+    """What became of a finding of an earlier review."""
+
+    id: Line
+    status: Literal["resolved", "open", "withdrawn"]
+    note: str = ""
+
+
+class CheckReview(Report):
+    """Kinds `review-plan` and `review-result` by @check."""
+
+    verdict: Verdict
+    summary: str = ""
+    findings: tuple[ReviewFinding, ...] = ()
+    prior: tuple[PriorAnswer, ...] = ()
+
+
+class SplitAnswers(Closed):
+    """The six questions of the split review (seed 004, ADR-9 and Q1); yes, no, or a sentence."""
+
+    coverage: bool | str = ""
+    overlap: bool | str = ""
+    single_purpose: bool | str = ""
+    contracts: bool | str = ""
+    testable: bool | str = ""
+    test_approach: bool | str = ""
+
+
+class SplitReview(CheckReview):
+    """Kind `review-split`."""
+
+    answers: SplitAnswers = SplitAnswers()
+
+
+class SimplifyFinding(Closed):
+    """Advice; it never blocks."""
+
+    title: str = ""
+    category: str = ""
+    location: str = ""
+    current: str = ""
+    simpler: str = ""
+    payoff: str = ""
+    effort: str = ""
+    risk: str = ""
+    check_conflict: bool | str = ""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> SimplifyFinding:
+        if not any(text.strip() for text in (self.title, self.current, self.simpler)):
+            raise PydanticCustomError("empty_finding", 'a finding needs at least a "title", "current" or "simpler"')
+        return self
+
+
+class SimplifyReview(Report):
+    """Kinds `review-plan` and `review-result` by @simplify."""
+
+    verdict: Literal["NEEDS SIMPLIFICATION", "MOSTLY APPROPRIATE", "JUSTIFIED COMPLEXITY"]
+    summary: str = ""
+    findings: tuple[SimplifyFinding, ...] = ()
+
+
+class SuiteJudgement(Report):
+    """Kind `judge`, question `tests`."""
+
+    verdict: Verdict
+    findings: tuple[ReviewFinding, ...] = ()
+
+
+class Acceptance(Report):
+    """Kind `judge`, questions `not_testable` and `amend`."""
+
+    accepted: bool
+    notes: str = ""
+
+
+class Diagnosis(Report):
+    """Kind `judge`, question `diagnose`."""
+
+    diagnosis: Literal["production_logic", "test_design", "split_needed", "spec", "plan", "environment", "already_done"]
+    notes: str = ""
+    tests_to_change: tuple[OldTest, ...] = ()
+
+
+class FollowUp(Closed):
+    """How one item is filed; `duplicate_of` names an existing issue instead."""
+
+    item: int | Prose
+    title: Line
+    body: str = ""
+    labels: tuple[Line, ...] = ()
+    duplicate_of: Line | None = None
+
+
+class FollowUps(Report):
+    """Kind `follow-ups`, by a pm with a model."""
+
+    issues: tuple[FollowUp, ...]

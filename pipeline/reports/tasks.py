@@ -1,0 +1,197 @@
+"""A task: what one @test and one @make are asked, from the split report to the file on disk and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
+
+from pipeline.reports import markdown
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Action, Closed, Evidence, FileChange, Line, OldTest, SuiteFile, Symbol, Symptom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from pipeline.reports.drafts import SplitReport, SplitTask
+    from pipeline.reports.fields import Need
+
+TaskId = Annotated[str, Field(pattern=r"^(fix-)?[1-9][0-9]{0,5}$")]
+"""`1`, `2`, ... and `fix-1`, ...; never reused in a run (contract 6)."""
+
+CRITERIA: Final = "Acceptance Criteria"
+CODE_CONTEXT: Final = "Code Context"
+MAKING: Final = frozenset({Action.CREATE, Action.RENAME})
+"""The actions after which a path exists that did not exist before."""
+
+
+class TaskHead(Closed):
+    """The machine-read part of `task-<id>.md`: its front matter."""
+
+    id: TaskId
+    title: Line
+    files: tuple[FileChange, ...]
+    test_files: tuple[SuiteFile, ...]
+    symbols: tuple[Symbol, ...] = ()
+    tests_to_change: tuple[OldTest, ...] = ()
+    depends_on: tuple[TaskId, ...] = ()
+    evidence: Evidence = Evidence.RED
+    symptom: Symptom | None = None
+
+
+class Task(TaskHead):
+    """A task. `body` is Markdown for agents, kept byte for byte: nothing in it is parsed back but the criteria."""
+
+    body: str = ""
+
+    @property
+    def acceptance_criteria(self) -> tuple[str, ...]:
+        """Return the text of the checkboxes below "Acceptance Criteria"."""
+        lines = (line.text.strip() for line in markdown.parse(self.body).section(CRITERIA))
+        return tuple(line[5:].strip() for line in lines if line[:5] in {"- [ ]", "- [x]", "- [X]"})
+
+
+def tasks_from_split(report: SplitReport, ids: Iterable[str]) -> tuple[Task, ...] | Malformed:
+    """Return the tasks of a split, each with the next of `ids` and its rendered body.
+
+    `depends_on` counts from 1 in the report's list; an unknown number, the task itself or a cycle is Malformed.
+
+    Raises:
+        ValueError: `ids` has fewer ids than the report has tasks.
+    """
+    named = [id_ for id_, _ in zip(ids, report.tasks, strict=False)]
+    if len(named) != len(report.tasks):
+        raise ValueError(f"{len(report.tasks)} tasks, but {len(named)} ids")
+    for index, task in enumerate(report.tasks):
+        pointer = f"/tasks/{index}/depends_on"
+        for number in task.depends_on:
+            if not 1 <= number <= len(named):
+                return _bad_dependency(pointer, f"there is no task {number}, accepted are 1 to {len(named)}")
+            if number == index + 1:
+                return _bad_dependency(pointer, f"task {number} depends on itself, accepted are other tasks")
+    tasks = tuple(_task(task, id_, named) for task, id_ in zip(report.tasks, named, strict=True))
+    if len(execution_order(tasks)) < len(tasks):
+        left = set(named) - {task.id for task in execution_order(tasks)}
+        index = next(index for index, id_ in enumerate(named) if id_ in left)
+        return _bad_dependency(
+            f"/tasks/{index}/depends_on",
+            "the dependencies form a cycle, accepted is an order in which tasks can be done",
+        )
+    return tasks
+
+
+def execution_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """Return the tasks with dependencies first, list order otherwise; those in a cycle are left out.
+
+    A dependency outside the list counts as done.
+    """
+    waiting = list(tasks)
+    inside = {task.id for task in tasks}
+    done: list[Task] = []
+    while True:
+        finished = {task.id for task in done}
+        ready = next((task for task in waiting if set(task.depends_on) & inside <= finished), None)
+        if ready is None:
+            return tuple(done)
+        waiting.remove(ready)
+        done.append(ready)
+
+
+def files_before(task: Task, tasks: Sequence[Task], existing: Collection[str]) -> frozenset[str]:
+    """Return the paths that exist when `task` starts, by what the tasks that it depends on create and delete."""
+    by_id = {other.id: other for other in tasks}
+    found = set(existing)
+    waiting, seen = list(task.depends_on), set[str]()
+    while waiting:
+        id_ = waiting.pop()
+        if id_ in seen or id_ not in by_id:
+            continue
+        seen.add(id_)
+        waiting.extend(by_id[id_].depends_on)
+    for other in (other for other in tasks if other.id in seen):
+        for change in (*other.files, *other.test_files):
+            if change.action in MAKING:
+                found.add(change.path)
+            if change.action == Action.DELETE:
+                found.discard(change.path)
+        found -= {change.origin for change in other.files if change.origin}
+    return frozenset(found)
+
+
+def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callable[[str], bool]) -> Task:
+    """Return the task with the granted paths added (matrix 3), and a line for each in its body.
+
+    A path that the task already names gets the granted action instead of its own.
+    """
+    files = {change.path: change for change in task.files}
+    test_files = {change.path: change for change in task.test_files}
+    lines: list[str] = []
+    for need in granted:
+        lines.append(f"- `{need.path}` ({need.action}): {markdown.one_line(need.why or why)}")
+        if is_test(need.path):
+            test_files[need.path] = SuiteFile(path=need.path, action=need.action)
+        else:
+            files[need.path] = FileChange(path=need.path, action=Action(need.action))
+    return _amended(task, lines, files=tuple(files.values()), test_files=tuple(test_files.values()))
+
+
+def amend_tests(task: Task, tests: Iterable[OldTest], files: Iterable[str]) -> Task:
+    """Return the task that may change these old tests too, in `files` (matrix 3: a diagnosis's `tests_to_change`)."""
+    listed = {test.id: test for test in task.tests_to_change}
+    added = [test for test in tests if test.id not in listed]
+    test_files = {change.path: change for change in task.test_files}
+    for path in files:
+        test_files.setdefault(path, SuiteFile(path=path, action="modify"))
+    lines = [f"- test `{test.id}` may change: {markdown.one_line(test.reason)}" for test in added]
+    return _amended(task, lines, tests_to_change=(*task.tests_to_change, *added), test_files=tuple(test_files.values()))
+
+
+def _amended(task: Task, lines: list[str], **update: object) -> Task:
+    if not lines:
+        return task
+    heading = "" if "\n## Amendments\n" in task.body else "\n## Amendments\n\n"
+    return task.model_copy(update={**update, "body": task.body + heading + "\n".join(lines) + "\n"})
+
+
+def _bad_dependency(pointer: str, what: str) -> Malformed:
+    return Malformed(f"At {pointer}: {what}.", pointer)
+
+
+def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
+    return Task(
+        id=id_,
+        title=task.title,
+        files=task.files,
+        test_files=task.test_files,
+        symbols=task.symbols,
+        tests_to_change=task.tests_to_change,
+        depends_on=tuple(dict.fromkeys(ids[number - 1] for number in task.depends_on)),
+        evidence=task.evidence,
+        symptom=task.symptom,
+        body=_body(task, id_),
+    )
+
+
+def _body(task: SplitTask, id_: str) -> str:
+    """Return the Markdown that agents read, section by section as reference practice has them (contracts 1.7)."""
+    context = "\n\n".join(f"`{snippet.path}`:\n\n{markdown.fenced(snippet.snippet)}" for snippet in task.code_context)
+    test_files = (f"`{file.path}`{_mark(file.action)}" for file in task.test_files)
+    return f"# Task {id_}: {markdown.one_line(task.title)}\n" + markdown.sections(
+        ("Task", markdown.block(task.description) or markdown.one_line(task.title)),
+        (CRITERIA, markdown.bullets(task.acceptance_criteria, "- [ ]")),
+        (CODE_CONTEXT, context),
+        ("Files to Modify", markdown.bullets(_file_line(change) for change in task.files)),
+        ("Test File", markdown.bullets(test_files)),
+        ("Tests to Change", markdown.bullets(f"`{test.id}`: {test.reason}" for test in task.tests_to_change)),
+        ("Integration Contract", markdown.block(task.integration_contract)),
+        ("Constraints", markdown.bullets(task.constraints)),
+    )
+
+
+def _file_line(change: FileChange) -> str:
+    origin = f" from `{change.origin}`" if change.origin else ""
+    return f"`{change.path}`{_mark(change.action)}{origin}"
+
+
+def _mark(action: str) -> str:
+    return "" if action == Action.MODIFY else f" ({action})"

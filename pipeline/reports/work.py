@@ -1,0 +1,82 @@
+"""What @test and @make answer about their work. Each is a claim; `reduce.py` puts the measured facts first."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pipeline.reports.fields import Closed, Line, Need, Prose, RelPath, Report, Texts
+
+NotTestableReason = Literal["config-only", "external-system", "non-deterministic", "pure-wiring", "missing-seam"]
+Escalation = Literal["entry_validation", "test_design", "split_needed"]
+
+
+class NamedTest(Closed):
+    """A note on one test; ids that count are derived by us (matrix 5)."""
+
+    id: Line
+    expected: Literal["RED", "GUARD"] = "RED"
+    origin: Literal["new", "changed", "removed"] = "new"
+    reason: str = ""
+
+
+class ReadyTests(Report):
+    """Kind `write-tests`: there are tests, and they fail as they should."""
+
+    verdict: Literal["TESTS_READY"]
+    tests: tuple[NamedTest, ...] = ()
+    escalate_to_check: bool = False
+    escalation_reason: str = ""
+    notes: str = ""
+
+
+class NotTestable(Report):
+    """Kind `write-tests`: no test can show this, for one of the allowed reasons."""
+
+    verdict: Literal["NOT_TESTABLE"]
+    reason: NotTestableReason
+    attempted: str = ""
+    future_seam: str = ""
+    seam_files: tuple[RelPath, ...] = ()
+
+
+class Blocked(Report):
+    """Kind `write-tests`: something outside the task is in the way."""
+
+    verdict: Literal["BLOCKED"]
+    problem: Prose
+    attempted: str = ""
+    suggested_fix: str = ""
+    needs: tuple[Need, ...] = ()
+
+
+class Complete(Report):
+    """Kinds `stub`, `seam`, `implement`: done, by the agent's own account."""
+
+    result: Literal["COMPLETE"]
+    summary: str = ""
+    assumptions: Texts = ()
+    notes: str = ""
+
+
+class Incomplete(Report):
+    """Kinds `stub`, `seam`, `implement`: tried, and stopped."""
+
+    result: Literal["INCOMPLETE"]
+    blocking_issue: Prose
+    attempts: Texts = ()
+    escalate: Escalation | None = None
+    needs: tuple[Need, ...] = ()
+
+
+class CannotProceed(Report):
+    """Kinds `stub`, `seam`, `implement`: the task lacks something, so nothing was tried."""
+
+    result: Literal["CANNOT_PROCEED"]
+    missing: Prose
+    why: str = ""
+    suggestion: str = ""
+    needs: tuple[Need, ...] = ()
+
+
+WriteTestsReport = ReadyTests | NotTestable | Blocked
+MakeReport = Complete | Incomplete | CannotProceed

@@ -1,0 +1,103 @@
+"""The run's own checkout and the place of its views: outside the repository, made from objects (architecture 5).
+
+It is a plain folder with a private index, not a linked worktree: nothing is registered in the user's repository, so no
+lock is shared, nothing can be left behind there, and parallel runs cannot race (ADR-R7).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+from pipeline.git import GITLINK, Repository
+from pipeline.runs.files import disk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class PrivateCheckout:
+    """The folder `root` and what is below it; only our code writes there."""
+
+    def __init__(self, repository: Repository, root: Path) -> None:
+        self.repository = repository
+        self.root = root
+        self.tree = root / "tree"
+        self._index = root / "index"
+        self._number = 0
+
+    def open(self, tree: str) -> None:
+        """Make the checkout hold *tree*; a stale lock of ours from a killed driver is cleared.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        with disk(self.root):
+            self.tree.mkdir(parents=True, exist_ok=True)
+            self._index.with_name("index.lock").unlink(missing_ok=True)
+        self.repository.materialise(tree, self.tree, self._index)
+
+    def is_intact(self) -> bool:
+        """Return whether nobody but us has changed the checkout."""
+        return self.repository.is_clean(self.tree, self._index)
+
+    def fill(self, tree: str, folder: Path) -> None:
+        """Make *folder* (empty) hold *tree*, with the submodules that the user's worktree has initialised."""
+        _fill(self.repository, tree, folder, self.root / "fill.index")
+
+    def views(self) -> Path:
+        """Return the folder below which views are made."""
+        folder = self.root / "views"
+        with disk(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def new_folder(self, name: str) -> Path:
+        """Return a new empty folder for a view or a measurement, called *name* and a number."""
+        while True:
+            self._number += 1
+            folder = self.views() / f"{name}-{self._number}"
+            if not folder.exists():
+                with disk(folder):
+                    folder.mkdir()
+                return folder
+
+    def close(self) -> None:
+        """Remove everything below `root`; only this run made it."""
+        remove_tree(self.root)
+
+
+def _fill(repository: Repository, tree: str, folder: Path, index: Path) -> None:
+    index.unlink(missing_ok=True)
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+    repository.materialise(tree, folder, index)
+    for entry in repository.entries(tree):
+        if entry.mode == GITLINK:
+            _fill_submodule(repository.worktree / entry.path, entry.oid, folder / entry.path, index)
+
+
+def _fill_submodule(source: Path, commit: str, folder: Path, index: Path) -> None:
+    if not (source / ".git").exists():
+        return  # not initialised: an empty folder, as git itself leaves it
+    inner = Repository.find(source)
+    if inner.worktree.resolve() != source.resolve() or inner.resolve(f"{commit}^{{commit}}") is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    _fill(inner, inner.tree_of(commit), folder, index)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove *folder* with everything in it, also where an agent took the permissions away; follows no symlink."""
+    if not folder.exists():
+        return
+    if folder.stat().st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        folder.chmod(stat.S_IRWXU)
+    for at, folders, _ in os.walk(folder):
+        for name in folders:
+            path = os.path.join(at, name)  # noqa: PTH118  (a walk of bytes that may be no text)
+            mode = os.lstat(path).st_mode
+            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.chmod(path, stat.S_IRWXU)  # noqa: PTH101
+    shutil.rmtree(folder)

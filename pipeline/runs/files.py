@@ -1,0 +1,77 @@
+"""Writing so that a crash leaves the old file or the new one, and a full disk leaves a sentence that helps."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+_DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG}
+
+
+@contextmanager
+def disk(path: Path) -> Generator[None]:
+    """Turn a full, read-only or forbidden disk into a `UserError`; everything else passes.
+
+    Raises:
+        UserError: reason `disk`.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DISK_FAULTS:
+            raise
+        raise UserError(
+            f"Cannot write {path}: {os.strerror(error.errno or 0)}. Nothing was published. "
+            "Make room or mend the permissions, then: redfirst resume RUN",
+            Reason.DISK,
+            path=str(path),
+            actions=("free disk space", "redfirst resume RUN"),
+        ) from error
+
+
+def write_atomic(path: Path, content: bytes | str) -> None:
+    """Write *content* to *path* by way of a temporary file: written, fsynced, renamed, folder fsynced.
+
+    Raises:
+        UserError: the disk does not take it.
+    """
+    data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with disk(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in *folder* survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def to_json(value: object, *, pretty: bool = True) -> str:
+    """Return *value* as JSON with sorted keys; pretty ends with a newline."""
+    if pretty:
+        return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -1,0 +1,110 @@
+"""What a run is and what it left: run.json (immutable) and dispatch results (the commit point of a dispatch)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.routing.vocabulary import Loop, Role, Signal
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class RunInfo(_Record):
+    """run.json: everything that must not change while the run lives (architecture 9)."""
+
+    schema_: str = Field(default="redfirst.run/1", alias="schema")
+    run_id: str
+    workflow: str = "issue-to-commits"
+    workflow_version: str
+    workflow_hash: str
+    redfirst_version: str
+    issue: str
+    branch: str
+    base_branch: str
+    start_commit: str
+    start_tree: str
+    config: dict[str, object]
+    config_hash: str
+    prompts_hash: str
+    limits: dict[Loop, int] = {}
+    gates: tuple[str, ...] = ()
+    park_on_blockers: bool = False
+    trigger: Literal["cli"] = "cli"
+    started_at: str
+    tracker_before: dict[str, str | None] = {}
+    """sha256 of each tracker file that the claim rewrites in the user's worktree, as it was before."""
+
+
+class ChangeRecord(_Record):
+    """One admitted change: `oid` is the blob (None for a deletion), `mode` git's."""
+
+    path: str
+    kind: Literal["added", "modified", "deleted"]
+    mode: str | None = None
+    oid: str | None = None
+    sha256: str | None = None
+
+
+class ViolationRecord(_Record):
+    """One refused change, in words that the agent was told."""
+
+    path: str
+    rule: str
+    why: str
+
+
+class Usage(_Record):
+    """What a dispatch cost. None means that the backend does not say; never 0 for unknown."""
+
+    cost_usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    model: str | None = None
+
+
+class DispatchResult(_Record):
+    """result.json: a dispatch is finished when this file is there (architecture 6)."""
+
+    schema_: str = Field(default="redfirst.result/1", alias="schema")
+    dispatch: str
+    signal: Signal | None = None
+    """Why the answer does not count; None when it does."""
+    complaint: str | None = None
+    report: dict[str, object] | None = None
+    report_sha256: str | None = None
+    gate: Literal["admitted", "rejected"] | None = None
+    base_tree: str
+    tree: str | None = None
+    changes: tuple[ChangeRecord, ...] = ()
+    dropped: tuple[str, ...] = ()
+    violations: tuple[ViolationRecord, ...] = ()
+    notes: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    checkpoint: Literal["ready", "partial", "failed", "held", "needs_orchestrator"] = "ready"
+    limitations: tuple[str, ...] = ()
+    verification: tuple[str, ...] = ()
+    entry: int | None = None
+    """Which entry of a script answered (scripted agents only)."""
+
+
+class DispatchRecord(_Record):
+    """What the journal says of one dispatch when it starts."""
+
+    dispatch: str
+    number: int
+    step: str
+    visit: int
+    resumes: int
+    role: Role
+    kind: str
+    question: str | None
+    task: str | None
+    attempt: int
+    reask: str | None
+    base_tree: str
+    backend: str
+    pid: int | None = None

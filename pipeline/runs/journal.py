@@ -1,0 +1,190 @@
+"""The append-only journal of a run: one JSON line an event, on disk before anything that depends on it happens.
+
+A torn last line is the mark of a crash and is cut off; a broken line anywhere else is damage, and refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs.files import disk, to_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = "redfirst.journal/1"
+
+Kind = Literal[
+    "run_started",
+    "claim_taken",
+    "dispatch_started",
+    "dispatch_finished",
+    "tests_ran",
+    "artifact_written",
+    "tracker_written",
+    "change_admitted",
+    "change_rejected",
+    "decision",
+    "task_done",
+    "gate_opened",
+    "gate_answered",
+    "config_changed",
+    "run_parked",
+    "run_resumed",
+    "publish_intended",
+    "published",
+    "run_finished",
+]
+
+
+class Line(BaseModel):
+    """One event. `at` is UTC, to the millisecond; `epoch` counts the drivers that the run has had."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    seq: int
+    at: str
+    host: str
+    epoch: int
+    kind: Kind
+    data: dict[str, object]
+
+    def text(self, key: str) -> str:
+        """Return a text of the event's data; "" where there is none."""
+        value = self.data.get(key)
+        return value if isinstance(value, str) else ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts of the event's data; () where there is none."""
+        value = self.data.get(key)
+        return tuple(str(item) for item in cast("list[object]", value)) if isinstance(value, list) else ()
+
+    def inner(self, key: str) -> dict[str, object]:
+        """Return an object of the event's data; {} where there is none."""
+        value = self.data.get(key)
+        return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """Return *moment* as the journal writes it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Journal:
+    """The journal file of one run; opened by one driver at a time (`lease`), read by anyone."""
+
+    def __init__(self, path: Path, lines: list[Line], *, clock: Clock = utc_now) -> None:
+        self.path = path
+        self.lines = lines
+        self.epoch = lines[-1].epoch if lines else 1
+        self._clock = clock
+
+    @classmethod
+    def read(cls, path: Path) -> Journal:
+        """Return the journal at *path* as far as it is whole; changes nothing on disk.
+
+        Raises:
+            UserError: a line other than the last is broken.
+        """
+        lines, _ = _parse(path)
+        return cls(path, lines)
+
+    @classmethod
+    def open(cls, path: Path, *, clock: Clock = utc_now) -> Journal:
+        """Return the journal at *path* for writing; a torn last line is cut off.
+
+        Raises:
+            UserError: a line other than the last is broken, or the disk does not take the cut.
+        """
+        lines, whole = _parse(path)
+        with disk(path):
+            if path.exists() and path.stat().st_size > whole:
+                with path.open("r+b") as stream:
+                    stream.truncate(whole)
+                    os.fsync(stream.fileno())
+        return cls(path, lines, clock=clock)
+
+    def append(self, kind: Kind, /, **data: object) -> Line:
+        """Write one event and return it; it is on disk when this returns.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        line = Line(
+            seq=len(self.lines) + 1,
+            at=stamp(self._clock()),
+            host=socket.gethostname(),
+            epoch=self.epoch,
+            kind=kind,
+            data=data,
+        )
+        text = to_json(line.model_dump(mode="json", by_alias=True), pretty=False) + "\n"
+        with disk(self.path):
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                _write_all(handle, text.encode())
+                os.fdatasync(handle)
+            finally:
+                os.close(handle)
+        # not model_validate_json: it refuses the lone surrogates that a file name may bring
+        self.lines.append(Line.model_validate(json.loads(text)))
+        return self.lines[-1]
+
+    def of(self, *kinds: Kind) -> list[Line]:
+        """Return the lines of these kinds, oldest first."""
+        return [line for line in self.lines if line.kind in kinds]
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    start = os.fstat(handle).st_size
+    try:
+        while data:
+            data = data[os.write(handle, data) :]
+    except OSError:
+        os.ftruncate(handle, start)  # a half line would look like a crash
+        raise
+
+
+def _parse(path: Path) -> tuple[list[Line], int]:
+    """Return the whole lines and how many bytes they take."""
+    raw = path.read_bytes() if path.exists() else b""
+    whole = raw.rfind(b"\n") + 1
+    lines: list[Line] = []
+    for number, text in enumerate(raw[:whole].splitlines(), 1):
+        try:
+            line = Line.model_validate(json.loads(text))
+        except (ValueError, ValidationError) as error:
+            raise _damaged(path, number, str(error).splitlines()[0]) from error
+        if line.seq != number:
+            raise _damaged(path, number, f"seq is {line.seq}")
+        lines.append(line)
+    return lines, whole
+
+
+def _damaged(path: Path, number: int, why: str) -> UserError:
+    return UserError(
+        f"The journal {path} is damaged at line {number} ({why}). Nothing was changed. The run cannot go on; "
+        "its ref still holds the work: git for-each-ref refs/redfirst/runs",
+        Reason.USAGE,
+        path=str(path),
+        pointer=f"/{number - 1}",
+        actions=("redfirst abandon RUN",),
+    )

@@ -1,0 +1,80 @@
+"""Who may drive a run now. Behind a small Protocol, since many machines will need another one (architecture 10)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs.files import disk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+_TRIES: Final = 5
+_PAUSE_S: Final = 0.02
+
+
+class Lease(Protocol):
+    """Held while a run is driven; given back by `release`, or by the death of the process."""
+
+    def release(self) -> None:
+        """Give it back; twice is fine."""
+        ...
+
+
+class FileLease:
+    """A flock on the run folder's `lock` file: the kernel gives it back when the driver dies."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle: int | None = handle
+
+    @classmethod
+    def take(cls, folder: Path) -> FileLease:
+        """Return the lease on the run in *folder*.
+
+        Raises:
+            UserError: another process drives the run.
+        """
+        path = folder / "lock"
+        with disk(path):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_PAUSE_S)  # a reader that asks `is_held` holds the lock for an instant
+            else:
+                return cls(handle)
+        os.close(handle)
+        raise UserError(
+            f"Another process is driving {folder.name}. Watch it: redfirst show {folder.name} --log --follow",
+            Reason.LOCKED,
+            path=str(path),
+            actions=(f"redfirst show {folder.name} --log --follow",),
+        )
+
+    def release(self) -> None:
+        """Give the lease back; the file stays, so that no two drivers ever lock different files."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    @staticmethod
+    def is_held(folder: Path) -> bool:
+        """Return whether a live process drives the run in *folder*."""
+        path = folder / "lock"
+        if not path.exists():
+            return False
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False

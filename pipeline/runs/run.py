@@ -1,0 +1,273 @@
+"""One run: run.json, journal and the state that folding the journal gives. Folding recomputes each decision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.errors import UserError
+from pipeline.routing.state import Event, RunState, Settings
+from pipeline.routing.vocabulary import Loop, Outcome, Reason
+from pipeline.runs.files import to_json, write_atomic
+from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
+from pipeline.runs.journal import Clock, Journal, utc_now
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.routing.actions import Action
+    from pipeline.routing.machine import Decision, Machine
+    from pipeline.routing.state import Effect
+    from pipeline.runs.journal import Line
+
+_LIMITS = TypeAdapter(dict[Loop, int])
+
+
+@dataclass(frozen=True)
+class Decided:
+    """One decision of the run, with the states before and after it: what `explain` reads."""
+
+    line: Line
+    event: Event
+    before: RunState
+    after: RunState
+    decision: Decision
+
+
+class Run:
+    """A run that is read, or (under its lease) driven.
+
+    Attributes:
+        folder: `.workflow/run-<ID>[@n]`, absolute.
+        state: What folding the journal gives.
+        records: The last start of each dispatch, by number.
+        results: The finished dispatches, by name.
+        history: The decisions, oldest first.
+        artifacts: sha256 of each artifact as the journal names it last, by its path in the run folder.
+    """
+
+    def __init__(self, folder: Path, info: RunInfo, journal: Journal, machine: Machine) -> None:
+        self.folder = folder
+        self.info = info
+        self.journal = journal
+        self.machine = machine
+        settings = Settings(info.limits, frozenset(info.gates), info.park_on_blockers)
+        self.state: RunState = machine.initial(info.start_tree, settings)
+        self.records: dict[int, DispatchRecord] = {}
+        self.results: dict[str, DispatchResult] = {}
+        self.history: list[Decided] = []
+        self.artifacts: dict[str, str] = {}
+        self._said: set[str] = set()
+        self._open_effects: dict[str, Effect] = {}
+        for line in journal.lines:
+            self._fold(line)
+
+    @classmethod
+    def create(cls, folder: Path, info: RunInfo, machine: Machine, *, clock: Clock = utc_now) -> Run:
+        """Make the run folder with run.json and the journal's first line.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        write_atomic(folder / "run.json", to_json(info.model_dump(mode="json", by_alias=True)))
+        run = cls(folder, info, Journal(folder / "journal.jsonl", [], clock=clock), machine)
+        run.journal.append("run_started", run_id=info.run_id, issue=info.issue, start_commit=info.start_commit)
+        return run
+
+    @classmethod
+    def load(cls, folder: Path, machine: Machine, *, driving: bool, clock: Clock = utc_now) -> Run:
+        """Return the run in *folder*; `driving` (under the lease) also repairs what a crash left half said.
+
+        Raises:
+            UserError: the run is damaged, or was written by a version that decides otherwise.
+        """
+        try:
+            info = RunInfo.model_validate_json((folder / "run.json").read_bytes())
+        except (OSError, ValidationError) as error:
+            why = str(error).splitlines()[0]
+            raise UserError(
+                f"{folder.name} cannot be read: run.json: {why}", Reason.USAGE, path=str(folder / "run.json")
+            ) from error
+        path = folder / "journal.jsonl"
+        run = cls(folder, info, Journal.open(path, clock=clock) if driving else Journal.read(path), machine)
+        if driving:
+            run.recover()
+        return run
+
+    def recover(self) -> None:
+        """Say in the journal what happened before a crash but was not said: finished dispatches, effects."""
+        if not self.journal.lines:
+            self.journal.append("run_started", run_id=self.info.run_id, issue=self.info.issue)
+        for record in list(self.records.values()):
+            path = self.folder / "dispatches" / record.dispatch / "result.json"
+            if record.dispatch not in self.results and path.exists():
+                self.finish_dispatch(self._result(record.dispatch))
+        for name, result in self.results.items():
+            if name not in self._said:
+                self._say_changes(result)
+        for effect in list(self._open_effects.values()):
+            self._say(effect)
+
+    # --- writing -----------------------------------------------------------------------------------------------
+
+    def decide(self, event: Event) -> Decision:
+        """Advance the run by *event*; the decision and its effects are in the journal when this returns."""
+        state, decision = self.machine.advance(self.state, event)
+        line = self.journal.append(
+            "decision",
+            step=decision.step.value,
+            task=decision.task,
+            signal=event.signal.value,
+            row=decision.row,
+            action=action_value(decision.action),
+            counters=decision.counters,
+            exhausted=[loop.value for loop in decision.exhausted],
+            evidence=list(event.evidence),
+            visit=decision.visit,
+            event=event.model_dump(mode="json", exclude_defaults=True),
+        )
+        self.history.append(Decided(line, event, self.state, state, decision))
+        self.state = state
+        for effect in decision.effects:
+            self._say(effect)
+        return decision
+
+    def start_dispatch(self, record: DispatchRecord) -> None:
+        """Journal that a dispatch starts; it counts against DISPATCHES from here on."""
+        self._fold(self.journal.append("dispatch_started", **record.model_dump(mode="json")))
+
+    def finish_dispatch(self, result: DispatchResult) -> None:
+        """Journal that a dispatch is finished; its result.json is on disk already."""
+        data = result.model_dump(mode="json", include={"dispatch", "signal", "gate", "tree", "usage", "complaint"})
+        self._fold(self.journal.append("dispatch_finished", **data))
+        self._say_changes(result)
+
+    def _say_changes(self, result: DispatchResult) -> None:
+        if result.gate is None:
+            return
+        line = self.journal.append(
+            "change_admitted" if result.gate == "admitted" else "change_rejected",
+            dispatch=result.dispatch,
+            paths=[change.path for change in result.changes],
+            dropped=list(result.dropped),
+            violations=[violation.model_dump(mode="json") for violation in result.violations],
+        )
+        self._fold(line)
+
+    def write_artifact(self, name: str, content: str | bytes) -> Path:
+        """Write an artifact below the run folder, then journal it; unchanged content is not written again."""
+        path = self.folder / name
+        data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
+        there = path.exists() and path.read_bytes() == data
+        if not there:
+            write_atomic(path, data)
+        digest = sha256_hex(data)
+        if not there or self.artifacts.get(name) != digest:  # a crash may have come between file and line
+            self._fold(self.journal.append("artifact_written", path=name, sha256=digest))
+        return path
+
+    def resume(self) -> None:
+        """Go on after a park, a cancellation or a crash: a new epoch, the same step (matrix 1, RESUMED)."""
+        self.journal.epoch += 1
+        self._fold(self.journal.append("run_resumed", step=self.state.step.value, was=self.state.outcome))
+
+    def abandon(self) -> None:
+        """Say that the user gave the run up; it can never go on (contract 2)."""
+        data = {"outcome": Outcome.CANCELLED.value, "reason": Reason.ABANDONED.value}
+        self._fold(self.journal.append("run_finished", **data))
+
+    def change_limits(self, limits: dict[Loop, int], config_hash: str) -> None:
+        """Raise (or lower) limits for the rest of the run; journalled."""
+        changed = {loop.value: limit for loop, limit in limits.items()}
+        self._fold(self.journal.append("config_changed", limits=changed, config_hash=config_hash))
+
+    def _say(self, effect: Effect) -> None:
+        self._open_effects[effect.id] = effect
+        self._fold(self.journal.append(effect.kind, id=effect.id, **effect.data))
+
+    # --- folding -----------------------------------------------------------------------------------------------
+
+    def _fold(self, line: Line) -> None:
+        match line.kind:
+            case "decision":
+                self._refold(line)
+            case "dispatch_started":
+                record = DispatchRecord.model_validate(line.data)
+                self.records[record.number] = record
+                self.state = replace(self.state, dispatches=self.state.dispatches + 1)
+            case "dispatch_finished":
+                name = line.text("dispatch")
+                self.results[name] = self._result(name)
+            case "change_admitted" | "change_rejected":
+                self._said.add(line.text("dispatch"))
+            case "artifact_written":
+                self.artifacts[line.text("path")] = line.text("sha256")
+            case "run_resumed":
+                self.state = self.machine.resume(self.state)
+            case "config_changed":
+                limits = {**self.state.settings.limits, **_LIMITS.validate_python(line.data["limits"])}
+                self.state = replace(self.state, settings=replace(self.state.settings, limits=limits))
+            case "task_done" | "gate_opened" | "run_parked" | "run_finished":
+                self._open_effects.pop(str(line.data.get("id")), None)
+                if line.data.get("reason") == Reason.ABANDONED.value:
+                    self.state = replace(self.state, outcome=Outcome.CANCELLED, reason=Reason.ABANDONED)
+            case _:
+                pass
+
+    def _result(self, name: str) -> DispatchResult:
+        path = self.folder / "dispatches" / name / "result.json"
+        try:
+            return DispatchResult.model_validate(json.loads(path.read_bytes().decode("utf-8", "surrogateescape")))
+        except (OSError, ValueError) as error:
+            why = str(error).splitlines()[0]
+            raise UserError(
+                f"{self.info.run_id} is damaged: the result of {name} cannot be read ({why}). Put the file back, or: "
+                f"redfirst abandon {self.info.run_id}",
+                Reason.USAGE,
+                path=str(path),
+                actions=(f"redfirst abandon {self.info.run_id}",),
+            ) from error
+
+    def _refold(self, line: Line) -> None:
+        """Recompute a decision from its event and compare it with what was recorded (architecture 9)."""
+        try:
+            decided = self._recompute(line)
+        except (LookupError, ValueError):
+            decided = None
+        if decided is None:
+            raise UserError(
+                f"{self.info.run_id} was decided otherwise at journal line {line.seq} ({line.text('row')}): it was "
+                f"written by redfirst {self.info.redfirst_version}, whose matrix differs. Go on with that version, "
+                f"or: redfirst abandon {self.info.run_id}",
+                Reason.USAGE,
+                path=str(self.journal.path),
+                pointer=f"/{line.seq - 1}",
+                actions=(f"redfirst abandon {self.info.run_id}",),
+            )
+        self.history.append(decided)
+        self.state = decided.after
+        self._open_effects |= {effect.id: effect for effect in decided.decision.effects}
+
+    def _recompute(self, line: Line) -> Decided | None:
+        event = Event.model_validate(line.data["event"])
+        state, decision = self.machine.advance(self.state, event)
+        same = (
+            decision.row == line.data["row"]
+            and action_value(decision.action) == line.data["action"]
+            and decision.counters == line.data["counters"]
+        )
+        return Decided(line, event, self.state, state, decision) if same else None
+
+
+def action_value(action: Action) -> dict[str, str | None]:
+    """Return an action as JSON: its kind and its words."""
+    return {"do": type(action).__name__, **{k: v and str(v) for k, v in asdict(action).items()}}
+
+
+def sha256_hex(data: bytes) -> str:
+    """Return the SHA-256 of *data* in hex."""
+    return hashlib.sha256(data).hexdigest()

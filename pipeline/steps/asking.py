@@ -1,0 +1,161 @@
+"""Asking agents: which slot needs a dispatch, and what a failed one means. The matrix decides about re-asks, not this.
+
+A slot is one role in one visit of a step. A finished dispatch of a slot is never repeated (architecture 9): its result
+is read from disk, so that a crash after it costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pipeline.reports.decode import Malformed
+from pipeline.reports.parse import parse_report
+from pipeline.routing.machine import limit_of, purse
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Loop, Signal
+from pipeline.runs.info import DispatchRecord, DispatchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.dispatch.request import Request
+    from pipeline.reports.fields import Report
+    from pipeline.steps.context import Context
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that counts: the typed report, and what the gate admitted."""
+
+    report: Report
+    result: DispatchResult
+
+    @property
+    def evidence(self) -> str:
+        """Return the path of result.json, relative to the run."""
+        return f"dispatches/{self.result.dispatch}/result.json"
+
+
+async def ask(ctx: Context, asked: Request) -> Answer | Event:
+    """Return the slot's answer, or the event of a dispatch that does not count."""
+    answers = await ask_all(ctx, [asked])
+    return answers[0] if isinstance(answers, list) else answers
+
+
+async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event:
+    """Ask several slots side by side; return all answers, or the first slot's failure, in the order of *asks*.
+
+    One failing never cancels the other (architecture 6): the matrix hears of one failure at a time.
+    """
+    for slot in asks:
+        if _needs_dispatch(ctx, slot):
+            stopped = _may_not_start(ctx)
+            if stopped is not None:
+                return stopped
+    pending = [(slot, _start(ctx, slot)) for slot in asks if _needs_dispatch(ctx, slot)]
+    async with anyio.create_task_group() as group:
+        for slot, record in pending:
+            group.start_soon(_run, ctx, slot, record)
+    answers: list[Answer] = []
+    for slot in asks:
+        result = _last(ctx, slot)
+        if result is None:
+            raise LookupError(f"{slot.role} has no finished dispatch in visit {ctx.state.visit}")
+        if result.signal is not None:
+            return Event(
+                signal=result.signal,
+                role=slot.role,
+                note=result.complaint or "",
+                evidence=(f"dispatches/{result.dispatch}/result.json",),
+            )
+        answers.append(Answer(_report(slot, result), result))
+    return answers
+
+
+def _report(slot: Request, result: DispatchResult) -> Report:
+    report = parse_report(slot.kind, slot.role, slot.question, result.report or {})
+    if isinstance(report, Malformed):
+        raise TypeError(f"{result.dispatch}/result.json holds no {slot.kind} report: {report.sentence}")
+    return report
+
+
+def _may_not_start(ctx: Context) -> Event | None:
+    """Return the event of a run that must stop before its next dispatch: the user, or the budget (matrix 2)."""
+    if ctx.stopping != "no":
+        return Event(signal=Signal.CANCELLED, note="the user stopped the run")
+    limit = limit_of(ctx.state, Loop.DISPATCHES)
+    if limit is not None and ctx.state.dispatches >= limit:
+        return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
+    return None
+
+
+def _slot_records(ctx: Context, slot: Request) -> list[DispatchRecord]:
+    return [r for r in ctx.run.records.values() if r.visit == ctx.state.visit and r.role is slot.role]
+
+
+def _last(ctx: Context, slot: Request) -> DispatchResult | None:
+    """Return the slot's result: one that counts wins; else the last of this attempt at the visit."""
+    results = [(r, ctx.run.results[r.dispatch]) for r in _slot_records(ctx, slot) if r.dispatch in ctx.run.results]
+    for _, result in results:
+        if result.signal is None:
+            return result
+    recent = [result for record, result in results if record.resumes == ctx.state.resumes]
+    return recent[-1] if recent else None
+
+
+def _needs_dispatch(ctx: Context, slot: Request) -> bool:
+    last = _last(ctx, slot)
+    if last is None:
+        return True
+    if last.signal is None:
+        return False
+    failed = [
+        record
+        for record in _slot_records(ctx, slot)
+        if record.dispatch in ctx.run.results and record.resumes == ctx.state.resumes
+    ]
+    granted = ctx.state.counters.get(purse(ctx.state, Loop.REASK, slot.role), 0)
+    return len(failed) <= granted
+
+
+def _start(ctx: Context, slot: Request) -> DispatchRecord:
+    """Journal the start of a dispatch; a lost attempt's number is used again."""
+    previous = _last(ctx, slot)
+    lost = [r for r in _slot_records(ctx, slot) if r.dispatch not in ctx.run.results]
+    number = lost[-1].number if lost else max(ctx.run.records, default=0) + 1
+    task = ctx.state.current
+    same = [
+        r
+        for r in ctx.run.records.values()
+        if (r.role, r.kind, r.task, r.question) == (slot.role, slot.kind, task, slot.question) and r.number != number
+    ]
+    base = previous.tree if previous is not None and previous.tree is not None else slot.base
+    record = DispatchRecord(
+        dispatch=f"{number:03}-{ctx.state.step.value}-{slot.role.value}",
+        number=number,
+        step=ctx.state.step.value,
+        visit=ctx.state.visit,
+        resumes=ctx.state.resumes,
+        role=slot.role,
+        kind=slot.kind,
+        question=slot.question.value if slot.question else None,
+        task=task,
+        attempt=len(same) + 1,
+        reask=previous.complaint if previous is not None else None,
+        base_tree=base,
+        backend=ctx.config.agent(slot.role).backend.value,
+    )
+    ctx.run.start_dispatch(record)
+    again = " (asked again)" if record.reask else ""
+    ctx.say(f"{record.dispatch}: asking @{slot.role.value} to {slot.kind}{again}")
+    return record
+
+
+async def _run(ctx: Context, slot: Request, record: DispatchRecord) -> None:
+    result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.state.step.phase, why=ctx.why())
+    ctx.run.finish_dispatch(result)
+    if result.signal is not None:
+        ctx.say(f"{record.dispatch}: {result.signal.value}: {result.complaint}")

@@ -1,0 +1,53 @@
+"""CHECK_TESTS (phase 6): @check judges tests that are disputed, or signs off that there are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.reports import reduce
+from pipeline.reports.artifacts import findings_md
+from pipeline.reports.findings import Ledger, Stage, apply_review
+from pipeline.reports.reviews import Acceptance, SuiteJudgement
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Question
+from pipeline.steps.evidence_files import TaskEvidence, read_evidence, write_evidence
+from pipeline.steps.judging import judge, judgement_md
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+
+async def run(ctx: Context) -> Event:
+    """Return ACCEPTABLE or NEEDS_WORK, with @check's words as evidence."""
+    question = ctx.state.ask or Question.TESTS
+    answer = await judge(ctx, question)
+    if isinstance(answer, Event):
+        return answer
+    report = answer.report
+    if not isinstance(report, SuiteJudgement | Acceptance):
+        raise TypeError(f"question {question} was answered by {type(report).__name__}")
+    reduced = reduce.check_tests(report)
+    if isinstance(report, Acceptance):
+        text = f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}"
+    else:
+        ledger, _ = apply_review(Ledger(stage=Stage.TESTS), 1, report)
+        text = f"{report.verdict}, counted as {reduced.signal}\n\n{findings_md(ledger.open)}"
+    name = judgement_md(ctx, f"judgement-{question.value.replace('_', '-')}", text)
+    if reduced.signal == "ACCEPTABLE":
+        _record(ctx, question, name)
+    note = "; ".join(reduced.notes) or (report.notes if isinstance(report, Acceptance) else str(report.verdict))
+    return Event(signal=reduced.signal, note=note, evidence=(name, answer.evidence))
+
+
+def _record(ctx: Context, question: Question, judgement: str) -> None:
+    """Put the sign-off beside the evidence: who accepted what (the manifest of the final review is made from it)."""
+    task = ctx.state.task
+    evidence = read_evidence(ctx, task.id)
+    start = task.start or ctx.state.head
+    if evidence is None or question is Question.NOT_TESTABLE:
+        known = evidence.not_testable if evidence is not None else None
+        why = known or {"reason": "regression" if task.spec.evidence == "regression" else "no seam"}
+        evidence = TaskEvidence(
+            task=task.id, tests_tree=start, production=start, test_paths=(), command=(), not_testable=why
+        )
+    write_evidence(ctx, evidence.model_copy(update={"judged_by": judgement}))

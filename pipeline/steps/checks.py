@@ -1,0 +1,129 @@
+"""`[checks]`: formatters on changed files, linters, type checkers, measured like tests; hooks are not run (ADR-R14)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.git import Entry, TreeChange
+from pipeline.process import WORKSPACE, Command, Mount, SandboxError
+from pipeline.programs import locate
+from pipeline.reports.fields import Concern, Severity
+from pipeline.reports.reviews import ReviewFinding
+from pipeline.runs.checkout import remove_tree
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pipeline.steps.context import Context
+
+FILES: Final = "{files}"
+_TAIL: Final = 1500
+
+
+async def measure_checks(ctx: Context, tree: str, files: Sequence[str] = ()) -> dict[str, str]:
+    """Return the checks that fail on *tree*: command line -> end of its output.
+
+    Args:
+        ctx: The run.
+        tree: The tree to check.
+        files: What `{files}` stands for; a command that wants files is left out when there are none.
+
+    Raises:
+        UnmeasurableError: the box, or a program of a check, does not work.
+    """
+    wanted = [argv for argv in ctx.config.checks.commands if files or FILES not in argv]
+    if not wanted:
+        return {}
+    folder = ctx.checkout.new_folder("checks")
+    failed: dict[str, str] = {}
+    try:
+        ctx.checkout.fill(tree, folder)
+        there = [name for name in files if (folder / name).is_file()]
+        for argv in wanted:
+            if FILES not in argv or there:
+                code, output = await _run(ctx, folder, argv, there)
+                if code != 0:
+                    failed[" ".join(argv)] = output
+    finally:
+        remove_tree(folder)
+    return failed
+
+
+async def fixed(ctx: Context, start: str, tree: str, allowed: Sequence[str]) -> str:
+    """Return *tree* after the configured fixers ran over the files changed since *start*; only *allowed* are taken.
+
+    Raises:
+        UnmeasurableError: the box, or a fixer, does not work.
+    """
+    files = [path for path in changed_paths(ctx, start, tree) if path in allowed]
+    if not ctx.config.checks.fix or not files:
+        return tree
+    folder = ctx.checkout.new_folder("fix")
+    try:
+        ctx.checkout.fill(tree, folder)
+        there = [name for name in files if (folder / name).is_file() and not (folder / name).is_symlink()]
+        before = {name: (folder / name).read_bytes() for name in there}
+        for argv in ctx.config.checks.fix:
+            if there:
+                await _run(ctx, folder, argv, there)
+        modes = {entry.path: entry.mode for entry in ctx.repository.entries(tree)}
+        changes: list[TreeChange] = []
+        for name, content in before.items():
+            path = folder / name
+            now = path.read_bytes() if path.is_file() and not path.is_symlink() else content
+            if now != content:
+                oid = ctx.repository.write_blob(now, name, ctx.checkout.tree)
+                changes.append(TreeChange(name, Entry(name, modes[name], oid)))
+    finally:
+        remove_tree(folder)
+    return ctx.repository.build_tree(tree, changes)
+
+
+async def new_failures(ctx: Context, start: str, head: str) -> tuple[ReviewFinding, ...]:
+    """Return a production finding for each check that fails on *head* and did not fail on *start*.
+
+    Raises:
+        UnmeasurableError: the box, or a program of a check, does not work.
+    """
+    files = changed_paths(ctx, start, head)
+    after = await measure_checks(ctx, head, files)
+    before = await measure_checks(ctx, start, files) if after else {}
+    return tuple(
+        ReviewFinding(
+            severity=Severity.HIGH,
+            title=f"check fails: {command}",
+            location=command,
+            problem=f"`{command}` passes on the start commit and fails on the result.",
+            evidence=output,
+            concern=Concern.PRODUCTION,
+        )
+        for command, output in after.items()
+        if command not in before
+    )
+
+
+async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[str]) -> tuple[int | None, str]:
+    env = await environment(ctx)
+    search_path = f"{env.prefix / 'bin'}:{ctx.search_path}"
+    try:
+        program = locate(argv[0], search_path)
+    except UserError as error:
+        raise UnmeasurableError(f"[checks] {argv[0]}: {error.message}") from error
+    words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
+    workspace = ctx.sandbox.inside(folder, WORKSPACE)
+    command = Command(
+        argv=(str(program.path), *words),
+        cwd=workspace,
+        mounts=(Mount(folder, workspace, writable=True), *env.mounts, *program.mounts),
+        env={"PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+        timeout_s=ctx.config.toolchains.pytest.timeout_s,
+    )
+    try:
+        completed = await ctx.sandbox.run(command)
+    except SandboxError as error:
+        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
+    output = (completed.stdout + completed.stderr).decode(errors="replace")
+    return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]

@@ -1,0 +1,125 @@
+"""The commits of a run: one per accepted task in order, then the tracker's; reproducible from run.json and journal."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pipeline.git import Signature
+from pipeline.steps import tracker
+from pipeline.steps.evidence_files import read_evidence
+from pipeline.steps.follow_ups import file_items, items
+from todo import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.routing.state import TaskState
+    from pipeline.steps.context import Context
+
+_SUBJECT_LIMIT = 72
+
+
+def run_time(ctx: Context) -> datetime:
+    """Return the time that the run's commits carry: SOURCE_DATE_EPOCH where it is set, else when the run started."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch.isdigit():
+        return datetime.fromtimestamp(int(epoch), UTC)
+    return datetime.fromisoformat(ctx.run.info.started_at)
+
+
+def signature(ctx: Context) -> Signature:
+    """Return the user's identity with the run's time.
+
+    Raises:
+        UserError: git has no identity.
+    """
+    name, email = ctx.repository.identity()
+    return Signature(name, email, f"{int(run_time(ctx).timestamp())} +0000")
+
+
+def build_commits(ctx: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the new commits, oldest first, and the ids of the filed follow-ups; only objects are written.
+
+    Raises:
+        SigningError: the user signs commits, and it did not work in time.
+        UserError: git has no identity, or the tracker is broken.
+    """
+    who, key = signature(ctx), ctx.repository.signing_key()
+    parent, tree = ctx.run.info.start_commit, ctx.run.info.start_tree
+    commits: list[str] = []
+    for task in ctx.state.done_tasks:
+        accepted = _accepted_tree(task)
+        if accepted == tree:
+            continue
+        parent = ctx.repository.commit_tree(accepted, (parent,), task_message(ctx, task), who, sign=key)
+        commits.append(parent)
+        tree = accepted
+    if ctx.state.head != tree:  # a cosmetic edit after the last task
+        message = _message("style: apply cosmetic findings of the final review", "", trailers(ctx))
+        parent = ctx.repository.commit_tree(ctx.state.head, (parent,), message, who, sign=key)
+        commits.append(parent)
+        tree = ctx.state.head
+    with tracker.as_user_errors():
+        follow_ups, final = _tracker_tree(ctx, tree, commits)
+    body = "".join(f"\nFiles {issue}." for issue in follow_ups)
+    message = _message(f"chore(todo): close {ctx.issue}", body.strip(), trailers(ctx))
+    commits.append(ctx.repository.commit_tree(final, (parent,), message, who, sign=key))
+    return tuple(commits), follow_ups
+
+
+def _accepted_tree(task: TaskState) -> str:
+    tree = task.candidate or task.red
+    if tree is None:
+        raise LookupError(f"task {task.id} is done and has no tree")
+    return tree
+
+
+def _tracker_tree(ctx: Context, tree: str, commits: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    issues = tracker.in_tree(ctx.repository, tree)
+    edits = issues.set_status(ctx.issue, Status.DONE)
+    done = ", ".join(commit[:12] for commit in commits)
+    what = f"commit{'s' if len(commits) > 1 else ''} {done}" if commits else "no change was needed"
+    text = f"Branch `{ctx.run.info.branch}`, {what} - {ctx.run.info.run_id} completed"
+    edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
+    filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
+    return filed, tracker.tree_with(ctx.repository, tree, edits.then(more))
+
+
+def task_message(ctx: Context, task: TaskState) -> str:
+    """Return a task's commit message: Conventional Commits, and trailers that `verify` can read."""
+    spec = ctx.task(task.id)
+    kind = "fix" if task.fix or _is_bug(ctx) else "feat"
+    evidence = read_evidence(ctx, task.id)
+    lines = [*trailers(ctx), ("Task", task.id)]
+    if evidence is not None:
+        lines.append(("Red-Evidence", f"sha256:{evidence.red_digest()}"))
+        if task.spec.red_base == "start":
+            lines.append(("Red-Base", ctx.run.info.start_commit))
+    body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
+    return _message(f"{kind}: {_lower_first(spec.title)}", body, lines)
+
+
+def _is_bug(ctx: Context) -> bool:
+    return "bug" in tracker.in_tree(ctx.repository, ctx.run.info.start_tree).read(ctx.issue).labels
+
+
+def _lower_first(title: str) -> str:
+    words = title.strip()
+    return words[:1].lower() + words[1:] if words[1:2].islower() else words
+
+
+def trailers(ctx: Context) -> list[tuple[str, str]]:
+    """Return the trailers that every commit of the run carries (architecture 8)."""
+    used = {r.backend for r in ctx.run.records.values() if r.step in {"write-tests", "implement", "seam", "stub"}}
+    assisted = [("Assisted-by", f"redfirst ({', '.join(sorted(used))})")] if used else []
+    return [("Issue", ctx.issue), ("Run-Id", ctx.run.info.run_id), *assisted]
+
+
+def _message(subject: str, body: str, lines: Sequence[tuple[str, str]]) -> str:
+    line = " ".join(subject.split())
+    if len(line) > _SUBJECT_LIMIT:
+        line = line[: _SUBJECT_LIMIT - 3].rstrip() + "..."
+    parts = [line, body.strip(), "\n".join(f"{key}: {value}" for key, value in lines)]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,135 @@
+"""What every step is handed: the run, the ports, and the facts of the moment. Built in `cli`, used by `steps`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pipeline.errors import UserError
+from pipeline.reports.decode import Malformed
+from pipeline.reports.taskfile import parse_task_md
+from pipeline.routing.vocabulary import Reason, Role
+from pipeline.runs.files import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.config.model import Config
+    from pipeline.dispatch.dispatcher import Dispatcher
+    from pipeline.git import Repository
+    from pipeline.process import Sandbox
+    from pipeline.reports.tasks import Task
+    from pipeline.routing.state import RunState
+    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.runs.journal import Line
+    from pipeline.runs.run import Run
+    from pipeline.toolchains.protocol import Environment, Toolchain
+
+Stopping = Literal["no", "soon", "now"]
+
+
+@dataclass
+class Context:
+    """The ports of one driver. The only mutable part is what the driver itself learns while it lives."""
+
+    run: Run
+    repository: Repository
+    checkout: PrivateCheckout
+    config: Config
+    sandbox: Sandbox
+    dispatcher: Dispatcher
+    toolchain: Toolchain
+    search_path: str
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    environment: Environment | None = None
+    stopping: Stopping = "no"
+    sandbox_facts: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def state(self) -> RunState:
+        """Return the run's state now."""
+        return self.run.state
+
+    @property
+    def issue(self) -> str:
+        """Return the id of the issue."""
+        return self.run.info.issue
+
+    # --- artifacts ---------------------------------------------------------------------------------------------
+
+    def path(self, name: str) -> Path:
+        """Return the absolute path of an artifact."""
+        return self.run.folder / name
+
+    def read(self, name: str) -> str:
+        """Return the text of an artifact.
+
+        Raises:
+            UserError: it is missing: somebody removed it (an artifact is never a guess).
+        """
+        try:
+            return self.path(name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UserError(
+                f"The artifact {name} of {self.run.info.run_id} is missing or unreadable. Put it back, or: "
+                f"redfirst abandon {self.run.info.run_id}",
+                Reason.USAGE,
+                path=str(self.path(name)),
+            ) from error
+
+    def write(self, name: str, content: str | bytes) -> str:
+        """Write an artifact and journal it; return its name."""
+        self.run.write_artifact(name, content)
+        return name
+
+    def write_json(self, name: str, value: object) -> str:
+        """Write an artifact as JSON; return its name."""
+        return self.write(name, to_json(value))
+
+    def task(self, task_id: str | None = None) -> Task:
+        """Return a task as its file on disk says it (contract 5: what is on disk counts); the current one by default.
+
+        Raises:
+            UserError: a person's edit broke the file.
+        """
+        name = f"task-{task_id or self.state.task.id}.md"
+        found = parse_task_md(self.read(name))
+        if isinstance(found, Malformed):
+            raise UserError(
+                f"{name} cannot be read: {found.sentence} Mend it, then: redfirst resume {self.run.info.run_id}",
+                Reason.USAGE,
+                path=str(self.path(name)),
+                pointer=found.pointer,
+            )
+        return found
+
+    # --- where the run comes from ----------------------------------------------------------------------------------
+
+    def arrival(self) -> Line | None:
+        """Return the decision that led to this visit; None in the first step."""
+        before = [line for line in self.run.journal.of("decision") if line.data["visit"] == self.state.visit - 1]
+        return before[-1] if before else None
+
+    def handover(self) -> tuple[str, ...]:
+        """Return the names of the artifacts that the decision which led here was based on."""
+        line = self.arrival()
+        return tuple(name for name in line.texts("evidence") if self.path(name).exists()) if line else ()
+
+    def why(self) -> str:
+        """Return the row of the matrix that led here, in words for an agent."""
+        line = self.arrival()
+        if line is None:
+            return ""
+        note = line.inner("event").get("note")
+        return line.text("row") + (f": {note}" if note else "")
+
+    def reviews_before(self, step: str) -> int:
+        """Return how many reviews of this step were decided in the run, whatever came of them."""
+        lines = self.run.journal.of("decision")
+        return sum(line.text("step") == step and not line.text("row").startswith("any/") for line in lines)
+
+    def role_is_off(self, role: Role) -> bool:
+        """Return whether the user switched an advisory role off."""
+        return self.config.agent(role).backend == "off"

@@ -1,0 +1,78 @@
+"""DIAGNOSE (phase 7): @check says what is at fault; our code carries out what it grants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
+
+from pipeline.reports import reduce
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Need
+from pipeline.reports.reviews import Acceptance, Diagnosis
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import amend_task, amend_tests
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Question, Signal
+from pipeline.steps.judging import asker_result, judge, judgement_md
+from pipeline.steps.sanity import baseline_of
+
+if TYPE_CHECKING:
+    from pipeline.reports.fields import Report
+    from pipeline.steps.context import Context
+
+_NEEDS = TypeAdapter(tuple[Need, ...])
+
+
+async def run(ctx: Context) -> Event:
+    """Return the diagnosis as a signal, or whether the files asked for are granted."""
+    if ctx.state.ask is Question.AMEND:
+        return await _amend(ctx)
+    after_passes = ctx.state.after is Signal.PASSES_ALREADY
+    answer = await judge(ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, after_passes=after_passes))
+    if isinstance(answer, Event):
+        return answer
+    report = answer.report
+    if not isinstance(report, Diagnosis):
+        raise TypeError(f"question diagnose was answered by {type(report).__name__}")
+    signal = reduce.diagnosis(report, after_passes_already=after_passes)
+    if isinstance(signal, Malformed):
+        raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
+    if report.tests_to_change:
+        known = baseline_of(ctx).records
+        files = [known[t.id].path if t.id in known else t.id.partition("::")[0] for t in report.tests_to_change]
+        task = amend_tests(ctx.task(), report.tests_to_change, files)
+        ctx.write(f"task-{task.id}.md", task_md(task))
+    name = judgement_md(ctx, "diagnosis", f"{report.diagnosis}: {report.notes}")
+    carried = tuple(evidence for evidence in ctx.handover() if evidence.endswith(".md"))
+    note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
+    return Event(signal=signal, note=note, evidence=(name, *carried))
+
+
+def _refused(report: Report, *, after_passes: bool) -> Malformed | None:
+    if not isinstance(report, Diagnosis):
+        return None
+    found = reduce.diagnosis(report, after_passes_already=after_passes)
+    return found if isinstance(found, Malformed) else None
+
+
+async def _amend(ctx: Context) -> Event:
+    asked = asker_result(ctx)
+    needs = _NEEDS.validate_python((asked.report or {}).get("needs", [])) if asked is not None else ()
+    answer = await judge(ctx, Question.AMEND)
+    if isinstance(answer, Event):
+        return answer
+    report = answer.report
+    if not isinstance(report, Acceptance):
+        raise TypeError(f"question amend was answered by {type(report).__name__}")
+    signal = reduce.amend(report)
+    if signal is Signal.AMENDED:
+        layout = baseline_of(ctx).layout
+        task = ctx.task()
+        named = {(change.path, str(change.action)) for change in (*task.files, *task.test_files)}
+        missing = [need for need in needs if (need.path, need.action) not in named]  # a crash may have come in between
+        task = amend_task(task, missing, report.notes, is_test=layout.is_test_side)
+        ctx.write(f"task-{task.id}.md", task_md(task))
+    wanted = ", ".join(need.path for need in needs)
+    name = judgement_md(ctx, "amendment", f"{signal}: {wanted}. {report.notes}")
+    return Event(signal=signal, note=f"{wanted}: {report.notes}", evidence=(name, answer.evidence))

@@ -1,0 +1,39 @@
+"""What PLAN and SPLIT share: the artifacts that lead to a draft, and hygiene findings as the next draft's input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Loop, Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pipeline.policy.hygiene import Problem
+    from pipeline.steps.asking import Answer
+    from pipeline.steps.context import Context
+
+
+def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
+    """Return the artifacts of a draft: the issue, and what the decision that led here was based on.
+
+    A person's feedback is an artifact of its own name; everything else that sends a draft back is `findings`.
+    """
+    artifacts = {"issue": [ctx.path("issue.md")]}
+    came_back = [ctx.path(name) for name in ctx.handover()]
+    if ctx.state.via is Loop.HUMAN:
+        artifacts["feedback"] = came_back
+    elif ctx.state.via is not None and came_back:
+        artifacts["findings"] = came_back
+    return artifacts
+
+
+def hygiene_evidence(ctx: Context, what: str, problems: Sequence[Problem], answer: Answer) -> Event:
+    """Return HYGIENE with the problems as an artifact: rule, line, sentence."""
+    lines = [f"- {problem.severity} {problem.rule}, line {problem.line}: {problem.message}" for problem in problems]
+    text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n" + "\n".join(lines) + "\n"
+    name = ctx.write(f"reviews/hygiene-{what}-{answer.result.dispatch[:3]}.md", text)
+    first = next((p for p in problems if p.severity == "error"), problems[0])
+    return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name,))

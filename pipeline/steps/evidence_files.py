@@ -1,0 +1,68 @@
+"""The evidence of a task on disk: `evidence/task-<id>.json`, per test id what was RED, why, and what is GREEN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.evidence.freeze import digest
+from pipeline.evidence.ledger import RedLedger
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+
+class GreenEvidence(BaseModel):
+    """What was measured on the accepted candidate."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tree: str
+    passed: tuple[str, ...]
+    new_ids: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    stub_failures: tuple[str, ...] = ()
+    compared_with: str
+    kept: int
+
+
+class TaskEvidence(BaseModel):
+    """One task's evidence. `production` is the tree whose production files RED was measured over."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: str = Field(default="redfirst.evidence/1", alias="schema")
+    task: str
+    tests_tree: str
+    production: str
+    test_paths: tuple[str, ...]
+    command: tuple[str, ...]
+    ledger: RedLedger | None = None
+    not_testable: Mapping[str, object] | None = None
+    judged_by: str | None = None
+    green: GreenEvidence | None = None
+
+    def red_digest(self) -> str:
+        """Return the digest that the commit's Red-Evidence trailer names."""
+        if self.ledger is not None:
+            return self.ledger.digest()
+        return digest({"task": self.task, "not_testable": self.not_testable or {}})
+
+
+def name_of(task: str) -> str:
+    """Return the artifact's name."""
+    return f"evidence/task-{task}.json"
+
+
+def write_evidence(ctx: Context, evidence: TaskEvidence) -> str:
+    """Write a task's evidence; return its name."""
+    return ctx.write_json(name_of(evidence.task), evidence.model_dump(mode="json", by_alias=True))
+
+
+def read_evidence(ctx: Context, task: str) -> TaskEvidence | None:
+    """Return a task's evidence, or None where there is none yet."""
+    if not ctx.path(name_of(task)).exists():
+        return None
+    return TaskEvidence.model_validate_json(ctx.read(name_of(task)))

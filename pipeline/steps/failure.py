@@ -1,0 +1,112 @@
+"""FAILURE: the issue goes back to Todo with a dated comment, what was seen is filed, the work is kept (architecture 4).
+
+Also `abandon`, which ends a run that cannot or shall not go on, without any commit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.git import SigningError
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.store import publish_ref, release_claim
+from pipeline.steps import tracker
+from pipeline.steps.commits import run_time, signature, trailers
+from pipeline.steps.follow_ups import file_items, items
+from pipeline.steps.publish import move
+from pipeline.steps.summary import write_summary
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+WORK_PATCH = "work.patch"
+
+
+async def run(ctx: Context) -> Event:
+    """Return HANDLED, or HANDLER_FAILED with what is left to clean up in the note."""
+    work = work_tree(ctx)
+    if work != ctx.state.start:
+        ctx.write(WORK_PATCH, ctx.repository.patch(ctx.state.start, work))
+    if ctx.state.failure is Reason.ESCAPE:
+        # Something reached the repository itself: nothing more is written to it than what we put there ourselves.
+        left = tracker.put_back(ctx.run, ctx.repository.worktree)
+        release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+        name = write_summary(ctx)
+        if left:
+            return Event(signal=Signal.HANDLER_FAILED, note=f"left In Progress: {', '.join(left)}", evidence=(name,))
+        return Event(signal=Signal.HANDLED, reason=Reason.ESCAPE, note="an escape: read the summary", evidence=(name,))
+    try:
+        refused = _commit(ctx, work)
+    except (SigningError, UserError) as error:
+        refused = Event(signal=Signal.HANDLER_FAILED, note=str(error))
+    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+    name = write_summary(ctx)
+    if refused is not None:
+        tracker.put_back(ctx.run, ctx.repository.worktree)
+        return Event(signal=Signal.HANDLER_FAILED, note=refused.note, evidence=(name,))
+    return Event(signal=Signal.HANDLED, note=f"{ctx.issue} is Todo again; the work is kept", evidence=(name,))
+
+
+def work_tree(ctx: Context) -> str:
+    """Return the furthest tree of the run: an unaccepted candidate, else head, else what a plan revision gave up."""
+    task = ctx.state.tasks.get(ctx.state.current) if ctx.state.current else None
+    if task is not None and task.candidate:
+        return task.candidate
+    if ctx.state.nothing_changed and ctx.state.previous_work:
+        return ctx.state.previous_work
+    return ctx.state.head
+
+
+def _commit(ctx: Context, work: str) -> Event | None:
+    """Publish the failure: `chore(todo)`, before it the wip commit when `[failure] keep = "wip"`."""
+    repository, info = ctx.repository, ctx.run.info
+    intended = ctx.run.journal.of("publish_intended")
+    if not intended:
+        who, key = signature(ctx), repository.signing_key()
+        parent, tree = info.start_commit, info.start_tree
+        commits: list[str] = []
+        if ctx.config.failure.keep == "wip" and work != tree:
+            message = f"wip: incomplete workflow run for {ctx.issue}\n\n{_lines(trailers(ctx))}"
+            parent, tree = repository.commit_tree(work, (parent,), message, who, sign=key), work
+            commits.append(parent)
+        with tracker.as_user_errors():
+            issues = tracker.in_tree(repository, tree)
+            why = ctx.state.failure.value if ctx.state.failure else "failed"
+            text = f"{info.run_id} failed ({why}); branch `{info.branch}`. The work is kept; see its summary."
+            edits = issues.comment(ctx.issue, run_time(ctx).date(), text)
+            filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
+        final = tracker.tree_with(repository, tree, edits.then(more))
+        message = f"chore(todo): {ctx.issue} back to Todo\n\n{_lines(trailers(ctx))}"
+        commits.append(repository.commit_tree(final, (parent,), message, who, sign=key))
+        repository.set_ref(publish_ref(repository, info.run_id), commits[-1])
+        ctx.run.journal.append("publish_intended", commits=commits, follow_ups=list(filed))
+        intended = ctx.run.journal.of("publish_intended")
+    commits = list(intended[-1].texts("commits"))
+    refused = move(ctx, commits[-1])
+    if refused is None:
+        if not ctx.run.journal.of("published"):
+            ctx.run.journal.append("published", branch=info.branch, commits=commits)
+        repository.delete_ref(publish_ref(repository, info.run_id))
+    return refused
+
+
+def _lines(pairs: list[tuple[str, str]]) -> str:
+    return "".join(f"{key}: {value}\n" for key, value in pairs)
+
+
+def abandon(ctx: Context) -> tuple[str, ...]:
+    """End the run without a commit: tracker files put back, claim released, work kept as a patch and on the ref.
+
+    Returns:
+        The tracker files that the user changed meanwhile, which are left as they are.
+    """
+    work = work_tree(ctx)
+    if work != ctx.state.start:
+        ctx.write(WORK_PATCH, ctx.repository.patch(ctx.state.start, work))
+    left = tracker.put_back(ctx.run, ctx.repository.worktree)
+    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+    ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
+    write_summary(ctx)
+    return left

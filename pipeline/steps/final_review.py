@@ -1,0 +1,113 @@
+"""FINAL_REVIEW (phase 8): @check and @simplify read the whole result; `[checks]` speak first, as measured findings."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from pipeline.git import Entry, TreeChange
+from pipeline.reports import reduce
+from pipeline.reports.artifacts import findings_md
+from pipeline.reports.fields import Verdict
+from pipeline.routing.state import Event, TaskStatus
+from pipeline.routing.vocabulary import Signal, Step
+from pipeline.runs.files import to_json
+from pipeline.steps import checks
+from pipeline.steps.evidence_files import name_of, read_evidence
+from pipeline.steps.measuring import UnmeasurableError
+from pipeline.steps.review_plan import ask_reviewers, blockers, check_of, review_artifacts, simplify_of, summarise
+from pipeline.steps.reviews import Review, last_review
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.reports.reviews import Edit
+    from pipeline.steps.context import Context
+
+
+async def run(ctx: Context) -> Event:
+    """Return the review's signal: FIX and PLAN carry the findings that must be fixed as evidence."""
+    review = Review(ctx)
+    head, start = ctx.state.head, ctx.state.start
+    try:
+        measured = await checks.new_failures(ctx, start, head)
+    except UnmeasurableError as error:
+        return error.event
+    answers = await ask_reviewers(ctx, "review-result", head, _artifacts(ctx, review))
+    if isinstance(answers, Event):
+        return answers
+    check = check_of(answers)
+    if measured:
+        verdict = check.verdict if check.verdict is not Verdict.ACCEPTABLE else Verdict.NEEDS_WORK
+        check = check.model_copy(update={"verdict": verdict, "findings": (*measured, *check.findings)})
+    simplify = simplify_of(answers)
+    reviewed = reduce.final_review(
+        review.ledger, review.number, check, simplify, applies=lambda edit: apply_edit(ctx, head, edit) is not None
+    )
+    names = [*review.record(reviewed, check, simplify, head)]
+    tree: str | None = None
+    if reviewed.signal in {Signal.FIX, Signal.PLAN, Signal.COSMETIC}:
+        must = [finding for finding in reviewed.ledger.open if finding.id in reviewed.outcome.must_fix]
+        names = [ctx.write(f"reviews/final-{review.ordinal}-must-fix.md", findings_md(must))]
+        if reviewed.signal is Signal.COSMETIC:
+            tree = head
+            for finding in must:
+                tree = apply_edit(ctx, tree, finding.edit) or tree if finding.edit is not None else tree
+    return Event(
+        signal=reviewed.signal,
+        tree=tree,
+        blockers=blockers(reviewed),
+        note=summarise(reviewed),
+        evidence=tuple(names),
+    )
+
+
+def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
+    """Return what the final review is given; from the second review on, only what changed since the last (matrix 3)."""
+    artifacts = review_artifacts(ctx, review)
+    done = [t for t in ctx.state.tasks.values() if t.status in {TaskStatus.DONE, TaskStatus.ALREADY_DONE}]
+    artifacts["tasks"] = [ctx.path(f"task-{task.id}.md") for task in done]
+    artifacts["evidence"] = [ctx.path(name_of(task.id)) for task in done if ctx.path(name_of(task.id)).exists()]
+    patch = ctx.write(f"reviews/final-{review.ordinal}.patch", ctx.repository.patch(ctx.state.start, ctx.state.head))
+    artifacts["diff"] = [ctx.path(patch)]
+    previous = last_review(ctx, Step.FINAL_REVIEW)
+    if previous is not None and review.number > 1:
+        text = ctx.repository.patch(previous.tree, ctx.state.head)
+        artifacts["changes"] = [ctx.path(ctx.write(f"reviews/final-{review.ordinal}-changes.patch", text))]
+    manifest = not_testable_manifest(ctx)
+    if manifest:
+        name = ctx.write(f"reviews/not-testable-{review.ordinal}.json", to_json(manifest))
+        artifacts["not_testable"] = [ctx.path(name)]
+    return artifacts
+
+
+def not_testable_manifest(ctx: Context) -> list[dict[str, object]]:
+    """Return every accepted task without tests, with its reason and who signed it off."""
+    manifest: list[dict[str, object]] = []
+    for task in ctx.state.done_tasks:
+        evidence = read_evidence(ctx, task.id)
+        if not task.testable and evidence is not None:
+            manifest.append({"task": task.id, "judged_by": evidence.judged_by, **(evidence.not_testable or {})})
+    return manifest
+
+
+def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:
+    """Return *tree* with an exact edit applied; None when it does not apply once, or the syntax tree would change.
+
+    Only Python files are parsed: for every other file a cosmetic finding becomes a fix task (matrix 3).
+    """
+    found = [entry for entry in ctx.repository.entries(tree, edit.path) if entry.path == edit.path]
+    content = ctx.repository.blob(found[0].oid) if found else None
+    if content is None or not edit.path.endswith(".py"):
+        return None
+    try:
+        old = content.decode("utf-8")
+        if old.count(edit.old) != 1:
+            return None
+        new = old.replace(edit.old, edit.new)
+        if ast.dump(ast.parse(old)) != ast.dump(ast.parse(new)):
+            return None
+    except (UnicodeDecodeError, SyntaxError, ValueError):
+        return None
+    entry = Entry(edit.path, found[0].mode, ctx.repository.write_blob(new.encode()))
+    return ctx.repository.build_tree(tree, [TreeChange(edit.path, entry)])

@@ -1,0 +1,50 @@
+"""ISSUE (phase 2): claim the issue, flip it to In Progress, propagate; in the user's own files, at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.store import take_claim
+from pipeline.steps import tracker
+from todo import ErrorKind, Status
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+_SIGNALS = {
+    ErrorKind.ISSUE_NOT_FOUND: Signal.NOT_FOUND,
+    ErrorKind.ISSUE_NOT_TODO: Signal.NOT_TODO,
+    ErrorKind.DEPENDENCY_UNMET: Signal.DEPENDENCY_UNMET,
+    ErrorKind.DEPENDENCY_MISSING: Signal.DEPENDENCY_MISSING,
+}
+
+
+async def run(ctx: Context) -> Event:
+    """Return CLAIMED, or why the issue cannot be worked on.
+
+    Raises:
+        UserError: the tracker is broken, or the disk does not take the change.
+    """
+    info = ctx.run.info
+    with tracker.as_user_errors():
+        committed = tracker.in_tree(ctx.repository, info.start_tree)
+        obstacle = committed.prerequisites(ctx.issue)
+    if obstacle is not None:
+        return Event(signal=_SIGNALS[obstacle.kind], reason=Reason(obstacle.kind.value), note=obstacle.message)
+    holder = take_claim(ctx.repository, ctx.issue, info.run_id)
+    if holder is not None:
+        return Event(signal=Signal.CLAIMED_ELSEWHERE, reason=Reason.CLAIMED_ELSEWHERE, note=f"claimed by {holder}")
+    if not ctx.run.journal.of("claim_taken"):
+        ctx.run.journal.append("claim_taken", issue=ctx.issue)
+    raw = committed.raw(f"{ctx.issue}.md")
+    if raw is None:
+        raise UserError(f"TODO/{ctx.issue}.md is not in the start commit. Commit it.", Reason.ISSUE_NOT_FOUND)
+    evidence = ctx.write("issue.md", raw)
+    with tracker.as_user_errors():
+        # from the user's own bytes, which may differ from the committed ones by line endings
+        edits = tracker.in_worktree(ctx.repository.worktree).set_status(ctx.issue, Status.IN_PROGRESS)
+    tracker.show_in_progress(ctx.run, ctx.repository.worktree, edits)
+    return Event(signal=Signal.CLAIMED, note=f"{ctx.issue} is In Progress", evidence=(evidence,))

@@ -1,0 +1,60 @@
+"""What every `judge` of @check is handed: the task, the patches, the report and the test output in question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.request import Request
+from pipeline.routing.vocabulary import Question, Role
+from pipeline.runs.files import to_json
+from pipeline.steps.asking import Answer, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipeline.reports.decode import Malformed
+    from pipeline.reports.fields import Report
+    from pipeline.routing.state import Event
+    from pipeline.runs.info import DispatchResult
+    from pipeline.steps.context import Context
+
+
+def asker_result(ctx: Context) -> DispatchResult | None:
+    """Return the result of the dispatch that the judgement is about: the last of the step that asked."""
+    origin = ctx.state.origin.value if ctx.state.origin else ""
+    found = [r for r in ctx.run.records.values() if r.step == origin and r.task == ctx.state.current]
+    finished = [record for record in found if record.dispatch in ctx.run.results]
+    return ctx.run.results[finished[-1].dispatch] if finished else None
+
+
+async def judge(
+    ctx: Context, question: Question, *, accept: Callable[[Report], Malformed | None] | None = None
+) -> Answer | Event:
+    """Ask @check to judge; the view is the candidate in question, read-only (matrix 4)."""
+    task = ctx.state.task
+    start = task.start or ctx.state.head
+    artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
+    visit = ctx.state.visit
+    if task.tests:
+        name = ctx.write(f"judgements/{visit:03}-tests.patch", ctx.repository.patch(start, task.tests))
+        artifacts["tests_diff"] = [ctx.path(name)]
+    base = task.red or start
+    if task.candidate and task.candidate != base:
+        name = ctx.write(f"judgements/{visit:03}-candidate.patch", ctx.repository.patch(base, task.candidate))
+        artifacts["candidate_patch"] = [ctx.path(name)]
+    asked = asker_result(ctx)
+    if asked is not None and asked.report is not None:
+        name = ctx.write(f"judgements/{visit:03}-report.json", to_json(asked.report))
+        artifacts["report"] = [ctx.path(name)]
+    output = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")]
+    if output:
+        artifacts["test_output"] = output
+    tree = (task.candidate if task.red else task.tests) or task.tests or start
+    request = Request(Role.CHECK, "judge", tree, question=question, artifacts=artifacts, accept=accept)
+    return await ask(ctx, request)
+
+
+def judgement_md(ctx: Context, what: str, text: str) -> str:
+    """Write a judgement in words for the agent that goes on with it; return the artifact's name."""
+    return ctx.write(f"judgements/{ctx.state.visit:03}-{what}.md", f"# {what} by @check\n\n{text}\n")

@@ -1,0 +1,195 @@
+"""`measure(tests_from, production_from)`: the test files of one tree over the production files of another (matrix 5).
+
+Every RED and GREEN of a run comes from here: a fresh view made from objects, the harness's own test run in the box.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.evidence.freeze import canonical
+from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.git import TreeChange
+from pipeline.process import WORKSPACE, SandboxError
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.checkout import remove_tree
+from pipeline.runs.files import write_atomic
+from pipeline.toolchains.protocol import Bytecode, Missing, Selection, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pipeline.steps.context import Context
+    from pipeline.toolchains.protocol import Environment
+
+_INCLUDE_FILE = ".worktreeinclude"
+
+
+class UnmeasurableError(Exception):
+    """The tests could not be run at all; says nothing about them. `event` is what the step reports."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.event = Event(signal=Signal.ENV_BROKEN, note=why)
+
+
+def compose(ctx: Context, tests_from: str, production_from: str, test_paths: Iterable[str]) -> str:
+    """Return the tree with the *test_paths* of one tree over everything else of another."""
+    if tests_from == production_from:
+        return production_from
+    there = {entry.path: entry for entry in ctx.repository.entries(tests_from)}
+    here = {entry.path for entry in ctx.repository.entries(production_from)}
+    changes = [TreeChange(path, there.get(path)) for path in test_paths if path in there or path in here]
+    return ctx.repository.build_tree(production_from, changes)
+
+
+def changed_paths(ctx: Context, old: str | None, new: str | None) -> tuple[str, ...]:
+    """Return the paths that differ between two trees; none when either is missing."""
+    if old is None or new is None or old == new:
+        return ()
+    return tuple(change.path for change in ctx.repository.diff(old, new))
+
+
+async def environment(ctx: Context) -> Environment:
+    """Return how this project's tests are run; looked for once per driver.
+
+    Raises:
+        UnmeasurableError: there is no way to run them; the message says what to do.
+    """
+    if ctx.environment is None:
+        prepared = ctx.config.toolchains.pytest.setup is not None
+        found = await ctx.toolchain.find_environment(
+            ctx.checkout.tree if prepared else ctx.repository.worktree,
+            ctx.repository.main_checkout,
+            ctx.config.toolchains.pytest.command,
+            ctx.checkout.root,
+            ctx.search_path,
+        )
+        if isinstance(found, Missing):
+            raise UnmeasurableError(found.sentence)
+        ctx.environment = found
+    return ctx.environment
+
+
+async def measure(
+    ctx: Context,
+    tree: str,
+    selection: Selection | None = None,
+    *,
+    trace: bool = False,
+    again: bool = False,
+    keep: str = "",
+) -> Observation:
+    """Return what the tests of *tree* show in a fresh view.
+
+    Args:
+        ctx: The run.
+        tree: The (composed) tree to measure.
+        selection: Which tests to run; None runs all, and is remembered by tree.
+        trace: Note which production code each test reaches.
+        again: Measure even if this tree was measured before.
+        keep: Only for the baseline: fill the bytecode cache that later runs share read-only.
+
+    Raises:
+        UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
+    """
+    remembered = ctx.checkout.root / "observations" / f"{tree}.json"
+    whole = selection is None and not trace
+    if whole and not again and remembered.exists():
+        return Observation.model_validate_json(remembered.read_bytes())
+    env = await environment(ctx)
+    folder = ctx.checkout.new_folder("measure")
+    try:
+        ctx.checkout.fill(tree, folder)
+        _include(ctx, folder)
+        limits = ctx.config.toolchains.pytest
+        observation = await ctx.toolchain.run_tests(
+            ctx.sandbox,
+            View(folder, ctx.sandbox.inside(folder, WORKSPACE)),
+            env,
+            selection,
+            trace=trace,
+            timeout_s=limits.timeout_s,
+            per_test_timeout_s=limits.test_timeout_s,
+            bytecode=_bytecode(ctx, warm=bool(keep)),
+        )
+    except SandboxError as error:
+        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
+    finally:
+        remove_tree(folder)
+    _journal(ctx, tree, selection, observation)
+    if observation.environment_problem is not None:
+        raise UnmeasurableError(observation.environment_problem)
+    if whole and observation.state is RunState.COMPLETE:
+        write_atomic(remembered, canonical(observation))
+    return observation
+
+
+def _bytecode(ctx: Context, *, warm: bool) -> Bytecode:
+    folder = ctx.checkout.root / "pycache"
+    folder.mkdir(parents=True, exist_ok=True)
+    return Bytecode(folder, warm=warm)
+
+
+def include_ignored(ctx: Context) -> None:
+    """Keep the ignored files that `.worktreeinclude` names, as they are now, for every later measurement.
+
+    Raises:
+        UserError: one of them cannot be read.
+    """
+    patterns = ctx.repository.worktree / _INCLUDE_FILE
+    kept = ctx.checkout.root / "include"
+    if not patterns.is_file() or kept.exists():
+        return
+    staging = kept.with_name("include.tmp")
+    remove_tree(staging)
+    for name in ctx.repository.ignored_matching(patterns):
+        source = ctx.repository.worktree / name
+        if source.is_symlink() or not source.is_file():
+            continue
+        target = staging / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copy2(source, target)
+        except OSError as error:
+            raise UserError(
+                f"{_INCLUDE_FILE} names {name}, which cannot be read: {error.strerror}.", Reason.DISK, path=name
+            ) from error
+    if staging.exists():
+        staging.rename(kept)
+
+
+def _include(ctx: Context, folder: Path) -> None:
+    kept = ctx.checkout.root / "include"
+    if kept.exists():
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
+
+
+def _journal(ctx: Context, tree: str, selection: Selection | None, observation: Observation) -> None:
+    ran = [record for record in observation.records.values() if record.ran]
+    counts: dict[str, int] = {}
+    for record in ran:
+        counts[str(record.outcome)] = counts.get(str(record.outcome), 0) + 1
+    ctx.run.journal.append(
+        "tests_ran",
+        tree=tree,
+        selected=None if selection is None else sorted(selection.ids or selection.files or ()),
+        state=observation.state.value,
+        outcomes=counts,
+        collection_errors=[error.path for error in observation.collection_errors],
+        command=list(observation.command),
+    )
+    said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "no test ran"
+    errors = f", {len(observation.collection_errors)} file(s) not collected" if observation.collection_errors else ""
+    ctx.say(f"    tests: {said}{errors}")
+
+
+def failing(observation: Observation) -> tuple[str, ...]:
+    """Return the ids that ran and did not pass, skip or xfail, and the files that could not be collected."""
+    fine = {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}
+    bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in fine]
+    return tuple(sorted({*bad, *(error.path for error in observation.collection_errors)}))

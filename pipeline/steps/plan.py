@@ -1,0 +1,53 @@
+"""PLAN (phase 3): a draft is asked of the orchestrator role; our code renders plan.md and lints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.request import Request
+from pipeline.policy.hygiene import drafted, lint_plan
+from pipeline.reports.artifacts import plan_md
+from pipeline.reports.drafts import PlanReport
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.runs.files import to_json
+from pipeline.steps import tracker
+from pipeline.steps.asking import ask
+from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+
+async def run(ctx: Context) -> Event:
+    """Return DRAFTED with plan.md written, HYGIENE with the list of problems, or a failed dispatch."""
+    artifacts = draft_artifacts(ctx)
+    if ctx.state.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
+        patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
+        name = ctx.write(f"previous-{ctx.state.plan_revision}.patch", patch)
+        artifacts["previous_patch"] = [ctx.path(name)]
+    answer = await ask(ctx, Request(Role.ORCHESTRATOR, "plan", ctx.state.start, artifacts=artifacts))
+    if isinstance(answer, Event):
+        return answer
+    report = answer.report
+    if not isinstance(report, PlanReport):
+        raise TypeError(f"kind plan was answered by {type(report).__name__}")
+    title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
+    text = plan_md(report, ctx.issue, title, ctx.state.draft - 1)
+    existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
+    problems = lint_plan(text, files=report.files, existing=existing)
+    name = ctx.write("plan.md", text)
+    signal = drafted(problems)
+    if signal is Signal.HYGIENE:
+        return hygiene_evidence(ctx, "plan", problems, answer)
+    return Event(signal=signal, note=f"{len(report.files)} file(s)", evidence=(name, answer.evidence))
+
+
+def planned(ctx: Context) -> PlanReport:
+    """Return the report that plan.md was rendered from: the last draft that counted."""
+    found = [r for r in ctx.run.records.values() if r.step == Step.PLAN.value and r.dispatch in ctx.run.results]
+    counted = [record for record in found if ctx.run.results[record.dispatch].signal is None]
+    if not counted:
+        raise LookupError("there is no plan yet")
+    report = ctx.run.results[counted[-1].dispatch].report
+    return PlanReport.model_validate_json(to_json(report, pretty=False))

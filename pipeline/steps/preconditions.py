@@ -1,0 +1,156 @@
+"""What must hold before anything is written (seed phase 1, contract 2): cheap, read-only, each with what to do.
+
+`redfirst run` asks before it makes a run folder, so that a refused run leaves nothing; SANITY asks again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.routing.machine import MatrixMachine
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs.run import Run
+from pipeline.runs.store import CLAIM_REFS, claim_holder, worktree_key
+from pipeline.steps.tracker import FOLDER, as_user_errors, in_worktree, shown_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.git import Repository
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a run starts: the branch, its tip, and what it must not be."""
+
+    branch: str
+    base_branch: str
+    commit: str
+    tree: str
+
+
+def examine(repository: Repository, issue: str, base: str | None, *, ours: str | None = None) -> Ground:
+    """Return where the run starts.
+
+    Args:
+        repository: Seen from the worktree that the user stands in.
+        issue: The issue's id.
+        base: The base branch, if the user names one.
+        ours: The run that asks; its own claim and tracker files do not count against it.
+
+    Raises:
+        UserError: a precondition does not hold (contract 2, exit 2; a foreign claim: exit 75).
+    """
+    branch = repository.branch()
+    if branch is None:
+        raise UserError(
+            "HEAD is detached: there is no branch to commit to. Create one: git switch -c work",
+            Reason.DETACHED_HEAD,
+            actions=("git switch -c BRANCH",),
+        )
+    commit = repository.resolve("HEAD")
+    if commit is None:
+        raise UserError(
+            f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=("git commit",)
+        )
+    base_branch = _base_branch(repository, base)
+    if branch == base_branch:
+        raise UserError(
+            f"You stand on {branch}, which is the base branch. Work happens on a branch of its own: "
+            f"git switch -c {issue.lower()}",
+            Reason.BRANCH_IS_BASE,
+            actions=(f"git switch -c {issue.lower()}", "redfirst run ISSUE --worktree"),
+        )
+    _check_writable(repository.worktree)
+    _check_tracker(repository, issue, ours)
+    _check_clean(repository)
+    holder = claim_holder(repository, issue)
+    if holder is not None and holder != f"{worktree_key(repository)}/{ours}":
+        raise UserError(
+            f"{issue} is claimed by {holder}. Go on with that run (redfirst resume, or approve), or give it up: "
+            f"redfirst abandon {holder.rpartition('/')[2]}",
+            Reason.CLAIMED_ELSEWHERE,
+            details={"holder": holder},
+            actions=("redfirst runs", f"redfirst abandon {holder.rpartition('/')[2]}"),
+        )
+    return Ground(branch, base_branch, commit, repository.tree_of(commit))
+
+
+def _base_branch(repository: Repository, base: str | None) -> str:
+    if base is not None:
+        if repository.resolve(base) is None:
+            raise UserError(
+                f"There is no {base} to compare with: --base takes a branch of this repository.",
+                Reason.USAGE,
+                actions=("git branch --all",),
+            )
+        return base
+    for name in ("main", "master"):
+        if repository.resolve(f"refs/heads/{name}") is not None:
+            return name
+    raise UserError(
+        'There is neither main nor master. Name the base branch: --base REF, or base = "REF" in redfirst.toml',
+        Reason.USAGE,
+        actions=("redfirst run ISSUE --base REF",),
+    )
+
+
+def _check_writable(worktree: Path) -> None:
+    if not os.access(worktree, os.W_OK | os.X_OK):
+        raise UserError(
+            f"{worktree} cannot be written. Mend its permissions, or remount the disk.",
+            Reason.DISK,
+            path=str(worktree),
+        )
+
+
+def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None:
+    with as_user_errors():
+        tracker = in_worktree(repository.worktree)
+        obstacle = tracker.prerequisites(issue)
+    if obstacle is None or (ours is not None and obstacle.kind.value == Reason.ISSUE_NOT_TODO.value):
+        return
+    if obstacle.kind.value == Reason.ISSUE_NOT_TODO.value and claim_holder(repository, issue) is not None:
+        return  # In Progress because another run holds it: that is the clearer word
+    raise UserError(
+        obstacle.message,
+        Reason(obstacle.kind.value),
+        path=f"{FOLDER}/{issue}.md",
+        details={"issues": list(obstacle.issues)},
+        actions=("redfirst issue list", "redfirst issue ready"),
+    )
+
+
+def _check_clean(repository: Repository) -> None:
+    exempt = _shown_by_live_runs(repository)
+    dirty = repository.status(*exempt)
+    if dirty:
+        names = ", ".join(line[3:] for line in dirty[:_SHOWN]) + (" ..." if len(dirty) > _SHOWN else "")
+        raise UserError(
+            f"The working tree is not clean ({names}). Commit or stash these first: a run starts from a commit.",
+            Reason.DIRTY_TREE,
+            details={"paths": [line[3:] for line in dirty]},
+            actions=("git status", "git stash --include-untracked", "git commit"),
+        )
+
+
+def _shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
+    """Return the tracker files that runs holding a claim have rewritten here, while they are as we wrote them."""
+    found: list[str] = []
+    here = worktree_key(repository)
+    for ref in repository.refs(CLAIM_REFS):
+        where, _, name = (claim_holder(repository, ref.removeprefix(CLAIM_REFS)) or "").partition("/")
+        folder = repository.worktree / ".workflow" / name
+        if where != here or not (folder / "run.json").exists():
+            continue
+        for file, (_, after) in shown_files(Run.load(folder, MatrixMachine(), driving=False)).items():
+            path = repository.worktree / FOLDER / file
+            if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == after:
+                found.append(f"{FOLDER}/{file}")
+    return tuple(found)

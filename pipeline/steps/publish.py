@@ -1,0 +1,89 @@
+"""PUBLISH (phase 9): code, tracker and follow-ups as commits on the branch, in one publication (architecture 8).
+
+The order makes a crash harmless anywhere: commits as objects, kept by a ref and named in the journal; then the user's
+tracker files put back; then index and files; then compare-and-swap of the branch; then `published`. A crash in between
+leaves our change staged on the old branch, never the reverse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.git import SigningError
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Signal
+from pipeline.runs.store import publish_ref, release_claim
+from pipeline.steps import tracker
+from pipeline.steps.commits import build_commits
+from pipeline.steps.summary import write_summary
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+
+async def run(ctx: Context) -> Event:
+    """Return PUBLISHED, or why the branch cannot be moved now; then nothing of the user's has changed."""
+    intended = ctx.run.journal.of("publish_intended")
+    if not intended:
+        try:
+            commits, follow_ups = build_commits(ctx)
+        except SigningError as error:
+            return Event(signal=Signal.SIGNING_FAILED, note=str(error))
+        ctx.repository.set_ref(publish_ref(ctx.repository, ctx.run.info.run_id), commits[-1])
+        ctx.run.journal.append("publish_intended", commits=list(commits), follow_ups=list(follow_ups))
+        intended = ctx.run.journal.of("publish_intended")
+    commits = intended[-1].texts("commits")
+    follow_ups = intended[-1].texts("follow_ups")
+    refusal = move(ctx, commits[-1])
+    if refusal is not None:
+        return refusal
+    if not ctx.run.journal.of("published"):
+        ctx.run.journal.append("published", branch=ctx.run.info.branch, commits=list(commits))
+    ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
+    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+    name = write_summary(ctx, commits=commits, follow_ups=follow_ups)
+    return Event(signal=Signal.PUBLISHED, note=f"{len(commits)} commit(s) on {ctx.run.info.branch}", evidence=(name,))
+
+
+def move(ctx: Context, new: str) -> Event | None:
+    """Take worktree, index and branch to *new*; None, or the event of a refusal that changed nothing."""
+    repository, info = ctx.repository, ctx.run.info
+    ref = f"refs/heads/{info.branch}"
+    old = info.start_commit
+    now = repository.resolve(ref)
+    if now is not None and repository.is_ancestor(new, now):
+        return None  # published before the crash
+    if now != old or repository.branch() != info.branch:
+        return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new))
+    changed = tracker.put_back(ctx.run, repository.worktree)
+    if changed:
+        tracker_note = f"{', '.join(changed)} changed while the run held the issue; commit or undo that, then resume"
+        return _refused(ctx, tracker_note)
+    repository.refresh_index()
+    if not repository.index_is(new):  # it is, when a crash came between the files and the branch
+        refusal = repository.move_worktree(old, new)
+        if refusal is not None:
+            return _refused(ctx, f"git refused to update the files: {refusal}")
+    if repository.set_ref(ref, new, old):
+        return None
+    undone = repository.move_worktree(new, old)
+    kept = "" if undone is None else f" (the files could not be taken back: {undone})"
+    tracker.show_again(ctx.run, repository.worktree)
+    return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, repository.resolve(ref), new) + kept)
+
+
+def _refused(ctx: Context, why: str) -> Event:
+    tracker.show_again(ctx.run, ctx.repository.worktree)
+    return Event(signal=Signal.WORKTREE_CHANGED, note=why)
+
+
+def _moved_recipe(ctx: Context, now: str | None, new: str) -> str:
+    """Return what a person does when the branch is not where the run began: by comparing trees (architecture 8)."""
+    repository, info = ctx.repository, ctx.run.info
+    if now is not None and repository.tree_of(now) == repository.tree_of(new):
+        return f"{info.branch} already carries exactly this result ({now[:12]}); nothing is left to do: abandon the run"
+    return (
+        f"{info.branch} moved from {info.start_commit[:12]} to {(now or 'nothing')[:12]}. The result is {new[:12]}: "
+        f"git cherry-pick {info.start_commit[:12]}..{new[:12]} and then redfirst abandon {info.run_id}; or put the "
+        f"branch back and redfirst resume {info.run_id}"
+    )

@@ -1,0 +1,53 @@
+"""Nothing else may break: a suspect counts only if it fails 2 of 2 here and keeps 2 of 2 before (matrix 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.compare import Verdict, confirm_regression, expectations
+from pipeline.evidence.observation import Observation, TestRecord
+from pipeline.steps.measuring import measure
+from pipeline.steps.sanity import baseline_of
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.steps.context import Context
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Suspected regressions after the 2 of 2 rule."""
+
+    regressions: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+
+
+def kept_tests(ctx: Context) -> Mapping[str, TestRecord]:
+    """Return what must be kept: the baseline, then the GREEN runs of the tasks accepted so far (matrix 5)."""
+    accepted: list[Observation] = []
+    for task in ctx.state.done_tasks:
+        path = ctx.path(f"evidence/green-{task.id}.json")
+        if path.exists():
+            accepted.append(Observation.model_validate_json(path.read_bytes()))
+    return expectations(baseline_of(ctx), accepted)
+
+
+async def confirm(ctx: Context, suspects: Sequence[str], candidate: str, before: str, first: Observation) -> Suspects:
+    """Return which *suspects* are regressions of *candidate* against the tree *before*.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    if not suspects:
+        return Suspects()
+    selection = Selection(ids=frozenset(suspects))
+    second = await measure(ctx, candidate, selection)
+    before_runs = [await measure(ctx, before, selection), await measure(ctx, before, selection)]
+    verdicts = {test: confirm_regression(test, [first, second], before_runs) for test in suspects}
+    return Suspects(
+        regressions=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.REGRESSION),
+        flaky=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.FLAKY),
+    )

@@ -1,0 +1,101 @@
+"""The findings of a review loop on disk: `reviews/<stage>-<n>.json` beside its Markdown, one pair a review."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.reports.artifacts import advice_md, findings_md, review_md
+from pipeline.reports.findings import Ledger, Stage
+from pipeline.routing.machine import purse
+from pipeline.routing.vocabulary import Loop, Signal, Step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.reports.reduce import Reviewed
+    from pipeline.reports.reviews import CheckReview, SimplifyReview
+    from pipeline.steps.context import Context
+
+_STAGES = {
+    Step.REVIEW_PLAN: (Stage.PLAN, Loop.PLAN_REVIEW),
+    Step.REVIEW_SPLIT: (Stage.SPLIT, Loop.SPLIT_REVIEW),
+    Step.FINAL_REVIEW: (Stage.FINAL, Loop.FINAL_REVIEW),
+}
+
+
+class ReviewRecord(BaseModel):
+    """One review on disk; `revision` is what the loop's purse belongs to, so a new revision begins with no findings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    revision: str
+    review: int
+    tree: str
+    signal: Signal
+    must_fix: tuple[str, ...]
+    ledger: Ledger
+
+
+class Review:
+    """The review that a step is about to make: its number, its ledger so far, what changed since the last one."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.step = ctx.state.step
+        self.stage, self.loop = _STAGES[self.step]
+        self.revision = purse(ctx.state, self.loop, None)
+        self.ordinal = ctx.reviews_before(self.step.value) + 1
+        self.previous = last_review(ctx, self.step)
+        same = self.previous is not None and self.previous.revision == self.revision
+        self.number = self.previous.review + 1 if self.previous is not None and same else 1
+        self.ledger = self.previous.ledger if self.previous is not None else Ledger(stage=self.stage)
+        if not same:
+            self.ledger = self.ledger.renewed()
+
+    def open_findings(self) -> tuple[Path, ...]:
+        """Return the artifact with the findings that this review must answer, if there are any."""
+        if not self.ledger.open:
+            return ()
+        name = f"reviews/{self.stage}-{self.ordinal}-open.md"
+        self.ctx.write(name, findings_md(self.ledger.open))
+        return (self.ctx.path(name),)
+
+    def record(
+        self, reviewed: Reviewed, check: CheckReview, simplify: SimplifyReview | None, tree: str
+    ) -> tuple[str, ...]:
+        """Write the review's artifacts; return their names, the ones that explain the decision."""
+        name = f"reviews/{self.stage}-{self.ordinal}"
+        outcome = reviewed.outcome
+        record = ReviewRecord(
+            revision=self.revision,
+            review=self.number,
+            tree=tree,
+            signal=outcome.signal,
+            must_fix=outcome.must_fix,
+            ledger=reviewed.ledger,
+        )
+        written = [self.ctx.write(f"{name}.md", review_md(self.number, check, outcome, reviewed.ledger))]
+        if simplify is not None:
+            written.append(self.ctx.write(f"{name}-simplify.md", advice_md(self.number, simplify, reviewed.ledger)))
+        self.ctx.write_json(f"{name}.json", record.model_dump(mode="json", by_alias=True))
+        return tuple(written)
+
+
+def last_review(ctx: Context, step: Step) -> ReviewRecord | None:
+    """Return the record of the last decided review of *step*, or None."""
+    count = ctx.reviews_before(step.value)
+    return read_review(ctx, step, count) if count else None
+
+
+def read_review(ctx: Context, step: Step, ordinal: int) -> ReviewRecord:
+    """Return the record of one review."""
+    stage, _ = _STAGES[step]
+    return ReviewRecord.model_validate_json(ctx.read(f"reviews/{stage}-{ordinal}.json"))
+
+
+def all_last_reviews(ctx: Context) -> dict[Stage, ReviewRecord]:
+    """Return the last review of each stage that had one."""
+    found = {stage: last_review(ctx, step) for step, (stage, _) in _STAGES.items()}
+    return {stage: record for stage, record in found.items() if record is not None}

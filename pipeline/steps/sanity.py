@@ -1,0 +1,76 @@
+"""SANITY (phase 1): the preconditions again, then the baseline test run, before any agent is paid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.evidence.freeze import canonical
+from pipeline.evidence.observation import Observation, RunState
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.steps import checks, setup
+from pipeline.steps.measuring import UnmeasurableError, failing, include_ignored, measure
+from pipeline.steps.preconditions import examine
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+BASELINE = "evidence/baseline.json"
+
+
+async def run(ctx: Context) -> Event:
+    """Return OK with the baseline as evidence, PRECONDITION, or BASELINE_IMPOSSIBLE."""
+    info = ctx.run.info
+    try:
+        ground = examine(ctx.repository, ctx.issue, info.base_branch, ours=info.run_id)
+    except UserError as error:
+        return Event(signal=Signal.PRECONDITION, reason=error.reason, note=error.message)
+    if ground.commit != info.start_commit:
+        return Event(
+            signal=Signal.PRECONDITION,
+            reason=Reason.BRANCH_MOVED,
+            note=f"{info.branch} moved before the run began; start again",
+        )
+    include_ignored(ctx)
+    try:
+        await setup.run_once(ctx)
+        baseline = await measure(ctx, info.start_tree, keep="bytecode")
+    except UnmeasurableError as error:
+        return _impossible(str(error))
+    if baseline.state is not RunState.COMPLETE:
+        return _impossible(f"the test run did not come to its end ({baseline.state}): {baseline.detail}")
+    flaky = await _flaky(ctx, baseline)
+    known = await checks.measure_checks(ctx, info.start_tree)
+    document = {
+        "schema": "redfirst.baseline/1",
+        "tree": info.start_tree,
+        "command": list(baseline.command),
+        "failing": [entry for entry in failing(baseline) if entry not in flaky],
+        "flaky": sorted(flaky),
+        "outcomes": {entry: str(record.outcome) for entry, record in baseline.records.items()},
+        "failing_checks": known,
+    }
+    evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(baseline)))
+    red = document["failing"]
+    note = f"{len(baseline.records)} tests" + (f", {len(red)} of them red before we began" if red else "")
+    return Event(signal=Signal.OK, note=note, evidence=evidence)
+
+
+def baseline_of(ctx: Context) -> Observation:
+    """Return the baseline's observation, as SANITY recorded it."""
+    return Observation.model_validate_json(ctx.read("evidence/baseline-full.json"))
+
+
+def _impossible(why: str) -> Event:
+    return Event(signal=Signal.BASELINE_IMPOSSIBLE, reason=Reason.BASELINE_IMPOSSIBLE, note=why)
+
+
+async def _flaky(ctx: Context, baseline: Observation) -> frozenset[str]:
+    """Return the failing ids that pass when they are run once more; a flaky baseline is recorded, not refused."""
+    red = frozenset(entry for entry in failing(baseline) if entry in baseline.records)
+    if not red:
+        return frozenset()
+    again = await measure(ctx, ctx.run.info.start_tree, Selection(ids=red))
+    return red - frozenset(failing(again))

@@ -1,0 +1,126 @@
+"""SPLIT (phase 5): tasks are asked of the orchestrator role; our code renders task-<id>.md and lints them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.request import Request
+from pipeline.policy.hygiene import Problem, drafted, lint_split, lint_task, plausible_test_path
+from pipeline.reports.decode import Malformed
+from pipeline.reports.drafts import SplitReport
+from pipeline.reports.fields import Action, Evidence
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import tasks_from_split
+from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
+from pipeline.routing.state import Event, NewTask, TaskStatus
+from pipeline.routing.vocabulary import Role, Signal
+from pipeline.steps.asking import ask
+from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
+from pipeline.steps.sanity import baseline_of
+
+if TYPE_CHECKING:
+    from pipeline.reports.fields import Report
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.context import Context
+
+
+async def run(ctx: Context) -> Event:
+    """Return DRAFTED with the task files written, HYGIENE with the list of problems, or a failed dispatch."""
+    artifacts = draft_artifacts(ctx)
+    artifacts["plan"] = [ctx.path("plan.md")]
+    done = [task.id for task in ctx.state.tasks.values() if task.status in {TaskStatus.DONE, TaskStatus.ALREADY_DONE}]
+    if done:
+        artifacts["done_tasks"] = [ctx.path(f"task-{task}.md") for task in done]
+    extra = "Draft fix tasks for these findings only; the done tasks stay as they are." if ctx.state.fixing else ""
+    request = Request(
+        Role.ORCHESTRATOR,
+        "split",
+        ctx.state.head,
+        artifacts=artifacts,
+        accept=lambda report: _refused(ctx, report),
+        extra=extra,
+    )
+    answer = await ask(ctx, request)
+    if isinstance(answer, Event):
+        return answer
+    tasks = tasks_from_split(_split(answer.report), _ids(ctx, len(_split(answer.report).tasks)))
+    if isinstance(tasks, Malformed):
+        raise TypeError(f"an accepted split is malformed: {tasks.sentence}")
+    problems = _lint(ctx, tasks)
+    if drafted(problems) is Signal.HYGIENE:
+        return hygiene_evidence(ctx, "split", problems, answer)
+    names = [ctx.write(f"task-{task.id}.md", task_md(task)) for task in tasks]
+    return Event(
+        signal=Signal.DRAFTED,
+        tasks=tuple(_new_task(ctx, task) for task in tasks),
+        note=f"{len(tasks)} task(s)",
+        evidence=(*names, answer.evidence),
+    )
+
+
+def _split(report: Report) -> SplitReport:
+    if not isinstance(report, SplitReport):
+        raise TypeError(f"kind split was answered by {type(report).__name__}")
+    return report
+
+
+def _refused(ctx: Context, report: Report) -> Malformed | None:
+    split = _split(report)
+    tasks = tasks_from_split(split, _ids(ctx, len(split.tasks)))
+    return tasks if isinstance(tasks, Malformed) else None
+
+
+def _ids(ctx: Context, count: int) -> list[str]:
+    """Return the next free task ids; an id is never used twice in a run (contract 6)."""
+    prefix = "fix-" if ctx.state.fixing else ""
+    used = [task for task in ctx.state.tasks if task.startswith("fix-") == bool(prefix)]
+    first = max((int(task.removeprefix("fix-")) for task in used), default=0) + 1
+    return [f"{prefix}{number}" for number in range(first, first + count)]
+
+
+def _new_task(ctx: Context, task: Task) -> NewTask:
+    """Return what routing knows of the task.
+
+    A fix task without production files answers a finding on tests: its RED is measured with the production of the start
+    (matrix 4).
+    """
+    only_tests = ctx.state.fixing and not task.files
+    return NewTask(
+        id=task.id,
+        title=task.title,
+        evidence=task.evidence.value,
+        depends_on=task.depends_on,
+        red_base="start" if only_tests and task.evidence is Evidence.RED else None,
+    )
+
+
+def _lint(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+    most = ctx.config.limits.max_fix_tasks if ctx.state.fixing else ctx.config.limits.max_tasks
+    problems = list(lint_split(tasks, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS)))
+    if ctx.state.fixing:  # a finding on tests alone names no production file
+        problems = [p for p in problems if "names no file" not in p.message]
+    existing = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
+    layout = baseline_of(ctx).layout
+    for task in tasks:
+        text = task_md(task)
+        found = lint_task(
+            text, task, existing=existing, test_path=lambda p: layout.is_test_side(p) or plausible_test_path(p)
+        )
+        problems += [Problem(p.line, p.rule, f"task {task.id}: {p.message}", p.severity) for p in found]
+        for change in (*task.files, *task.test_files):
+            if change.action in {Action.CREATE, Action.RENAME}:
+                existing.add(change.path)
+            if change.action == Action.DELETE:
+                existing.discard(change.path)
+    return problems + _filtered(ctx, tasks)
+
+
+def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+    """Refuse paths whose content goes through a filter of the user's other than LFS (architecture 8)."""
+    named = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
+    filters = ctx.repository.filters(ctx.checkout.tree, named)
+    return [
+        Problem(1, "H015", f"task {named[path]}: {path} goes through the git filter {name!r}; only lfs is supported")
+        for path, name in filters.items()
+        if name != "lfs"
+    ]

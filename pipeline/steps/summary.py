@@ -1,0 +1,124 @@
+"""summary.md, generated from the journal and the evidence, not by a model (seed phase 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.reports.markdown import bullets, one_line, sections
+from pipeline.routing.state import TaskStatus
+from pipeline.steps import tracker
+from pipeline.steps.evidence_files import read_evidence
+from pipeline.steps.final_review import not_testable_manifest
+from pipeline.steps.reviews import all_last_reviews
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.steps.context import Context
+
+
+def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequence[str] = ()) -> str:
+    """Write summary.md; return its name."""
+    info, state = ctx.run.info, ctx.state
+    title = tracker.in_tree(ctx.repository, info.start_tree).read(ctx.issue).title
+    head = (
+        f"# {info.run_id}: {one_line(title)}\n\nIssue {ctx.issue}, branch `{info.branch}`, begun {info.started_at}.\n"
+    )
+    failed = state.failure if not commits else None
+    text = head + sections(
+        ("What Failed", f"{failed.value}: {_last_note(ctx)}" if failed else ""),
+        ("Commits", bullets(_commit_lines(ctx, commits))),
+        ("Tasks", bullets(_task_lines(ctx))),
+        ("Evidence", _evidence(ctx)),
+        ("Without Tests", bullets(_without_tests(ctx))),
+        ("Reviews", bullets(_reviews(ctx))),
+        ("Blockers on Record", bullets(_blockers(ctx))),
+        ("Filed Follow-ups", bullets(follow_ups)),
+        ("Advisory Notes (not filed)", bullets(_advisory(ctx))),
+        ("Decisions", bullets(_decisions(ctx))),
+        ("Rejected Writes", bullets(_rejected(ctx))),
+        ("Isolation", bullets(f"{key}: {value}" for key, value in sorted(ctx.sandbox_facts.items()))),
+        ("Usage", bullets(_usage(ctx))),
+    )
+    return ctx.write("summary.md", text)
+
+
+def _commit_lines(ctx: Context, commits: Sequence[str]) -> list[str]:
+    return [f"{commit[:12]} {ctx.repository.subject(commit)}" for commit in commits]
+
+
+def _task_lines(ctx: Context) -> list[str]:
+    shown = [task for task in ctx.state.tasks.values() if task.status is not TaskStatus.DROPPED]
+    return [f"{task.id} [{task.status.value}] {one_line(task.spec.title)}" for task in shown]
+
+
+def _evidence(ctx: Context) -> str:
+    parts: list[str] = []
+    for task in ctx.state.tasks.values():
+        evidence = read_evidence(ctx, task.id) if task.status is not TaskStatus.DROPPED else None
+        if evidence is None or evidence.ledger is None:
+            continue
+        green = evidence.green
+        lines = [
+            f"RED `{entry}`: {red.cls}: {one_line(red.message)}" for entry, red in sorted(evidence.ledger.red.items())
+        ]
+        lines += [f"guard `{entry}`" for entry in sorted(evidence.ledger.guards)]
+        lines.append(
+            f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else "not GREEN"
+        )
+        parts.append(f"### Task {task.id}\n\n{bullets(lines)}")
+    return "\n\n".join(parts)
+
+
+def _without_tests(ctx: Context) -> list[str]:
+    found = not_testable_manifest(ctx)
+    return [f"task {entry['task']}: {entry.get('reason', '')}, signed off in {entry['judged_by']}" for entry in found]
+
+
+def _reviews(ctx: Context) -> list[str]:
+    return [
+        f"{stage}: {record.signal.value} in review {record.review}, {len(record.ledger.findings)} finding(s)"
+        for stage, record in all_last_reviews(ctx).items()
+    ]
+
+
+def _blockers(ctx: Context) -> list[str]:
+    on_record = set(ctx.state.open_blockers)
+    ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
+    return [f"{f.id} [{f.severity}] {f.headline}" for led in ledgers for f in led.blockers if f.id in on_record]
+
+
+def _advisory(ctx: Context) -> list[str]:
+    lines: list[str] = []
+    for record in all_last_reviews(ctx).values():
+        lines += [f"{f.id} [{f.severity}] {f.headline}" for f in record.ledger.advisory]
+        for advice in record.ledger.advisories:
+            against = " (against @check, who wins)" if advice.conflicts else ""
+            lines.append(f"{advice.id} {one_line(advice.title or advice.simpler)}{against}")
+    return lines
+
+
+def _decisions(ctx: Context) -> list[str]:
+    lines: list[str] = []
+    for line in ctx.run.journal.of("decision"):
+        note = one_line(str(line.inner("event").get("note", "")))
+        task = f" (task {line.text('task')})" if line.text("task") else ""
+        lines.append(f"{line.text('row')}{task}" + (f": {note}" if note else ""))
+    return lines
+
+
+def _rejected(ctx: Context) -> list[str]:
+    found = [result for result in ctx.run.results.values() if result.violations]
+    return [f"{r.dispatch}: `{v.path}` ({v.rule}): {one_line(v.why)}" for r in found for v in r.violations]
+
+
+def _usage(ctx: Context) -> list[str]:
+    costs = [result.usage.cost_usd for result in ctx.run.results.values()]
+    known = [cost for cost in costs if cost is not None]
+    cost = f"{sum(known):.2f} USD" if known and len(known) == len(costs) else "cost unknown: not every agent reports it"
+    return [f"{ctx.state.dispatches} dispatches", cost]
+
+
+def _last_note(ctx: Context) -> str:
+    lines = ctx.run.journal.of("decision")
+    return one_line(str(lines[-1].inner("event").get("note", ""))) if lines else ""

@@ -1,0 +1,119 @@
+"""The tracker as the run sees it: in git trees for what is published, in the user's worktree for what is shown.
+
+The status In Progress is written to the user's files at once and put back by hash before anything else happens to them
+(architecture 4): what is published is computed from the start tree, never from those files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.git import Entry, TreeChange
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs.files import write_atomic
+from todo import FolderSource, MappingSource, Status, Tracker, TrackerError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
+
+    from pipeline.git import Repository
+    from pipeline.runs.run import Run
+    from todo import Edits
+
+FOLDER = "TODO"
+
+
+@contextmanager
+def as_user_errors() -> Generator[None]:
+    """Turn what the tracker refuses into the error document's words."""
+    try:
+        yield
+    except TrackerError as error:
+        try:
+            reason = Reason(error.kind.value)
+        except ValueError:
+            reason = Reason.USAGE
+        where = f"{FOLDER}/{error.path}" if error.path else FOLDER
+        line = f" line {error.line}" if error.line else ""
+        raise UserError(
+            f"{where}{line}: {error.message}", reason, path=where, actions=("redfirst issue lint",)
+        ) from error
+
+
+def in_worktree(worktree: Path) -> Tracker:
+    """Return the tracker of the user's worktree."""
+    return Tracker(FolderSource(worktree / FOLDER))
+
+
+def in_tree(repository: Repository, tree: str) -> Tracker:
+    """Return the tracker as it is in a git tree."""
+    entries = [e for e in repository.entries(tree, f"{FOLDER}/") if e.path.count("/") == 1]
+    blobs = repository.blobs(entry.oid for entry in entries)
+    return Tracker(MappingSource({entry.path.removeprefix(f"{FOLDER}/"): blobs[entry.oid] for entry in entries}))
+
+
+def tree_with(repository: Repository, tree: str, edits: Edits) -> str:
+    """Return *tree* with the tracker edits; files keep their mode."""
+    modes = {entry.path: entry.mode for entry in repository.entries(tree, f"{FOLDER}/")}
+    changes: list[TreeChange] = []
+    for name, content in edits.items():
+        path = f"{FOLDER}/{name}"
+        changes.append(TreeChange(path, Entry(path, modes.get(path, "100644"), repository.write_blob(content))))
+    return repository.build_tree(tree, changes)
+
+
+def show_in_progress(run: Run, worktree: Path, edits: Edits) -> None:
+    """Write the edits to the user's files; what was there before is an artifact first, so that it can be put back."""
+    files: dict[str, dict[str, str]] = {}
+    for name, content in edits.items():
+        before = edits.before[name] or b""
+        run.write_artifact(f"tracker/{name}", before)
+        files[name] = {"before": _sha256(before), "after": _sha256(content)}
+    run.journal.append("tracker_written", files=files)
+    for name, content in edits.items():
+        _write_keeping_mode(worktree / FOLDER / name, content)
+
+
+def shown_files(run: Run) -> Mapping[str, tuple[str, str]]:
+    """Return the tracker files that the run rewrote in the worktree: name -> sha256 before and after."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in run.journal.of("tracker_written"):
+        for name, hashes in line.inner("files").items():
+            if isinstance(hashes, dict):
+                found[name] = (str(hashes["before"]), str(hashes["after"]))  # pyright: ignore[reportUnknownArgumentType]
+    return found
+
+
+def put_back(run: Run, worktree: Path) -> tuple[str, ...]:
+    """Undo `show_in_progress`, file by file, where the file is as we wrote it; return what the user changed since."""
+    changed: list[str] = []
+    for name, (before, after) in shown_files(run).items():
+        path = worktree / FOLDER / name
+        now = _sha256(path.read_bytes()) if path.is_file() else ""
+        if now == after:
+            _write_keeping_mode(path, (run.folder / "tracker" / name).read_bytes())
+        elif now != before:
+            changed.append(f"{FOLDER}/{name}")
+    return tuple(changed)
+
+
+def _write_keeping_mode(path: Path, content: bytes) -> None:
+    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
+    write_atomic(path, content)
+    path.chmod(mode)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def show_again(run: Run, worktree: Path) -> None:
+    """Write In Progress again after a publication was refused: the run still holds the issue."""
+    with as_user_errors():
+        edits = in_worktree(worktree).set_status(run.info.issue, Status.IN_PROGRESS)
+    if edits:
+        show_in_progress(run, worktree, edits)

@@ -1,0 +1,209 @@
+"""WRITE_TESTS (phase 6): @test writes failing tests; RED is measured by us, twice, never believed (matrix 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.request import Request
+from pipeline.evidence import classify
+from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red
+from pipeline.reports import reduce
+from pipeline.reports.work import Blocked, NotTestable, ReadyTests
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Role, Signal
+from pipeline.steps.asking import Answer, ask
+from pipeline.steps.evidence_files import TaskEvidence, write_evidence
+from pipeline.steps.grants import suite_grants, test_scope
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
+from pipeline.steps.plan import planned
+from pipeline.steps.sanity import BASELINE
+from pipeline.steps.tools import project_tools
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from pipeline.evidence.observation import Observation
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.context import Context
+
+
+async def run(ctx: Context) -> Event:
+    """Return the measured signal of @test's work."""
+    task = ctx.task()
+    base = _base(ctx)
+    artifacts = {
+        "task": [ctx.path(f"task-{task.id}.md")],
+        "plan": [ctx.path("plan.md")],
+        "baseline": [ctx.path(BASELINE)],
+    }
+    came_back = [ctx.path(name) for name in ctx.handover()] if ctx.state.via is not None else []
+    if came_back:
+        artifacts["findings"] = came_back
+    scope = test_scope(ctx, task)
+    try:
+        tools, env = await project_tools(ctx)
+    except UnmeasurableError as error:
+        return error.event
+    request = Request(
+        Role.TEST,
+        "write-tests",
+        base,
+        artifacts=artifacts,
+        grants=suite_grants(task),
+        tests=scope,
+        tools=tools,
+        env=env,
+    )
+    answer = await ask(ctx, request)
+    if isinstance(answer, Event):
+        return answer
+    tree = answer.result.tree or base
+    match answer.report:
+        case Blocked(needs=needs):
+            if needs:
+                wanted = ", ".join(need.path for need in needs)
+                return Event(
+                    signal=Signal.NEEDS_FILE, tree=tree, note=f"asks for {wanted}", evidence=(answer.evidence,)
+                )
+            return Event(signal=Signal.BLOCKED, tree=tree, note=answer.report.problem, evidence=(answer.evidence,))
+        case NotTestable() as report:
+            return _not_testable(ctx, report, answer)
+        case ReadyTests() as report:
+            try:
+                return await _measured(ctx, task, report, answer, tree)
+            except UnmeasurableError as error:
+                return error.event.model_copy(update={"tree": tree})
+        case _:
+            raise TypeError(f"kind write-tests was answered by {type(answer.report).__name__}")
+
+
+def _base(ctx: Context) -> str:
+    """Return what @test starts from: task_start, with its own last tests over it (matrix 4)."""
+    task = ctx.state.task
+    start = task.start or ctx.state.head
+    return compose(ctx, task.tests, start, changed_paths(ctx, start, task.tests)) if task.tests else start
+
+
+def _not_testable(ctx: Context, report: NotTestable, answer: Answer) -> Event:
+    """Return NOT_TESTABLE, or MISSING_SEAM when the seam lies in files of the plan (matrix 6)."""
+    files = {file.path for file in planned(ctx).files}
+    signal = reduce.write_tests(report, reduce.WriteTestsFacts(), plan_files=files)
+    evidence = TaskEvidence(
+        task=ctx.state.task.id,
+        tests_tree=ctx.state.task.start or ctx.state.head,
+        production=ctx.state.task.start or ctx.state.head,
+        test_paths=(),
+        command=(),
+        not_testable=report.model_dump(mode="json", include={"reason", "attempted", "future_seam", "seam_files"}),
+    )
+    name = write_evidence(ctx, evidence)
+    return Event(signal=signal, note=report.reason, evidence=(answer.evidence, name))
+
+
+@dataclass(frozen=True)
+class _Measured:
+    verdict: RedVerdict
+    after: Observation
+    production: str
+    test_paths: tuple[str, ...]
+
+
+async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
+    measured = await _measure_red(ctx, task, report, tree)
+    verdict = measured.verdict
+    facts = reduce.WriteTestsFacts(
+        env_broken=verdict.env_broken is not None,
+        any_change=bool(measured.test_paths),
+        all_new_pass=verdict.all_new_pass,
+        structural_only=verdict.structural_only,
+        illegal_red=bool(verdict.illegal),
+        red_unstable=bool(verdict.unstable),
+        changed_old_test=bool(verdict.changed_old or verdict.removed_old),
+    )
+    signal = reduce.write_tests(report, facts, plan_files=())
+    evidence = TaskEvidence(
+        task=task.id,
+        tests_tree=tree,
+        production=measured.production,
+        test_paths=measured.test_paths,
+        command=measured.after.command,
+        ledger=verdict.ledger,
+    )
+    names = [answer.evidence, write_evidence(ctx, evidence)]
+    names.append(ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", _red_md(task, signal, measured, report)))
+    return Event(signal=signal, tree=tree, note=_note(signal, verdict, report), evidence=tuple(names))
+
+
+async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> _Measured:
+    state = ctx.state.task
+    start = state.start or ctx.state.head
+    paths = changed_paths(ctx, start, tree)
+    # A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4).
+    production = ctx.state.start if state.spec.red_base == "start" else start
+    composed = compose(ctx, tree, production, _test_side(ctx, tree) if production == ctx.state.start else paths)
+    before = await measure(ctx, start)
+    after = await measure(ctx, composed, Selection(files=frozenset(paths)))
+    new = frozenset(derive_new_ids(before, after))
+    if any(not after.records[entry].ran for entry in new):  # parametrised from a helper outside the changed files
+        after = await measure(ctx, composed, Selection(ids=new))
+    traced = await measure(ctx, composed, Selection(ids=new), trace=True) if new else after
+    seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
+    merged = after.model_copy(update={"records": {**after.records, **seen}})
+    entries = ctx.repository.entries(start)
+    context = classify.Context(
+        symbols=tuple(classify.Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols),
+        existing=frozenset(entry.path for entry in entries),
+        layout=after.layout,
+        task_files=frozenset(change.path for change in task.files),
+        symptom=task.symptom.value if task.symptom else None,
+        expected={named.id: named.expected for named in report.tests},
+    )
+    may_change = frozenset(test.id for test in task.tests_to_change)
+    again = after if new else None
+    verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=may_change)
+    return _Measured(verdict, after, production, paths)
+
+
+def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
+    """Return every path that @test changed in this run so far, this task included."""
+    paths: set[str] = set()
+    for task in ctx.state.tasks.values():
+        if task.start and task.red and task.id != ctx.state.task.id:
+            paths.update(changed_paths(ctx, task.start, task.red))
+    paths.update(changed_paths(ctx, ctx.state.task.start, tree))
+    return tuple(sorted(paths))
+
+
+def _note(signal: Signal, verdict: RedVerdict, report: ReadyTests) -> str:
+    match signal:
+        case Signal.ENV_BROKEN:
+            return verdict.env_broken or ""
+        case Signal.ILLEGAL_RED | Signal.STRUCTURAL_ONLY:
+            return "; ".join(refusal.message for refusal in verdict.illegal[:3]) or "no test was changed"
+        case Signal.RED_UNSTABLE:
+            return f"two runs disagree on {', '.join(verdict.unstable[:3])}"
+        case Signal.CHANGED_OLD_TEST:
+            return f"changed or removed: {', '.join((*verdict.changed_old, *verdict.removed_old)[:3])}"
+        case Signal.DISPUTED:
+            return report.escalation_reason or "@test asks @check to look"
+        case _:
+            red = len(verdict.ledger.red)
+            return f"{red} test(s) RED" + (f", {len(verdict.ledger.guards)} guard(s)" if verdict.ledger.guards else "")
+
+
+def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests) -> str:
+    """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
+    verdict = measured.verdict
+    lines = [f"# RED measurement of task {task.id}: {signal}", ""]
+    lines += [f"Command: `{' '.join(measured.after.command)}`", ""]
+    lines += [f"- refused: {refusal.message}" for refusal in verdict.illegal]
+    lines += [f"- unstable: {entry}" for entry in verdict.unstable]
+    lines += [f"- existing test changed without leave: {entry}" for entry in verdict.changed_old]
+    lines += [f"- existing test removed without leave: {entry}" for entry in verdict.removed_old]
+    lines += [f"- {entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
+    lines += [f"- {entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
+    if verdict.all_new_pass:
+        lines.append("- every new test passes on the code as it is")
+    if report.escalation_reason:
+        lines += ["", f"@test asks: {report.escalation_reason}"]
+    return "\n".join(lines) + "\n"

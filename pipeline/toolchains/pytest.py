@@ -1,0 +1,284 @@
+"""Python projects tested with pytest: how a run is started in the box, and which files are tests.
+
+The command line keeps the project's own configuration and takes away only what would stop early, reorder, parallelise
+or measure coverage; the plugin's records are the result.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import tempfile
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.process import Command, Completed, Mount, Sandbox
+from pipeline.toolchains import pytest_environment, pytest_stubs
+from pipeline.toolchains.protocol import Bytecode, Environment, Missing, Selection, Stubbed, View
+from pipeline.toolchains.pytest_records import Finished, Session, observe, read_session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.observation import Observation
+
+_PLUGIN: Final = "redfirst_evidence"
+_MAX_CRASHES: Final = 3
+_TAIL: Final = 8_000
+_SHOWN_IDS: Final = 20
+
+_MARKS: Final = (
+    "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "setup.py", "pyproject.toml",
+    "conftest.py", "requirements.txt",
+)  # fmt: skip
+_CONTROL: Final = (
+    "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "setup.cfg",
+    "setup.py", "tox.ini", "noxfile.py", ".coveragerc", "sitecustomize.py", "usercustomize.py", "*.pth", "uv.lock",
+    "poetry.lock", "requirements*.txt", ".python-version",
+)  # fmt: skip
+_NEUTRAL: Final[Mapping[str, tuple[str, ...]]] = {
+    "xdist": ("-n", "0"),  # blocking the plugin instead would make `-n` in addopts an unknown option
+    "pytest_cov": ("--no-cov",),
+    "randomly": ("--randomly-dont-reorganize", "--randomly-seed=1"),
+    "random_order": ("--random-order-bucket=none",),
+    "rerunfailures": ("--reruns=0",),
+}
+
+
+class PytestToolchain:
+    """The `Toolchain` of Python projects."""
+
+    name = "pytest"
+
+    def detect(self, worktree: Path) -> bool:
+        """Return whether the folder looks like a Python project."""
+        return any((worktree / mark).is_file() for mark in _MARKS) or any(
+            next(worktree.glob(pattern), None) is not None for pattern in ("test_*.py", "tests/**/*.py", "test/**/*.py")
+        )
+
+    async def find_environment(
+        self, worktree: Path, main: Path, configured: tuple[str, ...] | None, state: Path, search_path: str
+    ) -> Environment | Missing:
+        """Return the interpreter to test with; see `pytest_environment`."""
+        return await pytest_environment.find_environment(worktree, main, configured, state, search_path)
+
+    async def run_tests(
+        self,
+        sandbox: Sandbox,
+        view: View,
+        env: Environment,
+        selection: Selection | None = None,
+        *,
+        trace: bool = False,
+        timeout_s: float = 900.0,
+        per_test_timeout_s: float | None = None,
+        bytecode: Bytecode | None = None,
+    ) -> Observation:
+        """Run the selected tests (None: all) and return what was observed.
+
+        Everything is collected in any case, so the ids of the observation are complete. After a test that killed the
+        process the rest is run in a new one, a few times.
+
+        Args:
+            sandbox: Where it runs.
+            view: The files; tests may write into them, so the view is disposable.
+            env: From `find_environment`.
+            selection: Which of the collected tests to run.
+            trace: Note which production the tests reach; slow, for a few named tests.
+            timeout_s: For all processes together.
+            per_test_timeout_s: A limit for each test.
+            bytecode: Compiled modules to share between runs; None compiles everything again.
+
+        Raises:
+            SandboxError: the box did not work.
+        """
+        sessions: list[Session] = []
+        done: set[str] = set()
+        output = ""
+        deadline = anyio.current_time() + timeout_s
+        with tempfile.TemporaryDirectory(prefix="redfirst-tests-") as place:
+            scratch = _Scratch.under(Path(place), bytecode)
+            while True:
+                nonce = secrets.token_hex(16)
+                isolated = sandbox.name != "none"
+                request = _request(
+                    view, env, selection, isolated=isolated, trace=trace, limit=per_test_timeout_s, done=done
+                )
+                scratch.ask(request, nonce, view)
+                paths = _import_paths(view, env, scratch, isolated=isolated)
+                command = _command(view, env, scratch, bytecode, paths, max(1.0, deadline - anyio.current_time()))
+                completed = await sandbox.run(command)
+                output = _tail(completed, view)
+                sessions.append(scratch.answer(nonce, completed))
+                crashed = sessions[-1].unfinished
+                if crashed is None or completed.timed_out or len(sessions) > _MAX_CRASHES:
+                    break
+                done |= {record.id for record in sessions[-1].records if isinstance(record, Finished)} | {crashed}
+        if bytecode is not None and bytecode.warm:
+            _forget_project(bytecode, view, env)
+        return observe(sessions, command=_shown(selection), tail=output)
+
+    def is_test_path(self, path: str, observation: Observation) -> bool:
+        """Return whether pytest collects the file, or would if it were new."""
+        return observation.layout.is_test(path)
+
+    def is_control_path(self, path: str) -> bool:
+        """Return whether the file controls how tests run or what they import."""
+        return any(fnmatchcase(PurePosixPath(path).name, pattern) for pattern in _CONTROL)
+
+    def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
+        """Return the files with the symbols' bodies replaced by `raise NotImplementedError`."""
+        return pytest_stubs.stub_symbols(files, symbols)
+
+
+def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
+    """Return the mounts that show the view where editable installs point to (architecture 5).
+
+    They come before the environment's own mounts, which may lie inside: `.venv` in the checkout it was installed from.
+    """
+    return tuple(
+        Mount(view.host / root.relative, root.path, writable=True)
+        for root in env.editable_roots
+        if (view.host / root.relative).is_dir() and root.path != view.workspace / root.relative
+    )
+
+
+@dataclass(frozen=True)
+class _Scratch:
+    """The private folder of one measurement: plugin, request, records, caches. Never inside the view."""
+
+    plugin: Path
+    shared: Path
+    pycache: Path
+
+    @classmethod
+    def under(cls, place: Path, bytecode: Bytecode | None) -> _Scratch:
+        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
+        plugin, shared = place / "plugin", place / "shared"
+        plugin.mkdir()
+        for folder in (shared, shared / "temproot", shared / "pycache"):
+            folder.mkdir()
+            folder.chmod(0o777)
+        # a copy in a folder of its own: beside it, this module would be importable as `pytest`
+        shutil.copyfile(Path(__file__).with_name("pytest_plugin.py"), plugin / f"{_PLUGIN}.py")
+        return cls(plugin, shared, bytecode.folder if bytecode is not None else shared / "pycache")
+
+    def ask(self, request: dict[str, object], nonce: str, view: View) -> None:
+        """Write the request for the next process and an empty file for its records."""
+        records = self.shared / "records.jsonl"
+        records.write_bytes(b"")
+        records.chmod(0o666)
+        redact = {str(self.shared): "<scratch>", str(view.host): "."}
+        asked = {**request, "nonce": nonce, "records": str(records), "redact": redact}
+        (self.shared / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+
+    def answer(self, nonce: str, completed: Completed) -> Session:
+        """Return the records that the process left."""
+        data = (self.shared / "records.jsonl").read_bytes()
+        return read_session(data, nonce, exit_code=completed.exit_code, timed_out=completed.timed_out)
+
+
+def _request(
+    view: View,
+    env: Environment,
+    selection: Selection | None,
+    *,
+    isolated: bool,
+    trace: bool,
+    limit: float | None,
+    done: set[str],
+) -> dict[str, object]:
+    chosen = selection or Selection()
+    return {
+        "roots": [
+            (str(view.workspace), ""),
+            *((str(root.path), root.relative.removeprefix(".")) for root in env.editable_roots if isolated),
+        ],
+        "checkouts": [] if isolated else [str(root.path) for root in env.editable_roots],
+        "ids": None if chosen.ids is None else sorted(chosen.ids),
+        "files": None if chosen.files is None else sorted(chosen.files),
+        "done": sorted(done),
+        "trace": trace,
+        "per_test_s": limit,
+    }
+
+
+def _command(
+    view: View,
+    env: Environment,
+    scratch: _Scratch,
+    bytecode: Bytecode | None,
+    paths: tuple[Path, ...],
+    timeout_s: float,
+) -> Command:
+    neutral = [flag for plugin, flags in _NEUTRAL.items() if plugin in env.plugins for flag in flags]
+    argv = (
+        *env.command,
+        "-p",
+        _PLUGIN,
+        f"--rootdir={view.workspace}",
+        "--continue-on-collection-errors",
+        "--maxfail=0",
+        "-o",
+        f"cache_dir={scratch.shared / 'pytest-cache'}",
+        *neutral,
+    )
+    caches = () if bytecode is None else (Mount(bytecode.folder, bytecode.folder, writable=bytecode.warm),)
+    return Command(
+        argv=argv,
+        cwd=view.workspace,
+        mounts=(
+            Mount(view.host, view.workspace, writable=True),
+            *editable_mounts(env, view),
+            *env.mounts,
+            Mount(scratch.plugin, scratch.plugin),
+            Mount(scratch.shared, scratch.shared, writable=True),
+            *caches,
+        ),
+        env={
+            "PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            "PYTHONPATH": ":".join(map(str, paths)),
+            "PYTHONPYCACHEPREFIX": str(scratch.pycache),
+            "PYTHONHASHSEED": "0",
+            "NO_COLOR": "1",  # not --color, which is an unknown option under `-p no:terminal`
+            "PYTHONNOUSERSITE": "1",
+            "COVERAGE_FILE": str(scratch.shared / "coverage"),
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch.shared / "hypothesis"),
+            "PYTEST_DEBUG_TEMPROOT": str(scratch.shared / "temproot"),
+            "REDFIRST_EVIDENCE": str(scratch.shared / "request.json"),
+        },
+        timeout_s=timeout_s,
+    )
+
+
+def _import_paths(view: View, env: Environment, scratch: _Scratch, *, isolated: bool) -> tuple[Path, ...]:
+    """Return PYTHONPATH: the plugin's folder.
+
+    Where nothing can be mounted, the folders of editable installs follow, so that they are found in the view first.
+    """
+    roots = () if isolated else env.editable_roots
+    return (scratch.plugin, *(view.workspace / root.relative for root in roots))
+
+
+def _forget_project(bytecode: Bytecode, view: View, env: Environment) -> None:
+    """Remove the project's own modules from the shared bytecode: a later view has other sources at the same paths."""
+    for folder in (view.workspace, *(root.path for root in env.editable_roots)):
+        shutil.rmtree(bytecode.folder / folder.relative_to("/"), ignore_errors=True)
+
+
+def _tail(completed: Completed, view: View) -> str:
+    text = (completed.stdout + completed.stderr).decode("utf-8", "replace")
+    return text.replace(f"{view.workspace}/", "")[-_TAIL:]
+
+
+def _shown(selection: Selection | None) -> tuple[str, ...]:
+    """Return the command a person would type for the same tests; long lists are cut."""
+    chosen = sorted((selection and (selection.ids or selection.files)) or ())
+    rest = () if len(chosen) <= _SHOWN_IDS else (f"... and {len(chosen) - _SHOWN_IDS} more",)
+    return ("python", "-m", "pytest", *chosen[:_SHOWN_IDS], *rest)

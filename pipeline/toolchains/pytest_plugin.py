@@ -1,0 +1,703 @@
+"""The harness's own pytest plugin: writes down what happened, as JSON lines, and changes nothing (architecture 7).
+
+This file is copied out of the package and runs alone in the interpreter of the measured project: Python 3.8 syntax,
+pytest 6 and later, no import of ours. It records facts; `pipeline/evidence` judges them. The request file named by
+`REDFIRST_EVIDENCE` is read once and deleted, so that the nonce is not lying around for the tested code. Code under test
+shares this interpreter: forgery is made conspicuous here, not impossible (sandbox.md 7). It stays one file because it
+travels alone, and has no assertions worth rewriting: PYTEST_DONT_REWRITE.
+"""
+
+# os.path: resolving links is a decision here, not a habit. Hooks are named, and explained, by pytest.
+# ruff: noqa: PTH100, PTH108, PTH113, PTH118, PTH120, PTH206, D102
+from __future__ import annotations
+
+import ast
+import builtins
+import hashlib
+import json
+import os
+import re
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from types import FrameType
+
+REQUEST_VARIABLE = "REDFIRST_EVIDENCE"
+_MESSAGE_LIMIT = 2000
+_CHAIN_LIMIT = 8
+_FRAME_LIMIT = 60
+_REACH_LIMIT = 300
+_IS_FUNCTION = 1  # CO_OPTIMIZED: set for functions, not for modules and class bodies
+_NOT_OURS = {"site-packages", "dist-packages", "node_modules", ".tox", ".nox", "__pypackages__"}
+_PROCESS_EVENTS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.fork"}
+_BUILT_IN = {*dir(builtins), "NoneType", "function", "coroutine", "generator", "method"}
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_RUNNER_FILES = re.compile(r"[\\/]_pytest[\\/](raises|python_api|recwarn)\.py$")
+
+_NAME_PATTERNS = (
+    re.compile(r"module '(?P<owner>[^']+)' has no attribute '(?P<name>[^']+)'"),
+    re.compile(r"<module '(?P<owner>[^']+)'.*> does not have the attribute '(?P<name>[^']+)'"),
+    re.compile(r"object at (?P<owner>[\w.]+) has no attribute '(?P<name>[^']+)'"),
+    re.compile(r"type object '(?P<owner>[^']+)' has no attribute '(?P<name>[^']+)'"),
+    re.compile(r"'(?P<owner>[^']+)' object has no attribute '(?P<name>[^']+)'"),
+    re.compile(r"cannot import name '(?P<name>[^']+)' from (?:partially initialized module )?'(?P<owner>[^']+)'"),
+    re.compile(r"No module named '(?P<name>[^']+)'"),
+    re.compile(r"name '(?P<name>[^']+)' is not defined"),
+)
+
+
+class TestLimitReached(BaseException):
+    """A single test took too long; not an `Exception`, so that the tested code does not swallow it."""
+
+    __test__ = False
+
+
+class Workspace:
+    """Where the measured files are, and what their sources look like.
+
+    `roots` are (folder, its path inside the workspace): the workspace itself first, then the places where editable
+    installs see parts of it.
+    """
+
+    def __init__(self, roots: list[tuple[str, str]]) -> None:
+        self._top = roots[0][0]
+        places = {place: inside for root, inside in roots for place in (root, os.path.realpath(root))}
+        self.roots = sorted(places.items(), key=lambda pair: -len(pair[0]))
+        self._relative: dict[str, str] = {}
+        self._trees: dict[str, ast.Module | None] = {}
+        self._lines: dict[str, list[str]] = {}
+        self._tops: tuple[tuple[str, ...], set[str]] = ((), set())
+
+    def relative(self, name: str) -> str:
+        """Return the path inside the workspace with `/`, or "" for a file outside it or not the project's own."""
+        if name not in self._relative:
+            self._relative[name] = self._find(name)
+        return self._relative[name]
+
+    def _find(self, name: str) -> str:
+        if not name or name.startswith("<"):
+            return ""
+        for candidate in (os.path.abspath(name), os.path.realpath(name)):
+            for root, inside in self.roots:
+                if candidate.startswith(root + os.sep) and not self._in_environment(candidate):
+                    parts = candidate[len(root) + 1 :].split(os.sep)
+                    return "" if _NOT_OURS.intersection(parts) else "/".join([*filter(None, [inside]), *parts])
+        return ""
+
+    def _in_environment(self, candidate: str) -> bool:
+        """Return whether the file belongs to a virtual environment that lies inside the workspace."""
+        return any(
+            candidate.startswith(prefix + os.sep)
+            for prefix in (sys.prefix, sys.base_prefix)
+            if any(prefix.startswith(root + os.sep) for root, _ in self.roots)
+        )
+
+    def absolute(self, relative: str) -> Path:
+        """Return where a file of the workspace is."""
+        return Path(self._top, relative)
+
+    def sha256(self, relative: str) -> str:
+        """Return the hash of the file's raw bytes, or "" when it cannot be read."""
+        try:
+            return hashlib.sha256(self.absolute(relative).read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+    def tree(self, relative: str) -> ast.Module | None:
+        """Return the syntax tree, or None for what is not valid Python."""
+        if relative not in self._trees:
+            try:
+                source = self.absolute(relative).read_bytes()
+                self._trees[relative] = ast.parse(source)
+                self._lines[relative] = source.decode("utf-8", "surrogateescape").splitlines(True)
+            except (OSError, SyntaxError, ValueError):
+                self._trees[relative] = None
+        return self._trees[relative]
+
+    def region_sha256(self, relative: str, node: Any, owners: list[Any]) -> str:
+        """Return the hash of a test's lines, its decorators and those of its classes included; else the file's."""
+        if node is None:
+            return self.sha256(relative)
+        lines = self._lines[relative]
+        digest = hashlib.sha256()
+        for owner in owners:
+            for decorator in owner.decorator_list:
+                self._feed(digest, lines, decorator.lineno, decorator.end_lineno)
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        self._feed(digest, lines, first, node.end_lineno)
+        return digest.hexdigest()
+
+    @staticmethod
+    def _feed(digest: Any, lines: list[str], first: int, last: int) -> None:
+        digest.update("".join(lines[first - 1 : last]).encode("utf-8", "surrogateescape") + b"\0")
+
+    def top_level_names(self) -> set[str]:
+        """Return the modules and packages that the workspace offers for import at top level."""
+        inside = [entry for entry in (os.path.abspath(part or ".") for part in sys.path) if self._is_inside(entry)]
+        roots = [root for root, _ in self.roots]
+        offered = [*roots, *(os.path.join(root, "src") for root in roots), *inside]
+        places = tuple(dict.fromkeys(offered))
+        if self._tops[0] != places:
+            self._tops = (places, {name for place in places for name in _importable(place)})
+        return self._tops[1]
+
+    def _is_inside(self, place: str) -> bool:
+        return any(place == root or place.startswith(root + os.sep) for root, _ in self.roots) and not (
+            _NOT_OURS.intersection(place.split(os.sep)) or self._in_environment(place)
+        )
+
+
+def _importable(place: str) -> Iterator[str]:
+    try:
+        entries = list(os.scandir(place))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.endswith(".py") and entry.name not in ("conftest.py", "setup.py", "__init__.py"):
+            yield entry.name[:-3]
+        elif entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py")):
+            yield entry.name
+
+
+class Records:
+    """The way out: one line per record, each with the nonce and the next number."""
+
+    def __init__(self, path: str, nonce: str) -> None:
+        # a raw descriptor: a file object would warn when the interpreter dies with it, which some projects make fatal
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        self._nonce = nonce
+        self._count = 0
+        self._owner = os.getpid()
+
+    def write(self, kind: str, **facts: Any) -> None:
+        """Append one record; a forked child writes none, because it would repeat its parent's."""
+        if os.getpid() != self._owner:
+            return
+        line = {"nonce": self._nonce, "n": self._count, "kind": kind}
+        line.update(facts)
+        self._count += 1
+        text = json.dumps(line, sort_keys=True, ensure_ascii=False)
+        os.write(self._descriptor, text.encode("utf-8", "replace") + b"\n")  # a lone surrogate is not valid JSON
+
+
+class Faults:
+    """Turns an exception into facts that do not depend on how pytest prints it."""
+
+    def __init__(self, workspace: Workspace, redact: dict[str, str]) -> None:
+        self._workspace = workspace
+        self._qualnames: dict[tuple[str, int], str] = {}
+        known = {
+            **redact,
+            **{root: inside or "." for root, inside in workspace.roots},
+            sys.prefix: "<env>",
+            sys.base_prefix: "<python>",
+        }
+        self._redact = sorted(known.items(), key=lambda pair: -len(pair[0]))
+
+    def describe(self, error: BaseException) -> dict[str, Any]:
+        decisive, frames = self._decisive(error)
+        own = next((frame for frame in reversed(frames) if frame["path"]), None)
+        return {
+            "chain": [self._raised(link) for link in _chain(decisive)],
+            "frames": frames[-_FRAME_LIMIT:],
+            "missing": self._missing(decisive),
+            "expectation": _failed_expectation(decisive),
+            "bare": own is not None and self._bare(own),
+            "missing_fixture": str(getattr(decisive, "argname", "") or "")
+            if _is(decisive, "FixtureLookupError")
+            else "",
+        }
+
+    def text(self, value: object) -> str:
+        """Return the text without addresses and places of this machine, shortened."""
+        try:
+            found = str(value)
+        except BaseException as error:
+            found = f"<{type(error).__name__} while printing>"
+        return re.sub(r"\bat 0x[0-9a-fA-F]+", "at 0x..", self.portable(found))[:_MESSAGE_LIMIT]
+
+    def portable(self, found: str) -> str:
+        """Return the text, at its full length, without places of this machine: a test id has to stay distinct."""
+        for path, label in self._redact:
+            found = found.replace(path, label)
+        return found.encode("utf-8", "replace").decode("utf-8")
+
+    def _decisive(self, error: BaseException) -> tuple[BaseException, list[dict[str, Any]]]:
+        """Return the exception that the tested code raised, out of pytest's wrappers and exception groups."""
+        frames = self._frames(error)
+        for _ in range(_CHAIN_LIMIT):
+            inner: Any = None
+            if _is(error, "CollectError", "ConftestImportFailure"):
+                inner = error.__cause__
+            elif _is(error, "BaseExceptionGroup"):
+                inner = next(iter(getattr(error, "exceptions", ())), None)
+            if not isinstance(inner, BaseException):
+                break
+            error = inner
+            frames += self._frames(error)
+        if isinstance(error, SyntaxError) and error.filename:
+            path = self._workspace.relative(error.filename)
+            frames.append({"path": path, "module": "", "line": error.lineno or 0, "function": "<syntax>"})
+        return error, frames
+
+    def _frames(self, error: BaseException) -> list[dict[str, Any]]:
+        frames: list[dict[str, Any]] = []
+        entry = error.__traceback__
+        while entry is not None:
+            code = entry.tb_frame.f_code
+            path = self._workspace.relative(code.co_filename)
+            function = self._qualname(path, entry.tb_lineno) if path else code.co_name
+            module = str(entry.tb_frame.f_globals.get("__name__", ""))
+            frames.append({"path": path, "module": module, "line": entry.tb_lineno or 0, "function": function})
+            entry = entry.tb_next
+        return frames
+
+    def _qualname(self, path: str, line: int) -> str:
+        """Return the dotted name of the innermost function around the line: code objects have one only from 3.11 on."""
+        if (path, line) not in self._qualnames:
+            self._qualnames[path, line] = self._enclosing(path, line)
+        return self._qualnames[path, line]
+
+    def _enclosing(self, path: str, line: int) -> str:
+        tree = self._workspace.tree(path)
+        names: list[str] = []
+        scope: ast.AST | None = tree
+        while scope is not None:
+            scope = next((child for child in ast.walk(scope) if child is not scope and _spans(child, line)), None)
+            if isinstance(scope, _SCOPES):
+                names.append(scope.name)
+        return ".".join(names) or "<module>"
+
+    def _raised(self, error: BaseException) -> dict[str, Any]:
+        names = [kind.__module__ + "." + kind.__qualname__ for kind in type(error).__mro__ if kind is not object]
+        return {"kind": names[0], "bases": names[1:], "message": self.text(error)}
+
+    def _missing(self, error: BaseException) -> dict[str, Any] | None:
+        if not isinstance(error, (NameError, AttributeError, ImportError)):
+            return None
+        found = next(filter(None, (pattern.search(str(error)) for pattern in _NAME_PATTERNS)), None)
+        groups = found.groupdict() if found else {}
+        name = groups.get("name") or str(getattr(error, "name", None) or "")
+        owner = groups.get("owner") or ""
+        known = True
+        if isinstance(error, ImportError):
+            known = self._offers(owner or name)
+        elif isinstance(error, AttributeError):
+            holder = getattr(error, "obj", None)
+            module = owner if owner in sys.modules else ""
+            if holder is not None and not module:
+                kind = holder if isinstance(holder, type) else type(holder)
+                module = getattr(holder, "__name__", "") if isinstance(holder, type(sys)) else str(kind.__module__)
+                owner = module if isinstance(holder, type(sys)) else module + "." + kind.__qualname__
+            known = self._offers(module) if module else owner not in _BUILT_IN
+        return {"name": name, "owner": owner, "first_party": known}
+
+    def _offers(self, module: str) -> bool:
+        return module.partition(".")[0] in self._workspace.top_level_names()
+
+    def _bare(self, frame: dict[str, Any]) -> bool:
+        """Return whether the failing line only says that it fails, without looking at anything."""
+        tree = self._workspace.tree(frame["path"])
+        line = frame["line"]
+        around = [
+            node
+            for node in ast.walk(tree or ast.Module(body=[], type_ignores=[]))
+            if isinstance(node, (ast.Assert, ast.Raise, ast.Expr)) and node.lineno <= line <= (node.end_lineno or 0)
+        ]
+        if not around:
+            return False
+        node = around[-1]
+        if isinstance(node, ast.Assert):
+            looks = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Await, ast.NamedExpr)
+            return not any(isinstance(part, looks) for part in ast.walk(node.test))
+        if isinstance(node, ast.Raise):
+            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            return isinstance(raised, ast.Name) and raised.id == "AssertionError"
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        return name == "fail"
+
+
+def _spans(node: ast.AST, line: int) -> bool:
+    return isinstance(node, _SCOPES) and node.lineno <= line <= (node.end_lineno or 0)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in found and len(found) < _CHAIN_LIMIT:
+        found.append(link)
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return found
+
+
+def _is(error: BaseException, *names: str) -> bool:
+    return any(kind.__name__ in names for kind in type(error).__mro__)
+
+
+def _failed_expectation(error: BaseException) -> bool:
+    """Return whether `pytest.raises` or `pytest.warns` itself found its expectation unmet."""
+    if not _is(error, "Failed", "AssertionError"):
+        return False
+    entry = error.__traceback__
+    while entry is not None:
+        if _RUNNER_FILES.search(entry.tb_frame.f_code.co_filename):
+            return True
+        entry = entry.tb_next
+    return False
+
+
+class Tracer:
+    """Notes which of the project's functions, files and processes a test touches; used for a few named tests only."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._functions: set[str] | None = None
+        self._doors: set[str] = set()
+        self._fixtures: dict[int, set[str]] = {}
+        sys.addaudithook(self._audit)
+
+    def start(self) -> None:
+        self._functions, self._doors = set(), set()
+        threading.setprofile(self._profile)
+        sys.setprofile(self._profile)
+
+    def stop(self, item: Any) -> dict[str, Any]:
+        """Return what was touched since `start`, and by the shared fixtures that the test uses."""
+        sys.setprofile(None)
+        stop_threads: Any = threading.setprofile
+        stop_threads(None)
+        functions = self._functions or set()
+        self._functions = None
+        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        for found in definitions.values():
+            for definition in found:
+                functions |= self._fixtures.get(id(definition), set())
+        return {"functions": sorted(functions)[:_REACH_LIMIT], "doors": sorted(self._doors)[:_REACH_LIMIT]}
+
+    def fixture(self, definition: Any) -> Generator[None, Any, None]:
+        """Note what a fixture's set-up enters: the second test that shares it does not run it again."""
+        before = set(self._functions or ())
+        yield
+        self._fixtures[id(definition)] = set(self._functions or ()) - before
+
+    def _profile(self, frame: FrameType, event: str, _argument: object) -> None:
+        functions = self._functions
+        if event == "call" and functions is not None and frame.f_code.co_flags & _IS_FUNCTION:
+            path = self._workspace.relative(frame.f_code.co_filename)
+            if path:
+                code = frame.f_code
+                functions.add(path + "::" + getattr(code, "co_qualname", code.co_name))
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._functions is None:
+            return
+        if event in _PROCESS_EVENTS:
+            self._doors.add("process")
+        elif event == "open" and arguments and isinstance(arguments[0], (str, bytes)):
+            path = self._workspace.relative(os.fsdecode(arguments[0]))
+            if path and not path.endswith((".py", ".pyc")):
+                self._doors.add(path)
+
+
+class Recorder:
+    """The plugin proper: hooks that watch one session."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._records = Records(request["records"], request["nonce"])
+        self._workspace = Workspace([(root, inside) for root, inside in request["roots"]])
+        self._faults = Faults(self._workspace, request["redact"])
+        self._checkouts = [os.path.realpath(entry) for entry in request["checkouts"]]
+        self._ids = None if request["ids"] is None else set(request["ids"])
+        self._files = None if request["files"] is None else set(request["files"])
+        self._done = set(request["done"])
+        self._limit = request["per_test_s"]
+        self._tracer = Tracer(self._workspace) if request["trace"] else None
+        self._phases: dict[str, list[dict[str, Any]]] = {}
+        self._seen_files: set[str] = set()
+        self._timed_out = False
+        self._records.write("session_start", python=sys.version.split()[0], pytest=pytest.__version__)
+
+    # -- before and while collecting
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self) -> Generator[None, Any, None]:
+        result: Any = yield
+        if result.excinfo is not None:
+            self._collection_error(str(getattr(result.excinfo[1], "path", "")), result.excinfo[1])
+
+    def pytest_sessionstart(self, session: Any) -> None:
+        config = session.config
+        self._records.write(
+            "layout",
+            testpaths=[str(entry) for entry in config.getini("testpaths")],
+            python_files=[str(entry) for entry in config.getini("python_files")],
+        )
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, None]:
+        path = self._workspace.relative(_path_of(collector))
+        if path and isinstance(collector, pytest.File) and path not in self._seen_files:
+            self._seen_files.add(path)
+            self._records.write("file", path=path, sha256=self._workspace.sha256(path))
+        outcome: Any = yield
+        if outcome.excinfo is not None:
+            return
+        report = outcome.get_result()
+        call = getattr(report, "call", None)
+        if report.outcome == "failed" and call is not None and call.excinfo is not None:
+            self._collection_error(_path_of(collector), call.excinfo.value)
+
+    def _collection_error(self, name: str, error: BaseException) -> None:
+        if _is(error, "ConftestImportFailure"):
+            name = str(getattr(error, "path", name))
+        path = self._workspace.relative(name) or "."
+        self._records.write("collection_error", path=path, fault=self._faults.describe(error))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> Generator[None, Any, None]:
+        yield
+        kept: list[Any] = []
+        dropped: list[Any] = []
+        for item in items:
+            described = self._item(item)
+            self._records.write("item", **described)
+            identifier, path = described["id"], described["path"]
+            chosen = (self._ids is None or identifier in self._ids) and (self._files is None or path in self._files)
+            (kept if chosen and identifier not in self._done else dropped).append(item)
+        if dropped:
+            items[:] = kept
+            config.hook.pytest_deselected(items=dropped)
+
+    def _item(self, item: Any) -> dict[str, Any]:
+        path = self._workspace.relative(_path_of(item))
+        callspec = getattr(item, "callspec", None)
+        suffix = "[" + callspec.id + "]" if callspec is not None else ""
+        function = item.nodeid[: -len(suffix)] if suffix and item.nodeid.endswith(suffix) else item.nodeid
+        node, owners = self._locate(item, path)
+        return {
+            "id": self._faults.portable(item.nodeid),
+            "function": self._faults.portable(function),
+            "path": path,
+            "region_sha256": self._workspace.region_sha256(path, node, owners),
+        }
+
+    def _locate(self, item: Any, path: str) -> tuple[ast.AST | None, list[ast.AST]]:
+        """Return the syntax node of the test and of its classes; (None, []) for tests that are not written as one."""
+        scope: Any = self._workspace.tree(path)
+        if scope is None or not isinstance(item, pytest.Function):
+            return None, []
+        owners: list[ast.AST] = []
+        classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+        for name in [*classes, getattr(item, "originalname", None) or item.name.partition("[")[0]]:
+            scope = _defined(scope, name)
+            if scope is None:
+                return None, []
+            owners.append(scope)
+        return scope, owners[:-1]
+
+    # -- while running
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
+        identifier = self._faults.portable(item.nodeid)
+        self._phases[item.nodeid] = []
+        self._timed_out = False
+        self._records.write("start", id=identifier)
+        self._arm(identifier)
+        if self._tracer is not None:
+            self._tracer.start()
+        outcome: Any = yield
+        self._disarm()
+        reach = None
+        if self._tracer is not None:
+            reach = {**self._tracer.stop(item), "references": self._references(item)}
+        phases = self._phases.pop(item.nodeid)
+        if outcome.excinfo is not None:
+            return  # KeyboardInterrupt or pytest.exit: the test has no result, whatever its first phases were
+        self._records.write("test", id=identifier, phases=phases, reach=reach, timed_out=self._timed_out)
+
+    def _arm(self, identifier: str) -> None:
+        if self._limit is None or threading.current_thread() is not threading.main_thread():
+            return
+
+        def ring(_number: int, _frame: object) -> None:
+            self._timed_out = True
+            self._records.write("limit", id=identifier)
+            raise TestLimitReached(f"the test ran longer than {self._limit} s")
+
+        signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, self._limit)
+
+    def _disarm(self) -> None:
+        if self._limit is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, Any, None]:
+        if self._tracer is None:
+            yield
+        else:
+            yield from self._tracer.fixture(fixturedef)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, call: Any) -> Generator[None, Any, None]:
+        outcome: Any = yield
+        if outcome.excinfo is None and call.excinfo is not None and not _is(call.excinfo.value, "Skipped", "SkipTest"):
+            # it travels with the report, which sub-tests and re-runs make several of
+            outcome.get_result().redfirst_fault = self._faults.describe(call.excinfo.value)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        phases = self._phases.get(report.nodeid)
+        if phases is not None:
+            fault = getattr(report, "redfirst_fault", None)
+            phases.append(self._phase(report, fault))
+
+    def _phase(self, report: Any, fault: dict[str, Any] | None) -> dict[str, Any]:
+        expected = getattr(report, "wasxfail", None)
+        outcome = report.outcome
+        reason = "" if expected is None else self._faults.text(expected)
+        if expected is not None:
+            outcome = "xfailed" if outcome == "skipped" else "xpassed"
+        elif outcome == "skipped":
+            reason = self._faults.text(_skip_reason(report.longrepr))
+        elif outcome == "failed" and fault is None:
+            reason = self._faults.text(report.longrepr)
+            if reason.startswith(("[XPASS(strict)]", "Unexpected success")):
+                outcome = "strict_xpass"
+        elif outcome == "passed" and fault is not None:
+            # an exception ended this phase, and somebody rewrote the report afterwards
+            outcome = "failed"
+        return {"when": report.when, "outcome": outcome, "reason": reason, "fault": fault}
+
+    def _references(self, item: Any) -> list[str]:
+        """Return the project's files whose imported names the test mentions, for production that is only looked at."""
+        path = self._workspace.relative(_path_of(item))
+        node, _ = self._locate(item, path)
+        tree = self._workspace.tree(path)
+        if node is None or tree is None:
+            return []
+        package = str(getattr(getattr(item, "module", None), "__package__", "") or "")
+        mentioned = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        inside = set(ast.walk(node))
+        modules: set[str] = set()
+        for part in ast.walk(tree):
+            for local, module in _imports(part, package):
+                if part in inside or local in mentioned:
+                    modules.add(module)
+        loaded = [getattr(sys.modules.get(name), "__file__", None) for name in modules]
+        return sorted({self._workspace.relative(name) for name in loaded if name} - {""})[:_REACH_LIMIT]
+
+    # -- at the end
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> Generator[None, Any, None]:
+        yield
+        own, foreign = self._modules()
+        self._records.write("modules", own=own, foreign=foreign)
+        self._records.write("session_end", exitstatus=int(exitstatus), canaries=_canaries(session))
+
+    def _modules(self) -> tuple[dict[str, str], dict[str, str]]:
+        own: dict[str, str] = {}
+        foreign: dict[str, str] = {}
+        tops = self._workspace.top_level_names()
+        library = os.path.dirname(os.path.realpath(os.__file__))
+        for name, module in list(sys.modules.items()):
+            origin = getattr(module, "__file__", None)
+            if not isinstance(origin, str) or name in ("__main__", __name__):
+                continue
+            path = self._workspace.relative(origin)
+            real = os.path.realpath(origin)
+            installed = bool(_NOT_OURS.intersection(real.split(os.sep)))
+            if path:
+                own[name] = path
+            elif (any(real.startswith(place + os.sep) for place in self._checkouts) and not installed) or (
+                name.partition(".")[0] in tops and (installed or not real.startswith(library + os.sep))
+            ):
+                foreign[name] = real
+        return own, foreign
+
+
+def _skip_reason(longrepr: Any) -> Any:
+    """Return the words of a skip, whose report is usually (path, line, words)."""
+    return longrepr[2] if isinstance(longrepr, tuple) else longrepr  # pyright: ignore[reportUnknownVariableType]  of Any
+
+
+def _path_of(node: Any) -> str:
+    """Return the node's file; `path` exists from pytest 7 on, `fspath` before."""
+    return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
+
+
+def _defined(scope: ast.AST, name: str) -> ast.AST | None:
+    """Return the last definition of a name directly in a scope, looking into `if`, `try` and `with`."""
+    found: ast.AST | None = None
+    pending: list[ast.AST] = list(getattr(scope, "body", []))
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, _SCOPES):
+            found = node if node.name == name else found
+        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            pending[:0] = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+    return found
+
+
+def _imports(node: ast.AST, package: str) -> Iterator[tuple[str, str]]:
+    """Yield (local name, module) for an import statement, the imported name also as a possible submodule."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.asname or alias.name.partition(".")[0], alias.name
+    elif isinstance(node, ast.ImportFrom):
+        base = package.rsplit(".", node.level - 1)[0] if node.level and package else ""
+        module = ".".join(filter(None, (base, node.module or "")))
+        for alias in node.names:
+            yield alias.asname or alias.name, module
+            yield alias.asname or alias.name, module + "." + alias.name
+
+
+def _canaries(session: Any) -> dict[str, str]:
+    """Return how this session would report a test that passes and one that fails, unseen by the project's hooks."""
+    from _pytest.reports import TestReport
+    from _pytest.runner import CallInfo
+
+    class Canary(pytest.Item):
+        def runtest(self) -> None:
+            """Do nothing: `from_call` is given the body directly."""
+
+        def reportinfo(self) -> tuple[str, int, str]:
+            return "", 0, self.name
+
+    def fail() -> None:
+        raise AssertionError("canary")
+
+    answers: dict[str, str] = {}
+    for name, body in (("pass", lambda: None), ("fail", fail)):
+        make: Any = getattr(Canary, "from_parent")  # noqa: B009  its keyword arguments have no type
+        item = make(session, name="redfirst-canary-" + name)
+        run: Any = CallInfo.from_call
+        call = run(body, when="call")
+        answers[name] = str(TestReport.from_item_and_call(item, call).outcome)
+    return answers
+
+
+def _read_request() -> dict[str, Any] | None:
+    path = os.environ.pop(REQUEST_VARIABLE, None)
+    if path is None:
+        return None
+    request: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    os.unlink(path)
+    return request
+
+
+def pytest_addoption(pluginmanager: Any) -> None:
+    """Register the recorder at the earliest moment; a second pytest in the same process finds no request."""
+    request = _read_request()
+    if request is not None:
+        pluginmanager.register(Recorder(request), "redfirst-recorder")

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.backends import BACKENDS
+from pipeline.backends.protocol import AgentJob, Ended
+from pipeline.backends.script import Answer, ScriptMismatchError, When, choose, load_script
+from pipeline.dispatch.nobox import NoBox
+from pipeline.errors import UserError
+from pipeline.process import Mount
+from pipeline.routing.vocabulary import Reason, Role
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "script.yaml"
+    path.write_text(text)
+    return path
+
+
+def document(**fields: Any) -> bytes:
+    return json.dumps(
+        {"dispatch": "001-x", "role": "make", "kind": "implement", "task": "1", "attempt": 1, **fields}
+    ).encode()
+
+
+def job(tmp_path: Path, script: Path | None, dispatch: bytes, used: frozenset[int] = frozenset()) -> AgentJob:
+    view, exchange = tmp_path / "view", tmp_path / f"exchange-{len(list(tmp_path.iterdir()))}"
+    view.mkdir(exist_ok=True)
+    exchange.mkdir()
+    return AgentJob(NoBox(), dispatch, Mount(view, Path("/work"), writable=True), exchange, script=script, used=used)
+
+
+def test_a_script_of_the_contract_is_understood(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+- when: {role: test, kind: write-tests, task: 1}
+  files: {tests/test_greet.py: "..."}
+  run: ["sh", "-c", "..."]
+  report: {verdict: TESTS_READY}
+- report: {verdict: no}
+""",
+    )
+    first, second = load_script(path)
+    assert first.when == When(role=Role.TEST, kind="write-tests", task="1")
+    assert second.report == {"verdict": "no"}, "YAML 1.2: no is a word"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- whem: {}", "/0/whem"),
+        ("- when: {rôle: make}", "/0/when/rôle"),
+        ("- when: {role: maker}", "/0/when/role"),
+        ("- when: {attempt: first}", "/0/when/attempt"),
+        ("- exit: 256", "/0/exit"),
+        ("- files: {a: 1}", "/0/files/a"),
+        ("- run: []", "/0/run"),
+        ("when: {}", "wrong at /"),
+        ("- exit: 1\n  exit: 2", "exit"),
+        ("- {", "not YAML"),
+        ("- !!python/object/apply:os.system [id]", "not YAML"),
+    ],
+)
+def test_what_a_script_does_not_mean_is_an_error_with_its_place(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load_script(write(tmp_path, text))
+    assert caught.value.reason is Reason.CONFIG
+    assert words in caught.value.message
+
+
+def test_a_script_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing\.yaml"):
+        load_script(tmp_path / "nothing.yaml")
+
+
+def test_the_first_unused_match_is_taken() -> None:
+    entries = [Answer(when=When(role=Role.CHECK)), Answer(when=When(kind="implement")), Answer()]
+    assert choose(Path("s"), entries, document(), frozenset()) == 1
+    assert choose(Path("s"), entries, document(), {1}) == 2
+    assert choose(Path("s"), entries, document(role="check"), {1}) == 0
+
+
+@pytest.mark.parametrize(
+    ("when", "matches"),
+    [
+        (When(), True),
+        (When(task="1", attempt=1), True),
+        (When(attempt=2), False),
+        (When(task="2"), False),
+        (When(step="implement"), False),
+    ],
+)
+def test_every_key_given_must_agree(when: When, matches: bool) -> None:
+    assert when.matches(json.loads(document())) is matches
+
+
+def test_a_dispatch_that_nothing_matches_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "- when: {role: make, task: 1}\n- when: {role: check}\n")
+    with pytest.raises(ScriptMismatchError) as caught:
+        anyio.run(
+            BACKENDS["scripted"].run, job(tmp_path, path, document(dispatch="007-implement-make"), frozenset({0}))
+        )
+    assert "007-implement-make" in caught.value.message
+    assert '"task": "1"' in caught.value.message
+    assert "entries 0 match, but are used" in caught.value.message
+
+
+def test_the_entry_that_was_played_comes_back(tmp_path: Path) -> None:
+    path = write(tmp_path, "- exit: 3\n- exit: 4\n")
+    results = [
+        anyio.run(BACKENDS["scripted"].run, job(tmp_path, path, document(), used))
+        for used in (frozenset[int](), frozenset({0}))
+    ]
+    assert [(result.entry, result.exit_code) for result in results] == [(0, 3), (1, 4)]
+
+
+def test_files_are_written_and_deleted_before_the_command_runs(tmp_path: Path) -> None:
+    (tmp_path / "view").mkdir()
+    (tmp_path / "view/old").write_text("x")
+    path = write(
+        tmp_path, "- files: {deep/er/new: 'ü\n', old: null}\n  run: [sh, -c, 'cat deep/er/new; ls']\n  stdout: said\n"
+    )
+    result = anyio.run(BACKENDS["scripted"].run, job(tmp_path, path, document()))
+    assert result.stdout.decode().split() == ["ü", "deep", "said"]
+    assert not (tmp_path / "view/old").exists()
+
+
+def test_a_file_that_cannot_be_deleted_is_a_failed_agent_not_a_success(tmp_path: Path) -> None:
+    path = write(tmp_path, "- files: {nothing: null}\n  report: {result: COMPLETE}\n")
+    result = anyio.run(BACKENDS["scripted"].run, job(tmp_path, path, document()))
+    assert result.ended is Ended.NONZERO
+    assert result.report_file is None
+    assert "nothing" in (result.complaint or "")
+
+
+def test_the_backends_need_their_settings(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="script"):
+        anyio.run(BACKENDS["scripted"].run, job(tmp_path, None, document()))
+    with pytest.raises(UserError, match="argv"):
+        anyio.run(BACKENDS["command"].run, job(tmp_path, None, document()))
+
+
+@given(st.lists(st.sampled_from(["make", "check", "test"]), max_size=6), st.data())
+def test_an_entry_is_never_chosen_twice(roles: list[str], data: st.DataObject) -> None:
+    entries = [Answer(when=When(role=Role(role))) for role in roles]
+    used: set[int] = set()
+    asked = data.draw(st.lists(st.sampled_from(["make", "check", "test"]), max_size=8))
+    for role in asked:
+        try:
+            number = choose(Path("s"), entries, document(role=role), used)
+        except ScriptMismatchError:
+            assert not [n for n, entry in enumerate(entries) if n not in used and entry.when.role == role]
+        else:
+            assert number not in used
+            assert entries[number].when.role == role
+            used.add(number)

@@ -1,0 +1,190 @@
+"""`redfirst agents`: the answers of list, lint and explain, as people and programs read them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pipeline.cli.agents import app
+from pipeline.dispatch.roles import data_folder
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason, Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = typer.Typer()
+PROGRAM.add_typer(app)
+
+
+def ask(*words: str, exit_code: int = 0) -> str:
+    result = CliRunner().invoke(PROGRAM, ["agents", *words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == exit_code, result.output
+    return result.output
+
+
+def explain(*words: str) -> dict[str, Any]:
+    head = words.index("--") if "--" in words else len(words)
+    answer = json.loads(ask("explain", *words[:head], "--json", *words[head:]))
+    assert set(answer) == {"allowed", "rule", "why"}
+    assert answer["why"]
+    return answer
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/cart.py").write_text("TOTAL = 0\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_list_shows_every_role_with_its_permissions() -> None:
+    answer = json.loads(ask("list", "--json"))
+    assert [role["name"] for role in answer["roles"]] == list(Role)
+    check = next(role for role in answer["roles"] if role["name"] == "check")
+    assert (check["writes"], check["shell"]) == ("nothing", False)
+    assert "prompt" not in check
+    assert len(answer["prompts_sha256"]) == 64
+    assert "orchestrator  writes nothing" in ask("list")
+
+
+def test_the_shipped_files_have_no_problems() -> None:
+    assert ask("lint") == "no problems\n"
+    assert json.loads(ask("lint", "--json")) == {"schema": "redfirst.agents-lint/1", "ok": True, "problems": []}
+
+
+def test_a_broken_role_file_is_told_with_its_line(tmp_path: Path) -> None:
+    text = (data_folder("agents") / "check.md").read_text(encoding="utf-8")
+    file = tmp_path / "check.md"
+    file.write_text(text.replace("writes: nothing", "writes: task"))
+    answer = json.loads(ask("lint", str(file), "--json", exit_code=2))
+    assert answer["ok"] is False
+    assert [(p["file"], p["line"]) for p in answer["problems"]] == [(str(file), 5)]
+    assert f"{file}:5: writes: this role writes nothing" in ask("lint", str(file), exit_code=2)
+
+
+def test_a_broken_template_is_told_with_its_line(tmp_path: Path) -> None:
+    text = (data_folder("commands") / "implement.md").read_text(encoding="utf-8")
+    file = tmp_path / "implement.md"
+    file.write_text(text.replace("{workspace}", "{worskpace}"))
+    answer = json.loads(ask("lint", str(file), "--json", exit_code=2))
+    assert [p["message"] for p in answer["problems"]] == [
+        "unknown placeholder {worskpace}",
+        "the placeholder {workspace} is missing",
+    ]
+    assert "workspace" in answer["problems"][0]["accepted"]
+    line = 1 + text[: text.index("{workspace}")].count("\n")
+    assert answer["problems"][0]["line"] == line
+
+
+def test_a_file_that_is_not_text_is_a_problem_of_that_file(tmp_path: Path) -> None:
+    file = tmp_path / "make.md"
+    file.write_bytes(b"---\n\xff")
+    assert "not UTF-8 at byte 4" in ask("lint", str(file), exit_code=2)
+
+
+def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Cannot read") as caught:
+        ask("lint", str(tmp_path / "none.md"))
+    assert caught.value.reason is Reason.USAGE
+
+
+@pytest.mark.parametrize("role", ["check", "simplify", "orchestrator"])
+def test_a_reader_may_change_nothing(shop: Path, role: str) -> None:
+    assert explain(role, "src/cart.py") | {"why": ""} == {"allowed": False, "rule": "read-only-role", "why": ""}
+
+
+def test_make_may_change_what_the_task_names_and_nothing_else(shop: Path) -> None:
+    named = ("--task-file", "src/cart.py:modify")
+    assert explain("make", "src/cart.py", *named)["allowed"]
+    assert not explain("make", "src/cart.py")["allowed"]
+    assert not explain("make", "src/other.py", *named)["allowed"]
+    assert not explain("make", "tests/test_cart.py", "--task-file", "tests/test_cart.py:modify")["allowed"]
+
+
+def test_the_change_decides_when_it_is_given(shop: Path) -> None:
+    (shop / "old").write_text("a")
+    (shop / "new").write_text("b")
+    named = ("--task-file", "src/cart.py:modify")
+    assert explain("make", "src/cart.py", *named, "--change", "old", "new")["allowed"]
+    assert explain("make", "src/cart.py", *named, "--change", "old", "-")["rule"] == "deletion-not-named"
+    assert explain("make", "src/cart.py", *named, "--change", "-", "new")["rule"] == "action-not-named"
+    assert explain("make", "src/cart.py", "--change", "old", "old")["rule"] == "no-change"
+    assert explain("make", "src/cart.py", "--task-file", "src/cart.py:delete", "--change", "old", "-")["allowed"]
+
+
+def test_a_rename_grant_covers_both_its_ends(shop: Path) -> None:
+    (shop / "old").write_text("a")
+    grant = ("--task-file", "src/basket.py:rename:src/cart.py")
+    assert explain("make", "src/cart.py", *grant, "--change", "old", "-")["allowed"]
+    assert explain("make", "src/basket.py", *grant)["allowed"]
+
+
+def test_test_may_add_files_beside_the_tests_of_the_task(shop: Path) -> None:
+    beside = ("--test-file", "tests/test_cart.py")
+    assert explain("test", "tests/test_cart.py", *beside)["allowed"]
+    assert explain("test", "tests/test_more.py", *beside)["rule"] == "beside-tests"
+    assert not explain("test", "tests/conftest.py", *beside)["allowed"]
+    assert not explain("test", "src/cart.py", *beside)["allowed"]
+
+
+def test_nobody_may_touch_git_or_the_run(shop: Path) -> None:
+    for path in (".git/config", ".GIT/hooks/pre-commit", ".workflow/plan.md"):
+        assert not explain("make", path, "--task-file", f"{path}:create")["allowed"]
+
+
+def test_scratch_of_tools_is_dropped_not_refused(shop: Path) -> None:
+    assert explain("make", "src/__pycache__/cart.pyc") | {"why": ""} == {"allowed": True, "rule": "scratch", "why": ""}
+
+
+@pytest.mark.parametrize(
+    ("role", "command", "allowed", "rule"),
+    [
+        ("check", ["ls"], False, "shell"),
+        ("pm", ["git", "status"], False, "shell"),
+        ("make", ["pytest", "-q", "--json"], True, "box"),
+        ("test", ["git", "commit", "-m", "x"], True, "decoy-repository"),
+        ("make", ["/usr/bin/git", "push"], True, "decoy-repository"),
+    ],
+)
+def test_a_command_is_ruled_by_the_shell_and_the_box(role: str, command: list[str], allowed: bool, rule: str) -> None:
+    answer = explain(role, "--", *command)
+    assert (answer["allowed"], answer["rule"]) == (allowed, rule)
+
+
+def test_a_person_reads_one_line(shop: Path) -> None:
+    assert ask("explain", "check", "src/cart.py").startswith("refused  read-only-role: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["make"],
+        ["make", "src/a.py", "--", "ls"],
+        ["make", "--"],
+        ["make", "/etc/passwd"],
+        ["make", "../a"],
+        ["make", "a", "--task-file", "a"],
+        ["make", "a", "--task-file", "a:write"],
+        ["make", "a", "--task-file", "a:rename"],
+        ["make", "a", "--task-file", "a:modify:b"],
+        ["make", "a", "--change", "missing", "-"],
+        ["make", "--task-file", "a:modify", "--", "ls"],
+    ],
+)
+def test_a_question_that_makes_no_sense_is_a_usage_error(shop: Path, words: list[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        ask("explain", *words)
+    assert caught.value.reason is Reason.USAGE
+
+
+def test_help_shows_an_example() -> None:
+    for command in ("list", "lint", "explain"):
+        assert "redfirst agents" in ask(command, "--help")

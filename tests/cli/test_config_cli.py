@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pipeline.cli.config import app
+from pipeline.errors import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def worktree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "REDFIRST_TRUST"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def commit(worktree: Path, name: str, text: str) -> None:
+    (worktree / name).write_text(text)
+    git = ["git", "-C", str(worktree), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "add", name], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+
+
+def show(*words: str) -> str:
+    result = CliRunner().invoke(app, ["show", *words], standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return result.stdout
+
+
+def shown(*words: str) -> dict[str, Any]:
+    return json.loads(show("--json", *words))
+
+
+@pytest.mark.usefixtures("worktree")
+def test_every_value_is_shown_with_its_origin() -> None:
+    lines = show("--set", "limits.seam=4").splitlines()
+    words = {line.split(" = ")[0]: line.split(" = ")[1].split() for line in lines}
+    assert words["sandbox"] == ['"auto"', "default"]
+    assert words["limits.seam"] == ["4", "--set", "limits.seam"]
+    assert words["budget.cost_usd"] == ["(not", "set)", "default"]
+
+
+def test_a_tracked_file_is_shown_as_head_has_it(worktree: Path) -> None:
+    commit(worktree, "redfirst.toml", "# ours\n[limits]\nseam = 2\n")
+    (worktree / "redfirst.toml").write_text("[limits]\nseam = 9\n")
+    seam = shown()["values"]["limits.seam"]
+    assert seam == {"value": 2, "hidden": False, "layer": "repository", "source": "redfirst.toml", "line": 3}
+
+
+def test_an_untracked_file_in_a_repository_without_commits_is_shown(worktree: Path) -> None:
+    (worktree / "pyproject.toml").write_text('[tool.redfirst]\nbase = "trunk"\n')
+    assert shown()["values"]["base"]["value"] == "trunk"
+
+
+def test_the_top_is_found_from_a_folder_below(worktree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (worktree / "redfirst.toml").write_text('base = "trunk"\n')
+    (worktree / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(worktree / "a" / "b")
+    assert shown()["values"]["base"]["value"] == "trunk"
+
+
+@pytest.mark.usefixtures("worktree")
+def test_the_users_variables_for_agents_are_hidden(tmp_path: Path) -> None:
+    folder = tmp_path / ".config" / "redfirst"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('[agents.env]\nKEY = "s3cret"\n')
+    assert "s3cret" not in show() + show("--json")
+    assert shown()["values"]["agents.env.KEY"]["hidden"] is True
+
+
+def test_what_is_not_trusted_is_named(worktree: Path) -> None:
+    (worktree / "redfirst.toml").write_text('[agents]\nargv = ["bot"]\n')
+    assert "agents.argv. See: redfirst trust" in show().splitlines()[-1]
+    document = shown()
+    assert document["trusted"] is False
+    assert [item["key"] for item in document["widening"]] == ["agents.argv"]
+
+
+@pytest.mark.usefixtures("worktree")
+def test_an_unknown_flag_is_refused() -> None:
+    with pytest.raises(UserError, match=r"limits\.seam"):
+        show("--set", "limits.saem=4")
+
+
+def test_outside_a_repository_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="not inside a git repository"):
+        show()
+
+
+@pytest.mark.usefixtures("worktree")
+def test_the_group_without_a_word_is_usage() -> None:
+    result = CliRunner().invoke(app, [], standalone_mode=False)
+    assert isinstance(result.exception, typer.TyperException)

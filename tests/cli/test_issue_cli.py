@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from pipeline.cli.issue import app
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+from todo import ErrorKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = "---\nid: GAL-39\ntitle: Reject empty names\nstatus: Todo # now\nlabels: [bug]\n---\n# GAL-39\n"
+SECOND = '---\nid: GAL-40\ntitle: "Esc\\x1b[31m"\nstatus: Todo\nlabels: [bug, ui]\ndepends-on: [GAL-39]\n---\n'
+README = "# Issues\n\n## Bugs\n- [ ] [GAL-39](GAL-39.md) Reject empty names\n- [ ] [GAL-40](GAL-40.md) Esc\n"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A worktree with a tracker, and the command run in it."""
+
+    root: Path
+
+    def run(self, *arguments: str, stdin: bytes | None = None) -> Result:
+        return CliRunner().invoke(app, list(arguments), input=stdin, env={"SOURCE_DATE_EPOCH": "1795132800"})
+
+    def out(self, *arguments: str, stdin: bytes | None = None) -> str:
+        result = self.run(*arguments, stdin=stdin)
+        assert result.exception is None, result.exception
+        return result.stdout
+
+    def document(self, *arguments: str) -> dict[str, Any]:
+        return json.loads(self.out(*arguments))
+
+    def refused(self, *arguments: str, stdin: bytes | None = None) -> UserError:
+        before = self.files()
+        error = self.run(*arguments, stdin=stdin).exception
+        assert isinstance(error, UserError)
+        assert self.files() == before
+        return error
+
+    def text(self, name: str) -> str:
+        return (self.root / "TODO" / name).read_bytes().decode()
+
+    def files(self) -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    (tmp_path / "TODO").mkdir()
+    (tmp_path / ".git").write_text("gitdir: elsewhere\n")
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    for name, text in (("GAL-39.md", FIRST), ("GAL-40.md", SECOND), ("README.md", README)):
+        (tmp_path / "TODO" / name).write_text(text)
+    monkeypatch.chdir(tmp_path / "src" / "deep")
+    return Repository(tmp_path)
+
+
+def test_list_shows_one_line_for_each_issue(repository: Repository) -> None:
+    assert repository.out("list") == (
+        "GAL-39  Todo         Reject empty names  [bug]\nGAL-40  Todo         Esc\ufffd[31m  [bug, ui]\n"
+    )
+
+
+def test_list_as_json_is_one_document(repository: Repository) -> None:
+    document = repository.document("list", "--json")
+    assert document["schema"] == "redfirst.issue-list/1"
+    assert document["ok"] is True
+    assert document["issues"][0] == {
+        "id": "GAL-39",
+        "title": "Reject empty names",
+        "status": "Todo",
+        "parent": None,
+        "labels": ["bug"],
+        "depends_on": [],
+        "path": "TODO/GAL-39.md",
+    }
+    assert [issue["id"] for issue in document["issues"]] == ["GAL-39", "GAL-40"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--label", "bug"], ["GAL-39", "GAL-40"]),
+        (["--label", "bug", "--label", "ui"], ["GAL-40"]),
+        (["--status", "todo", "--label", "ui"], ["GAL-40"]),
+        (["--status", "In Progress"], []),
+        (["--status", "in-progress"], []),
+    ],
+)
+def test_list_is_narrowed(repository: Repository, arguments: list[str], expected: list[str]) -> None:
+    found = repository.document("list", "--json", *arguments)["issues"]
+    assert [issue["id"] for issue in found] == expected
+
+
+def test_ready_follows_the_dependencies(repository: Repository) -> None:
+    assert [issue["id"] for issue in repository.document("ready", "--json")["issues"]] == ["GAL-39"]
+    repository.out("status", "GAL-39", "done")
+    assert repository.out("ready").startswith("GAL-40 ")
+
+
+def test_show_prints_the_file_and_as_json_its_parts(repository: Repository) -> None:
+    assert repository.out("show", "GAL-39") == FIRST
+    document = repository.document("show", "GAL-39", "--json")
+    assert (document["schema"], document["ok"]) == ("redfirst.issue/1", True)
+    assert (document["issue"]["id"], document["issue"]["body"]) == ("GAL-39", "# GAL-39\n")
+
+
+def test_new_prints_the_id_and_nothing_else(repository: Repository) -> None:
+    arguments = ["new", "--title", "Next", "--category", "Bugs", "--label", "bug", "--label", "ui", "--body", "-"]
+    assert repository.out(*arguments, stdin="Süß.\n".encode()) == "GAL-41\n"
+    assert repository.text("GAL-41.md") == (
+        "---\nid: GAL-41\ntitle: Next\nstatus: Todo\nparent: null\nlabels: [bug, ui]\ndepends-on: []\n---\n"
+        "# GAL-41: Next\n\nSüß.\n"
+    )
+    assert repository.text("README.md") == README + "- [ ] [GAL-41](GAL-41.md) Next\n"
+
+
+def test_new_files_a_sub_issue_with_a_text_from_a_file(repository: Repository) -> None:
+    (repository.root / "text.md").write_text("Why.")
+    body = str(repository.root / "text.md")
+    assert repository.out("new", "--title", "Sub", "--parent", "GAL-39", "--body", body) == "GAL-39.1\n"
+    assert repository.text("GAL-39.1.md").endswith("# GAL-39.1: Sub\n\nWhy.\n")
+    assert repository.text("GAL-39.md") == FIRST + "\n## Sub-issues\n- [ ] [GAL-39.1](GAL-39.1.md) Sub\n"
+    assert repository.text("README.md") == README
+
+
+def test_new_takes_an_id(repository: Repository) -> None:
+    assert repository.out("new", "--title", "Other", "--id", "WEB-1") == "WEB-1\n"
+
+
+def test_status_changes_file_and_index(repository: Repository) -> None:
+    assert repository.out("status", "GAL-39", "in_progress") == ""
+    assert repository.text("GAL-39.md") == FIRST.replace("Todo #", "In Progress #")
+    assert repository.text("README.md") == README.replace("- [ ] [GAL-39]", "- [~] [GAL-39]")
+
+
+def test_comment_is_dated_by_source_date_epoch(repository: Repository) -> None:
+    repository.out("comment", "GAL-39", "one\ntwo")
+    assert repository.text("GAL-39.md") == FIRST + "\n## Comments\n- 2026-11-20 - one\n  two\n"
+
+
+def test_comment_is_dated_by_the_clock(repository: Repository) -> None:
+    result = CliRunner().invoke(app, ["comment", "GAL-39", "one"], env={"SOURCE_DATE_EPOCH": None})
+    assert result.exception is None
+    assert re.search(r"\n- 20\d\d-\d\d-\d\d - one\n\Z", repository.text("GAL-39.md"))
+
+
+def test_lint_of_a_sound_tracker(repository: Repository) -> None:
+    assert repository.out("lint") == ""
+    assert repository.document("lint", "--json") == {"schema": "redfirst.issue-lint/1", "ok": True, "problems": []}
+
+
+def test_lint_leaves_with_two_when_there_are_problems(repository: Repository) -> None:
+    (repository.root / "TODO" / "GAL-40.md").write_text(SECOND.replace("Todo", "Doing"))
+    result = repository.run("lint")
+    assert result.exit_code == 2
+    assert result.stdout.startswith("TODO/GAL-40.md:4: broken-file: `Doing` is not a status.")
+    result = repository.run("lint", "--json")
+    assert result.exit_code == 2
+    document = json.loads(result.stdout)
+    assert document["ok"] is False
+    assert [(found["path"], found["line"], found["rule"]) for found in document["problems"]] == [
+        ("TODO/GAL-40.md", 4, "broken-file")
+    ]
+
+
+def test_the_repository_can_be_named(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / "TODO").mkdir()
+    assert repository.out("new", "--title", "t", "--id", "A-1", "--dir", str(other)) == "A-1\n"
+    assert [issue["id"] for issue in repository.document("list", "--json", "--dir", str(other))["issues"]] == ["A-1"]
+
+
+def test_outside_of_a_repository_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = CliRunner().invoke(app, ["list"]).exception
+    assert isinstance(error, UserError)
+    assert error.reason is Reason.USAGE
+    assert "--dir" in error.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason", "words"),
+    [
+        (["show", "GAL-7"], Reason.ISSUE_NOT_FOUND, "GAL-7"),
+        (["show", "../README"], Reason.USAGE, "not an issue id"),
+        (["status", "GAL-7", "done"], Reason.ISSUE_NOT_FOUND, "GAL-7"),
+        (["status", "GAL-39", "doing"], Reason.USAGE, "in-progress"),
+        (["list", "--status", "doing"], Reason.USAGE, "in-progress"),
+        (["comment", "GAL-39", "  "], Reason.USAGE, "text"),
+        (["new", "--title", " "], Reason.USAGE, "title"),
+        (["new", "--title", "t", "--id", "GAL-39"], Reason.USAGE, "already"),
+        (["new", "--title", "t", "--id", "A-1", "--parent", "GAL-39"], Reason.USAGE, "not both"),
+        (["new", "--title", "t", "--parent", "GAL-7"], Reason.ISSUE_NOT_FOUND, "GAL-7"),
+        (["new", "--title", "t", "--body", "nowhere.md"], Reason.USAGE, "nowhere.md"),
+    ],
+)
+def test_what_is_refused_changes_no_file(
+    repository: Repository, arguments: list[str], reason: Reason, words: str
+) -> None:
+    error = repository.refused(*arguments)
+    assert error.reason is reason
+    assert words in error.message
+
+
+def test_a_body_that_is_not_utf8_is_refused(repository: Repository) -> None:
+    assert "UTF-8" in repository.refused("new", "--title", "t", "--body", "-", stdin=b"\xff").message
+
+
+def test_a_bad_source_date_epoch_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = CliRunner().invoke(app, ["comment", "GAL-39", "x"], env={"SOURCE_DATE_EPOCH": "yesterday"}).exception
+    assert isinstance(error, UserError)
+    assert "yesterday" in error.message
+    assert repository.text("GAL-39.md") == FIRST
+
+
+def test_a_broken_file_is_named_with_its_line(repository: Repository) -> None:
+    (repository.root / "TODO" / "GAL-40.md").write_text(SECOND.replace("Todo", "Doing"))
+    for arguments in (["list"], ["ready", "--json"], ["status", "GAL-40", "done"]):
+        error = repository.refused(*arguments)
+        assert error.reason is Reason.TRACKER_INVALID
+        assert (error.path, error.details) == ("TODO/GAL-40.md", {"line": 4})
+        assert error.actions == ("redfirst issue lint",)
+
+
+def test_there_is_no_tracker(repository: Repository) -> None:
+    for path in (repository.root / "TODO").iterdir():
+        path.unlink()
+    (repository.root / "TODO").rmdir()
+    for arguments in (["list"], ["lint"], ["new", "--title", "t", "--id", "A-1"]):
+        error = repository.refused(*arguments)
+        assert (error.reason, error.path) == (Reason.TRACKER_MISSING, "TODO")
+    (repository.root / "TODO").write_text("a file")
+    assert repository.refused("new", "--title", "t", "--id", "A-1").reason is Reason.TRACKER_INVALID
+
+
+def test_every_kind_of_error_is_a_reason_of_the_contract() -> None:
+    assert {Reason(kind.value).value for kind in ErrorKind} == {kind.value for kind in ErrorKind}
+
+
+@pytest.mark.parametrize("command", ["list", "ready", "show", "new", "status", "comment", "lint"])
+def test_each_command_explains_itself_with_an_example(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"], env={"NO_COLOR": "1", "COLUMNS": "120"})
+    assert result.exit_code == 0
+    assert f"Example: redfirst issue {command}" in result.stdout

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pipeline.cli.trust import trust
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+app = typer.Typer()
+app.command()(trust)
+
+ON_A_TERMINAL = """
+import sys
+import typer
+from pipeline.cli.errors import run_guarded
+from pipeline.cli.trust import trust
+app = typer.Typer()
+app.command()(trust)
+sys.exit(run_guarded(lambda: app([], standalone_mode=False), json=False))
+"""
+
+
+@pytest.fixture
+def worktree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / "redfirst.toml").write_text('sandbox = "none"\n[agents]\nargv = ["bot"]\ntimeout_s = 5\n')
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "REDFIRST_TRUST"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words), standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return result.stdout
+
+
+def record(tmp_path: Path) -> Path:
+    return tmp_path / ".local" / "state" / "redfirst" / "trust.json"
+
+
+@pytest.mark.usefixtures("worktree")
+def test_yes_allows_and_shows_what(tmp_path: Path) -> None:
+    told = run("--yes").splitlines()
+    assert told[0].startswith('sandbox = "none"  (')
+    assert told[1].startswith('agents.argv = ["bot"]  (')
+    assert len(told) == 3, "timeout_s widens nothing"
+    assert record(tmp_path).exists()
+
+
+@pytest.mark.usefixtures("worktree")
+def test_without_a_terminal_it_needs_yes(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        run("--json")
+    assert caught.value.reason is Reason.USAGE
+    assert any("agents.argv" in action for action in caught.value.actions)
+    assert not record(tmp_path).exists()
+
+
+def test_the_document_tells_what_is_allowed(worktree: Path) -> None:
+    document = json.loads(run("--yes", "--json"))
+    assert document["repository"] == str(worktree)
+    assert document["trusted"] is True
+    assert [item["key"] for item in document["widening"]] == ["sandbox", "agents.argv"]
+    assert len(document["sha256"]) == 64
+
+
+@pytest.mark.usefixtures("worktree")
+def test_revoke_forgets() -> None:
+    assert run("--revoke").strip() == "Nothing was allowed."
+    run("--yes")
+    assert run("--revoke").strip() == "Forgotten."
+    assert json.loads(run("--revoke", "--json"))["trusted"] is False
+
+
+def test_a_repository_that_asks_for_nothing_needs_no_word(worktree: Path, tmp_path: Path) -> None:
+    (worktree / "redfirst.toml").write_text("[limits]\nseam = 3\n")
+    assert "nothing" in run()
+    assert not record(tmp_path).exists()
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"n\n", 2), (b"\n", 2)])
+def test_on_a_terminal_it_shows_the_values_and_asks(worktree: Path, tmp_path: Path, answer: bytes, code: int) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, answer)
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_TERMINAL], cwd=worktree, stdin=theirs, capture_output=True, timeout=60, check=False
+    )
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == code, done.stderr
+    assert b'agents.argv = ["bot"]' in done.stderr
+    assert b"Allow this?" in done.stderr
+    assert record(tmp_path).exists() is (code == 0)

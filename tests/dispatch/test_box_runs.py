@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pipeline.dispatch.box import Box, open_box
+from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.nobox import NoBox
+from pipeline.errors import UserError
+from pipeline.process import Command, Completed, Mount, SandboxError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BWRAP = shutil.which("bwrap")
+needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
+WORK = Path("/work")
+
+
+@pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
+def box(request: pytest.FixtureRequest) -> Box:
+    return Bubblewrap(str(BWRAP)) if request.param == "bwrap" else NoBox()
+
+
+@pytest.fixture
+def bwrap() -> Bubblewrap:
+    if BWRAP is None:
+        pytest.skip("bubblewrap is not installed")
+    return Bubblewrap(BWRAP)
+
+
+def sh(
+    box: Box,
+    script: str,
+    *mounts: Mount,
+    cwd: Path = Path("/"),
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout_s: float = 20,
+    output_limit: int = 4_000_000,
+    network: str = "none",
+) -> Completed:
+    command = Command(("/bin/sh", "-c", script), cwd, mounts, env or {}, stdin, timeout_s, output_limit, network)
+    return anyio.run(box.run, command)
+
+
+def alive(marker: str) -> list[str]:
+    found: list[str] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if marker in line and f"{os.getpid()}" != folder.name:
+                found.append(line)
+    return found
+
+
+def test_output_and_exit_code_come_back(box: Box) -> None:
+    ended = sh(box, "cat; echo err >&2; exit 3", stdin=b"given")
+    assert (ended.exit_code, ended.signal, ended.timed_out, ended.truncated) == (3, None, False, False)
+    assert (ended.stdout, ended.stderr) == (b"given", b"err\n")
+
+
+def test_a_signal_is_told_apart_from_an_exit_code(box: Box) -> None:
+    ended = sh(box, "kill -SEGV $$")
+    assert (ended.exit_code, ended.signal) == (None, signal.SIGSEGV)
+
+
+def test_a_program_that_does_not_exist_is_an_exit_code_not_a_broken_box(box: Box) -> None:
+    ended = anyio.run(box.run, Command(("/no/such/program",), Path("/")))
+    assert ended.exit_code == 127
+    assert b"/no/such/program" in ended.stderr
+
+
+def test_a_working_folder_that_does_not_exist_is_a_broken_box(box: Box) -> None:
+    with pytest.raises(SandboxError):
+        sh(box, "true", cwd=Path("/no/such/folder"))
+
+
+def test_a_program_that_reads_nothing_is_not_waited_for(box: Box) -> None:
+    assert sh(box, "exit 0", stdin=b"x" * 5_000_000).exit_code == 0
+
+
+def test_the_time_limit_ends_children_and_daemons(box: Box) -> None:
+    ended = sh(box, "setsid sleep 31731 >/dev/null 2>&1 & sleep 31731", timeout_s=0.3)
+    assert (ended.timed_out, ended.exit_code, ended.signal) == (True, None, None)
+    assert ended.seconds < 10
+    assert alive("31731") == []
+
+
+def test_a_daemon_does_not_outlive_its_command(box: Box) -> None:
+    ended = sh(box, "setsid sleep 31732 & echo done")
+    assert (ended.exit_code, ended.stdout, ended.timed_out) == (0, b"done\n", False)
+    assert ended.seconds < 10, "the daemon holds stdout, which must not matter"
+    assert alive("31732") == []
+
+
+def test_a_cancelled_command_is_dead(box: Box) -> None:
+    async def cancel() -> bool:
+        with anyio.move_on_after(0.3) as scope:
+            await box.run(Command(("/bin/sh", "-c", "setsid sleep 31733 & sleep 31733"), Path("/")))
+        return scope.cancelled_caught
+
+    assert anyio.run(cancel)
+    assert alive("31733") == []
+
+
+def test_a_command_that_is_cancelled_at_once_leaves_nothing(box: Box) -> None:
+    async def cancel(delay: float) -> None:
+        with anyio.move_on_after(delay):
+            await box.run(Command(("/bin/sh", "-c", "sleep 31734"), Path("/")))
+
+    for delay in (0.0, 0.001, 0.002, 0.004, 0.008):
+        anyio.run(cancel, delay)
+    assert alive("31734") == []
+
+
+def test_when_the_driver_is_killed_its_commands_die(box: Box) -> None:
+    if isinstance(box, NoBox) and shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed")
+    driver = f"""
+import anyio
+from pathlib import Path
+from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.nobox import NoBox
+from pipeline.process import Command
+box = {"NoBox()" if isinstance(box, NoBox) else f"Bubblewrap({BWRAP!r})"}
+anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep 31735"), Path("/"), timeout_s=60))
+"""
+    process = subprocess.Popen([sys.executable, "-c", driver], cwd=Path(__file__).parents[2])
+    while not (mine := alive("sleep 31735")):
+        assert process.poll() is None, "the driver ended before its command ran"
+    watched = [os.pidfd_open(int(folder.name)) for folder in Path("/proc").iterdir() if _is(folder, "sleep 31735")]
+    process.kill()
+    process.wait()
+
+    async def gone() -> None:
+        with anyio.fail_after(10):
+            for pidfd in watched:
+                await anyio.wait_readable(pidfd)
+
+    anyio.run(gone)
+    for pidfd in watched:
+        os.close(pidfd)
+    assert mine
+    assert alive("sleep 31735") == []
+
+
+def _is(folder: Path, marker: str) -> bool:
+    try:
+        return folder.name.isdigit() and marker in (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return False
+
+
+def test_huge_output_keeps_head_and_tail(box: Box) -> None:
+    ended = sh(box, "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last", output_limit=1000)
+    assert ended.truncated
+    assert ended.stdout.startswith(b"first\n")
+    assert ended.stdout.endswith(b"\nlast\n")
+    assert len(ended.stdout) < 1100
+    assert b"bytes left out" in ended.stdout
+
+
+@pytest.mark.parametrize("size", [999, 1000, 1001])
+def test_output_is_cut_only_beyond_its_limit(box: Box, size: int) -> None:
+    ended = sh(box, f"head -c {size} /dev/zero", output_limit=1000)
+    assert ended.truncated is (size > 1000)
+    assert ended.stdout.count(b"\0") == min(size, 1000)
+
+
+def test_the_environment_is_fixed(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_USER", "x")
+    ended = sh(box, "env", env={"GIVEN": "yes"})
+    names = dict(line.split("=", 1) for line in ended.stdout.decode().splitlines())
+    assert names["GIVEN"] == "yes"
+    assert names["HOME"] != str(Path.home())
+    assert names["LANG"] == "C.UTF-8"
+    assert set(names) <= {
+        "GIVEN", "HOME", "PATH", "TMPDIR", "LANG", "TERM", "USER", "SHELL", "PWD", "REDFIRST_BOX", "OLDPWD", "SHLVL",
+        "_",
+    }  # fmt: skip
+
+
+def test_home_and_temporary_folder_can_be_written(box: Box) -> None:
+    assert sh(box, 'echo x > "$HOME/a" && echo x > "$TMPDIR/b" && ls "$HOME"').exit_code == 0
+
+
+def test_no_core_file_can_appear(box: Box) -> None:
+    assert sh(box, "ulimit -c").stdout == b"0\n"
+
+
+def test_what_a_command_leaves_in_its_home_is_gone(box: Box) -> None:
+    assert sh(box, 'echo x > "$HOME/left"').exit_code == 0
+    assert b"left" not in sh(box, 'ls -a "$HOME"').stdout
+
+
+def test_two_commands_side_by_side_do_not_disturb_each_other(box: Box) -> None:
+    results: list[Completed] = []
+
+    async def both() -> None:
+        async def one(script: str) -> None:
+            results.append(await box.run(Command(("/bin/sh", "-c", script), Path("/"), timeout_s=20)))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one, "setsid sleep 31736 & true")
+            group.start_soon(one, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo counted")
+
+    anyio.run(both)
+    assert sorted(ended.stdout for ended in results) == [b"", b"counted\n"]
+    assert [ended.exit_code for ended in results] == [0, 0]
+
+
+def test_where_a_path_is_found_depends_on_the_box(bwrap: Bubblewrap, tmp_path: Path) -> None:
+    assert bwrap.inside(tmp_path, WORK) == WORK
+    assert NoBox().inside(tmp_path, WORK) == tmp_path
+
+
+def test_a_writable_mount_can_be_written_and_a_read_only_one_cannot(bwrap: Bubblewrap, tmp_path: Path) -> None:
+    for name in ("rw", "ro"):
+        (tmp_path / name).mkdir()
+    mounts = Mount(tmp_path / "rw", WORK, writable=True), Mount(tmp_path / "ro", Path("/data"))
+    ended = sh(bwrap, "echo x > /work/new; echo x > /data/new", *mounts, cwd=WORK)
+    assert ended.exit_code != 0
+    assert b"Read-only file system" in ended.stderr
+    assert (tmp_path / "rw/new").read_text() == "x\n"
+    assert list((tmp_path / "ro").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/x", "/usr/x", "/etc/x", "/opt/x", "/var/x", "/proc/sys/kernel/x", "/dev/x", "/sys/x"]
+)
+def test_nothing_else_can_be_written(bwrap: Bubblewrap, path: str) -> None:
+    assert sh(bwrap, f"echo x > {path}").exit_code != 0
+    assert not Path(path).exists()
+
+
+def test_the_kernels_settings_are_out_of_reach(bwrap: Bubblewrap) -> None:
+    script = "test -w /proc/sys/kernel/core_pattern || test -w /proc/sysrq-trigger || test -w / || test -w /dev"
+    assert sh(bwrap, script).exit_code == 1
+
+
+def test_no_capability_and_no_new_namespace(bwrap: Bubblewrap) -> None:
+    ended = sh(bwrap, "grep -E 'CapEff|NoNewPrivs' /proc/self/status; id -u; unshare -U true && echo nested")
+    assert ended.stdout.split() == [b"CapEff:", b"0000000000000000", b"NoNewPrivs:", b"1", b"1000"]
+
+
+def test_home_and_processes_of_the_host_are_hidden(bwrap: Bubblewrap) -> None:
+    ended = sh(bwrap, f"ls -A {Path.home()} 2>&1; ls -d /proc/[0-9]* | wc -l; cat /etc/passwd")
+    assert b"No such file" in ended.stdout or b"Permission denied" in ended.stdout
+    assert b"agent:x:1000" in ended.stdout
+    assert ended.stdout.count(b":x:") == 2
+
+
+def test_the_boxs_own_arguments_do_not_show_paths_of_the_host(bwrap: Bubblewrap, tmp_path: Path) -> None:
+    ended = sh(bwrap, "cat /proc/1/cmdline", Mount(tmp_path, WORK), cwd=WORK)
+    assert str(tmp_path).encode() not in ended.stdout
+
+
+def test_no_network_by_default(bwrap: Bubblewrap) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        script = f"import socket; socket.create_connection(('127.0.0.1', {listener.getsockname()[1]}), 2)"
+        python = shutil.which("python3", path="/usr/bin:/bin")
+        if python is None:
+            pytest.skip("the system has no python3")
+        refused = anyio.run(bwrap.run, Command((python, "-c", script), Path("/")))
+        allowed = anyio.run(bwrap.run, Command((python, "-c", script), Path("/"), network="open"))
+    assert refused.exit_code == 1
+    assert b"refused" in refused.stderr
+    assert allowed.exit_code == 0
+
+
+def test_a_network_that_the_box_does_not_know_is_refused(bwrap: Bubblewrap) -> None:
+    with pytest.raises(SandboxError, match="model"):
+        sh(bwrap, "true", network="model")
+
+
+def test_shared_memory_works(bwrap: Bubblewrap) -> None:
+    assert sh(bwrap, "echo x > /dev/shm/a").exit_code == 0
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_mount_over_the_view_gets_its_mount_point_and_leaves_none(
+    bwrap: Bubblewrap, tmp_path: Path, writable: bool
+) -> None:
+    view, extra, single = tmp_path / "view", tmp_path / "env", tmp_path / "file"
+    view.mkdir()
+    extra.mkdir()
+    (extra / "python").write_text("x")
+    single.write_text("y")
+    mounts = Mount(view, WORK, writable=writable), Mount(extra, WORK / "deep/.venv"), Mount(single, WORK / "one")
+    ended = sh(bwrap, "cat deep/.venv/python one; ls -A", *mounts, cwd=WORK)
+    assert ended.stdout == b"xydeep\none\n"
+    assert list(view.iterdir()) == []
+
+
+def test_a_mount_is_not_hidden_by_one_around_it_that_is_named_later(bwrap: Bubblewrap, tmp_path: Path) -> None:
+    view, extra = tmp_path / "view", tmp_path / "env"
+    view.mkdir()
+    extra.mkdir()
+    (extra / "tool").write_text("x")
+    ended = sh(bwrap, "cat env/tool", Mount(extra, WORK / "env"), Mount(view, WORK, writable=True), cwd=WORK)
+    assert ended.stdout == b"x"
+
+
+def test_a_mount_point_that_is_there_already_stays(bwrap: Bubblewrap, tmp_path: Path) -> None:
+    view, extra = tmp_path / "view", tmp_path / "env"
+    (view / ".venv").mkdir(parents=True)
+    extra.mkdir()
+    sh(bwrap, "true", Mount(view, WORK, writable=True), Mount(extra, WORK / ".venv"))
+    assert (view / ".venv").is_dir()
+
+
+def test_a_link_in_the_way_of_a_mount_point_is_not_followed(bwrap: Bubblewrap, tmp_path: Path) -> None:
+    view, extra = tmp_path / "view", tmp_path / "env"
+    view.mkdir()
+    extra.mkdir()
+    (view / ".venv").symlink_to(tmp_path)
+    with pytest.raises(SandboxError, match="in the way"):
+        sh(bwrap, "true", Mount(view, WORK, writable=True), Mount(extra, WORK / ".venv/lib"))
+    assert not (tmp_path / "lib").exists()
+
+
+def test_a_missing_mount_source_is_a_broken_box(bwrap: Bubblewrap, tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="nowhere"):
+        sh(bwrap, "true", Mount(tmp_path / "nowhere", WORK))
+
+
+@needs_bwrap
+def test_auto_opens_a_box_that_proved_itself() -> None:
+    opened = anyio.run(open_box, "auto")
+    assert opened.name == "bubblewrap"
+    assert anyio.run(opened.canary).ok
+
+
+def test_none_opens_no_box() -> None:
+    assert anyio.run(open_box, "none").maps_paths is False
+
+
+def test_without_bubblewrap_the_user_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        anyio.run(open_box, "auto")
+    assert caught.value.reason is Reason.CONFIG
+    assert "apt install bubblewrap" in caught.value.message
+    assert 'sandbox = "none"' in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1", "AppArmor"),
+        ("echo 'bwrap: Unknown option --disable-userns' >&2; exit 1", "0.8 or newer"),
+        ("echo 'bwrap: No permissions to create new namespace' >&2; exit 1", "user namespaces"),
+        ("exit 0", "bubblewrap ended with 0"),
+    ],
+)
+def test_a_bubblewrap_that_does_not_hold_is_refused_with_advice(
+    script: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(UserError, match="cannot be isolated") as caught:
+        anyio.run(open_box, "auto")
+    assert words in caught.value.message
+
+
+WEAKER = """#!{python} -I
+# A bwrap that is asked for less than it should be.
+import os, sys
+position = sys.argv.index("--args") + 1
+words = os.read(int(sys.argv[position]), 1 << 20).decode().split("\\0")
+{change}
+args = os.memfd_create("weaker", 0)
+os.write(args, "\\0".join(words).encode())
+os.lseek(args, 0, 0)
+os.set_inheritable(args, True)
+sys.argv[position] = str(args)
+os.execv("{bwrap}", ["{bwrap}", *sys.argv[1:]])
+"""
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("pass", ""),
+        ("words.insert(1, '--share-net')", "reached a socket of the host"),
+        ("at = words.index('--remount-ro'); words[at:at] = ['--bind', '{tmp}', '{tmp}']", "wrote outside its view"),
+        ("at = words.index('--remount-ro'); words[at:at] = ['--ro-bind', '{home}', '{home}']", "of the home folder"),
+        ("at = len(words) - 1 - words[::-1].index('/'); del words[at - 1:at + 1]", "may write /"),
+        ("words[words.index('--uid') + 1] = '0'", "runs as root"),
+    ],
+)
+def test_the_canary_finds_a_box_that_leaks(
+    change: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home, temporary = tmp_path / "home", tmp_path / "tmp"
+    home.mkdir()
+    temporary.mkdir()
+    (home / "secret").write_text("x")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    fake = tmp_path / "bwrap"
+    weaker = change.replace("{tmp}", str(temporary)).replace("{home}", str(home))
+    python = Path(sys.executable).resolve()
+    fake.write_text(WEAKER.replace("{python}", str(python)).replace("{bwrap}", str(BWRAP)).replace("{change}", weaker))
+    fake.chmod(0o755)
+    proof = anyio.run(Bubblewrap(str(fake)).canary)
+    assert proof.ok is (words == "")
+    assert words in proof.why

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.dispatch.decoy import make_decoy
+from pipeline.process import SandboxError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "app.py").write_text("a = 1\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "kept.log").write_text("tracked although ignored\n")
+    return folder
+
+
+def test_the_decoy_has_one_commit_with_every_file(tree: Path) -> None:
+    make_decoy(tree)
+    assert git(tree, "rev-list", "--count", "HEAD") == "1"
+    assert git(tree, "ls-files").split() == [".gitignore", "app.py", "kept.log"]
+    assert git(tree, "status", "--porcelain") == ""
+
+
+def test_diff_and_ignore_rules_work_in_it(tree: Path) -> None:
+    make_decoy(tree)
+    (tree / "app.py").write_text("a = 2\n")
+    (tree / "new.log").write_text("x")
+    assert git(tree, "status", "--porcelain") == "M app.py"
+    assert "+a = 2" in git(tree, "diff")
+
+
+def test_the_same_files_give_the_same_commit(tree: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["cp", "-a", str(tree), str(other)], check=True)
+    make_decoy(tree)
+    make_decoy(other)
+    assert git(tree, "rev-parse", "HEAD") == git(other, "rev-parse", "HEAD")
+
+
+def test_filters_and_line_ends_of_the_project_do_not_touch_the_bytes(tree: Path) -> None:
+    (tree / ".gitattributes").write_text(
+        "* filter=lfs diff=lfs ident\n*.txt text eol=crlf\n*.w working-tree-encoding=UTF-16\n"
+    )
+    (tree / "a.txt").write_bytes(b"one\r\ntwo\n$Id$\n")
+    (tree / "b.w").write_bytes(b"\xff\xfea\x00")
+    make_decoy(tree)
+    assert subprocess.check_output(["git", "cat-file", "blob", "HEAD:a.txt"], cwd=tree) == b"one\r\ntwo\n$Id$\n"
+    assert subprocess.check_output(["git", "cat-file", "blob", "HEAD:b.w"], cwd=tree) == b"\xff\xfea\x00"
+    assert git(tree, "status", "--porcelain") == ""
+
+
+def test_no_hook_and_nothing_of_the_users_git_gets_in(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    template = tmp_path / "template"
+    (template / "hooks").mkdir(parents=True)
+    hook = template / "hooks" / "pre-commit"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    config = tmp_path / "config"
+    config.write_text(
+        f"[init]\n\ttemplateDir = {template}\n[core]\n\thooksPath = {template}/hooks\n[user]\n\tname = Real Person\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "somewhere"))
+    make_decoy(tree)
+    monkeypatch.delenv("GIT_DIR")
+    assert not (tmp_path / "ran").exists()
+    assert not (tree / ".git" / "hooks").exists()
+    assert git(tree, "log", "--format=%an %ad", "--date=iso") == "base 2000-01-01 00:00:00 +0000"
+
+
+def test_an_empty_tree_has_a_decoy_too(tmp_path: Path) -> None:
+    make_decoy(tmp_path)
+    assert git(tmp_path, "rev-list", "--count", "HEAD") == "1"
+
+
+def test_a_git_that_fails_is_broken_machinery(tree: Path) -> None:
+    (tree / ".git").write_text("not a repository")
+    with pytest.raises(SandboxError, match="git init"):
+        make_decoy(tree)

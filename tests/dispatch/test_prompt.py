@@ -1,0 +1,322 @@
+"""The shipped roles and templates are sound; a prompt says what an agent needs: paths, permissions, the answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pipeline.dispatch.prompt import (
+    HOLES,
+    DispatchDocument,
+    Template,
+    WriteGrant,
+    build_prompt,
+    parse_template,
+)
+from pipeline.dispatch.roles import data_folder, load_roles, load_templates, prompts_hash, read_workflow
+from pipeline.policy.roles import KINDS_OF, ContractError, Writes
+from pipeline.policy.scope import Action
+from pipeline.reports.decode import Malformed
+from pipeline.reports.kinds import KINDS, report_schema
+from pipeline.reports.parse import parse_report
+from pipeline.routing.matrix import BOUNDS
+from pipeline.routing.vocabulary import Loop, Question, Role
+
+Asked = tuple[str, Role, Question | None]
+ASKED: list[Asked] = [
+    (kind.name, role, question)
+    for kind in KINDS.values()
+    for role in kind.roles
+    for question in (*kind.by_question,) or (None,)
+]
+FENCED = re.compile(r"^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BODY = "{workspace} {reask} {artifacts} {write}"
+
+
+def document(kind: str, role: Role, question: Question | None = None, **changed: Any) -> DispatchDocument:
+    facts: dict[str, Any] = {
+        "run_id": "run-GAL-39@2",
+        "dispatch": "007-implement-make",
+        "step": "implement",
+        "phase": "7",
+        "role": role,
+        "kind": kind,
+        "question": question,
+        "task": "1",
+        "workspace": "/view/tree",
+        "artifacts": {name: f"/run/{name}.md" for name in KINDS[kind].required},
+        "report_schema": report_schema(kind, role, question),
+    }
+    return DispatchDocument(**{**facts, **changed})
+
+
+def prompt(kind: str, role: Role, question: Question | None = None, *, why: str = "", **changed: Any) -> str:
+    template = load_templates()[kind, question]
+    return build_prompt(load_roles()[role], template, document(kind, role, question, **changed), why=why)
+
+
+def required_fields(schema: dict[str, Any]) -> set[str]:
+    """Return every key that the report itself requires, in whatever variant."""
+    variants = [schema, *(schema["$defs"][ref["$ref"].rsplit("/", 1)[1]] for ref in schema.get("oneOf", []))]
+    return {key for variant in variants for key in variant.get("required", [])}
+
+
+def template_file(body: str = BODY, **changed: str) -> str:
+    entries = {"kind": "implement", "roles": "[make]", **changed}
+    return "\n".join(["---", *(f"{key}: {value}" for key, value in entries.items()), "---", body])
+
+
+def test_every_role_is_shipped_and_parses() -> None:
+    roles = load_roles()
+    assert set(roles) == set(Role)
+    assert all(set(spec.kinds) == set(KINDS_OF[role]) for role, spec in roles.items())
+
+
+@pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR])
+def test_the_shipped_readers_write_nothing_and_have_no_shell(role: Role) -> None:
+    spec = load_roles()[role]
+    assert (spec.writes, spec.shell, spec.test_regions) == (Writes.NOTHING, False, False)
+
+
+def test_the_shipped_writers_have_their_families() -> None:
+    roles = load_roles()
+    assert {role: roles[role].writes for role in (Role.TEST, Role.MAKE, Role.PM)} == {
+        Role.TEST: Writes.TESTS,
+        Role.MAKE: Writes.TASK,
+        Role.PM: Writes.TRACKER,
+    }
+    assert [role for role, spec in roles.items() if spec.test_regions] == [Role.TEST]
+    assert not roles[Role.PM].shell
+
+
+def test_only_the_drafter_reads_the_operational_rules() -> None:
+    assert [role for role, spec in load_roles().items() if read_workflow() in spec.prompt] == [Role.ORCHESTRATOR]
+
+
+def test_every_kind_and_question_has_a_template_for_its_roles() -> None:
+    templates = load_templates()
+    assert {(kind, role, question) for (kind, question), t in templates.items() for role in t.roles} == set(ASKED)
+
+
+def test_nothing_lies_in_the_folders_that_is_not_loaded() -> None:
+    expected = {f"{template.name}.md" for template in load_templates().values()} | {"workflow.md"}
+    assert {entry.name for entry in data_folder("commands").iterdir()} == expected
+    assert {entry.name for entry in data_folder("agents").iterdir()} == {f"{role}.md" for role in Role}
+
+
+def test_the_rules_name_every_kind_and_role() -> None:
+    rules = read_workflow()
+    assert [word for word in (*KINDS, *Role) if word not in rules] == []
+
+
+@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
+def test_the_prose_names_each_required_field_and_artifact(kind: str, role: Role, question: Question | None) -> None:
+    schema = report_schema(kind, role, question)
+    prose = load_roles()[role].prompt + load_templates()[kind, question].body
+    assert [field for field in required_fields(schema) if f"`{field}`" not in prose] == []
+    assert [name for name in KINDS[kind].required if f"`{name}`" not in prose] == []
+
+
+@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
+def test_the_prose_names_each_field_that_the_role_may_fill(kind: str, role: Role, question: Question | None) -> None:
+    schema = report_schema(kind, role, question)
+    prose = load_roles()[role].prompt + load_templates()[kind, question].body
+    models = [schema, *schema.get("$defs", {}).values()]
+    fields = {key for model in models for key in model.get("properties", {})}
+    assert [field for field in sorted(fields) if not re.search(rf"[`\"]{field}[`\"]", prose)] == []
+
+
+@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
+def test_the_prose_names_each_word_that_a_field_accepts(kind: str, role: Role, question: Question | None) -> None:
+    text = json.dumps(report_schema(kind, role, question))
+    prose = load_roles()[role].prompt + load_templates()[kind, question].body
+    words = {word for listed in re.findall(r'"enum": (\[[^\]]*\])', text) for word in json.loads(listed)}
+    words |= set(re.findall(r'"const": "([^"]+)"', text))
+    assert [word for word in sorted(words) if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prose)] == []
+
+
+def examples() -> list[Any]:
+    found: list[Any] = []
+    for (kind, question), template in load_templates().items():
+        for number, block in enumerate(FENCED.findall(template.body)):
+            asked = [(kind, role, question) for role in template.roles]
+            found.append(pytest.param(block, asked, id=f"{template.name}-{number}"))
+    for role, spec in load_roles().items():
+        for number, block in enumerate(FENCED.findall(spec.prompt)):
+            asked = [asked for asked in ASKED if asked[1] is role]
+            found.append(pytest.param(block, asked, id=f"{role}-{number}"))
+    return found
+
+
+@pytest.mark.parametrize(("block", "asked"), examples())
+def test_a_worked_example_is_a_report_that_would_be_accepted(block: str, asked: list[Asked]) -> None:
+    parsed = [parse_report(kind, role, question, block) for kind, role, question in asked]
+    assert any(not isinstance(report, Malformed) for report in parsed), parsed
+
+
+@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
+def test_every_request_has_a_worked_example(kind: str, role: Role, question: Question | None) -> None:
+    text = load_roles()[role].prompt + load_templates()[kind, question].body
+    parsed = [parse_report(kind, role, question, block) for block in FENCED.findall(text)]
+    assert any(not isinstance(report, Malformed) for report in parsed)
+
+
+@pytest.mark.parametrize(
+    ("loop", "sentence"),
+    [
+        (Loop.PLAN_REVIEW, "At most three reviews of a plan"),
+        (Loop.SPLIT_REVIEW, "At most two reviews. BLOCK means"),
+        (Loop.FINAL_REVIEW, "At most three reviews; what is left"),
+        (Loop.HYGIENE, "twice at most"),
+        (Loop.PLAN_REWORK, "Replanning happens at most twice per run"),
+        (Loop.TEST_REWRITE, "go back to @test, twice at most"),
+        (Loop.TEST_DESIGN, "@test again, twice at most per task"),
+        (Loop.MAKE_RETRY, "another attempt, once"),
+        (Loop.SEAM, "to @make once"),
+    ],
+)
+def test_the_rules_state_the_bounds_of_the_matrix(loop: Loop, sentence: str) -> None:
+    said = {"once": 1, "two": 2, "twice": 2, "three": 3}
+    flat = " ".join(read_workflow().split())
+    assert sentence in flat
+    assert BOUNDS[loop].limit in {said[word] for word in re.findall(r"[a-z]+", sentence) if word in said}
+
+
+@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
+def test_no_placeholder_is_left_and_every_path_is_absolute(kind: str, role: Role, question: Question | None) -> None:
+    artifacts = {name: f"/run/{name}.md" for name in (*KINDS[kind].required, *KINDS[kind].optional)}
+    artifacts |= {"tasks": ("/run/task-1.md", "/run/task-2.md")}
+    grant = WriteGrant(path="src/a.py", action=Action.MODIFY)
+    text = prompt(kind, role, question, artifacts=artifacts, write=(grant,))
+    request = text.split("# This request")[1]
+    assert [hole for hole in HOLES if f"{{{hole}}}" in request] == []
+    listed = re.findall(r"^\* `\w+`: `(.*)`$", request, re.MULTILINE)
+    assert sorted(listed) == sorted(
+        path for paths in artifacts.values() for path in ([paths] if isinstance(paths, str) else paths)
+    )
+    assert "* `/view/tree/src/a.py` (modify)" in request
+    assert "`/view/tree`" in request
+
+
+def test_a_prompt_says_why_how_to_answer_and_what_went_wrong() -> None:
+    text = prompt("implement", Role.MAKE, why="RED measured", reask="changed tests/test_a.py", attempt=2)
+    assert "Why you are asked now: RED measured" in text
+    assert "Your last answer to this request did not count: changed tests/test_a.py" in text
+    assert "Implement task 1 (issue GAL-39, attempt 2)." in text
+    assert "`REDFIRST_REPORT`" in text
+    assert "the last line of your output" in text
+    schema = re.search(r"```json-schema\n(.*)\n```", text)
+    assert schema is not None
+    assert json.loads(schema[1]) == report_schema("implement", Role.MAKE)
+
+
+def test_a_first_prompt_mentions_no_earlier_answer() -> None:
+    text = prompt("implement", Role.MAKE)
+    assert "Your last answer" not in text
+    assert "Why you are asked now" not in text
+    assert "\n\n\n" not in text
+
+
+def test_a_dispatch_without_grants_says_that_nothing_may_change() -> None:
+    assert "You may change nothing in the workspace" in prompt("review-plan", Role.CHECK)
+
+
+def test_what_is_filled_in_is_never_filled_in_again() -> None:
+    text = prompt("implement", Role.MAKE, reask="found {why} and {workspace}", why="the reason")
+    assert "found {why} and {workspace}" in text
+
+
+@pytest.mark.parametrize("path", ["run/task.md", "", "./a", "../a", "/run/../etc/passwd", "~/a", "/run/a\n* `x`: `b`"])
+def test_a_path_that_is_not_absolute_is_refused(path: str) -> None:
+    with pytest.raises(ValidationError, match="is not an absolute path"):
+        document("implement", Role.MAKE, artifacts={"task": path})
+    with pytest.raises(ValidationError, match="is not an absolute path"):
+        document("implement", Role.MAKE, artifacts={"tasks": ("/a", path)})
+    with pytest.raises(ValidationError, match="is not an absolute path"):
+        document("implement", Role.MAKE, workspace=path)
+
+
+def test_a_path_that_slipped_in_unchecked_does_not_reach_a_prompt() -> None:
+    slipped = document("implement", Role.MAKE).model_copy(update={"artifacts": {"task": "task-1.md"}})
+    with pytest.raises(ValueError, match="is not an absolute path"):
+        build_prompt(load_roles()[Role.MAKE], load_templates()["implement", None], slipped)
+
+
+@pytest.mark.parametrize(
+    ("role", "key"), [(Role.CHECK, ("implement", None)), (Role.MAKE, ("stub", None)), (Role.TEST, ("plan", None))]
+)
+def test_role_template_and_document_must_belong_together(role: Role, key: tuple[str, Question | None]) -> None:
+    with pytest.raises(ValueError, match="cannot answer"):
+        build_prompt(load_roles()[role], load_templates()[key], document("implement", Role.MAKE))
+
+
+def test_the_document_has_the_keys_of_the_contract() -> None:
+    grant = WriteGrant(path="a", action=Action.CREATE)
+    written = json.loads(document("judge", Role.CHECK, Question.AMEND, write=(grant,)).to_json())
+    assert " ".join(written) == (
+        "schema run_id dispatch step phase role kind question task attempt reask workspace artifacts write prompt "
+        "report_schema"
+    )
+    assert written["schema"] == "redfirst.dispatch/1"
+    assert written["write"] == [{"path": "a", "action": "create"}]
+    assert DispatchDocument.model_validate_json(json.dumps(written)).question is Question.AMEND
+
+
+def test_the_document_knows_no_other_keys() -> None:
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        document("implement", Role.MAKE, artefacts={})
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        (template_file(f"line\n{BODY}\n{{isue}}"), "implement", "implement.md:7: unknown placeholder {isue}"),
+        (template_file("{workspace} {artifacts} {write}"), "implement", "the placeholder {reask} is missing"),
+        (template_file(kind="implemnt"), "implement", "kind: accepted: plan, split"),
+        (template_file(roles="[make, test]"), "implement", "the roles of this kind are: make"),
+        (template_file(strict="true"), "implement", "unknown key 'strict'"),
+        (template_file(question="tests"), "implement", "a question belongs to judge"),
+        (template_file(kind="judge", roles="[check]"), "judge", "a question belongs to judge"),
+        (template_file(kind="judge", roles="[check]", question="amnd"), "judge-amend", "unknown word 'amnd'"),
+        (template_file(), "implement2", "is the template 'implement'"),
+        (template_file(""), "implement", "the body after the front matter is empty"),
+    ],
+)
+def test_a_template_that_is_not_understood_is_refused(text: str, name: str, message: str) -> None:
+    with pytest.raises(ContractError) as caught:
+        parse_template(text, name)
+    assert message in str(caught.value)
+
+
+def test_json_in_a_template_is_no_placeholder() -> None:
+    body = f'{BODY} {{"a": {{}}}} {{path, action}}'
+    assert parse_template(template_file(body), "implement").body == body
+
+
+@given(why=st.text(max_size=40), reask=st.text(max_size=40), extra=st.text(max_size=40))
+def test_context_reaches_the_agent_as_it_is(why: str, reask: str, extra: str) -> None:
+    template = Template(
+        kind="implement", roles=(Role.MAKE,), body="<{why}|{reask}|{extra}>{workspace}{artifacts}{write}"
+    )
+    flat = re.compile(r"\n{3,}")
+    facts = document("implement", Role.MAKE, reask=reask)
+    text = build_prompt(load_roles()[Role.MAKE], template, facts, why=why, extra=extra)
+    told_why = f"Why you are asked now: {why}" if why else ""
+    told_reask = f"Your last answer to this request did not count: {reask}" if reask else ""
+    assert flat.sub("\n\n", f"<{told_why}|{told_reask}|{extra}>") in text
+
+
+def test_the_hash_covers_every_file_and_its_name() -> None:
+    digest = hashlib.sha256()
+    for folder in ("agents", "commands"):
+        for entry in sorted(data_folder(folder).iterdir(), key=lambda item: item.name):
+            content = entry.read_bytes()
+            digest.update(f"{folder}/{entry.name} {len(content)}\n".encode() + content)
+    assert prompts_hash() == digest.hexdigest()

@@ -1,0 +1,149 @@
+"""The GREEN verdict against the RED ledger and the baseline, on observations written by hand."""
+
+from __future__ import annotations
+
+import pytest
+from evidence.observed import NO_IMPORT, context, endings, observations, observed, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evidence.compare import Verdict, confirm_regression, expectations, judge_green, judge_stubs
+from pipeline.evidence.ledger import RedLedger, judge_red
+from pipeline.evidence.observation import PASSING, CollectionError, Ended, Observation
+
+OLD, NEW = "tests/test_old.py::test_old", "tests/test_a.py::test_new"
+BASE = observed({OLD: Ended.PASSED})
+
+
+def red_ledger(after: Observation, before: Observation = BASE) -> RedLedger:
+    found = judge_red(before, after, None, context("tests/test_old.py"), task="1", tree="abc")
+    assert found.legal, found
+    return found.ledger
+
+
+LEDGER = red_ledger(observed({OLD: Ended.PASSED, f"{NEW}[1]": Ended.FAILED, f"{NEW}[2]": Ended.PASSED}))
+
+
+def green(
+    after: Observation, ledger: RedLedger | None = LEDGER, base: Observation = BASE, **may: frozenset[str]
+) -> dict[str, object]:
+    found = judge_green(ledger, after, expectations(base), tests_to_change=may.get("may", frozenset()))
+    facts = found.model_dump(exclude_defaults=True)
+    assert found.green == (not set(facts) - {"new_ids", "provisional_ids"})
+    return facts
+
+
+def test_red_and_guard_ids_that_pass_are_green() -> None:
+    assert green(observed({OLD: Ended.PASSED, f"{NEW}[1]": Ended.PASSED, f"{NEW}[2]": Ended.PASSED})) == {}
+
+
+def test_a_red_id_that_still_fails_and_a_guard_that_fails_are_not_green() -> None:
+    found = green(observed({OLD: Ended.PASSED, f"{NEW}[1]": Ended.SKIPPED, f"{NEW}[2]": Ended.FAILED}))
+    assert found == {"not_green": (f"{NEW}[1]", f"{NEW}[2]")}
+
+
+def test_a_red_id_that_is_gone_is_missing() -> None:
+    assert green(observed({OLD: Ended.PASSED, f"{NEW}[2]": Ended.PASSED})) == {"missing": (f"{NEW}[1]",)}
+
+
+def test_a_test_whose_region_or_file_changed_after_red_is_not_green() -> None:
+    after = observed(
+        {OLD: Ended.PASSED, f"{NEW}[1]": record(f"{NEW}[1]", Ended.PASSED, region="other"), f"{NEW}[2]": Ended.PASSED}
+    )
+    assert green(after) == {"changed_regions": (f"{NEW}[1]",)}
+    moved = after.model_copy(update={"files": {**after.files, "tests/test_a.py": "other bytes"}})
+    assert green(moved)["changed_files"] == ("tests/test_a.py",)
+
+
+def test_further_parameters_from_production_must_pass() -> None:
+    passing = {OLD: Ended.PASSED, f"{NEW}[1]": Ended.PASSED, f"{NEW}[2]": Ended.PASSED}
+    assert green(observed({**passing, f"{NEW}[3]": Ended.PASSED})) == {"new_ids": (f"{NEW}[3]",)}
+    assert green(observed({**passing, f"{NEW}[3]": Ended.FAILED}))["not_green"] == (f"{NEW}[3]",)
+
+
+@pytest.mark.parametrize(
+    ("before", "allowed"),
+    [
+        (Ended.PASSED, {Ended.PASSED, Ended.XPASSED}),
+        (Ended.XPASSED, {Ended.PASSED, Ended.XPASSED}),
+        (Ended.SKIPPED, {Ended.SKIPPED, Ended.PASSED, Ended.XPASSED}),
+        (Ended.XFAILED, {Ended.XFAILED, Ended.PASSED, Ended.XPASSED}),
+        (Ended.FAILED, set(Ended)),
+        (Ended.STRICT_XPASS, set(Ended)),
+        (Ended.CRASHED, set(Ended)),
+        (Ended.TIMED_OUT, set(Ended)),
+    ],
+)
+def test_what_a_baseline_outcome_may_become(before: Ended, allowed: set[Ended]) -> None:
+    kept = {after for after in Ended if green(observed({OLD: after}), None, observed({OLD: before})) == {}}
+    assert kept == allowed
+
+
+def test_a_strict_xfail_that_passes_now_is_stale_and_no_regression() -> None:
+    found = green(observed({OLD: Ended.STRICT_XPASS}), None, observed({OLD: Ended.XFAILED}))
+    assert found == {"stale_xfail": (OLD,)}
+
+
+def test_a_baseline_test_that_is_gone_or_did_not_run_is_lost() -> None:
+    assert green(observed({}), None) == {"missing": (OLD,)}
+    assert green(observed({OLD: None}), None) == {"regressions": (OLD,)}
+
+
+def test_a_test_that_the_task_may_change_is_not_compared() -> None:
+    assert green(observed({OLD: Ended.FAILED}), None, may=frozenset({OLD})) == {}
+
+
+def test_a_task_is_also_held_to_what_earlier_tasks_made_green() -> None:
+    baseline = observed({OLD: Ended.FAILED})
+    kept = expectations(baseline, [observed({OLD: Ended.PASSED, NEW: Ended.PASSED})])
+    assert judge_green(None, observed({OLD: Ended.FAILED, NEW: Ended.FAILED}), kept).regressions == (NEW, OLD)
+
+
+def test_a_provisional_file_is_green_when_it_has_tests_and_they_pass() -> None:
+    error = CollectionError(path="tests/test_a.py", fault=NO_IMPORT)
+    ledger = red_ledger(observed({OLD: Ended.PASSED}, errors=(error,)))
+    after = observed({OLD: Ended.PASSED, NEW: Ended.PASSED})
+    same = after.model_copy(update={"files": {**after.files, "tests/test_a.py": "broken"}})
+    assert green(same, ledger) == {"provisional_ids": (NEW,)}
+    assert green(observed({OLD: Ended.PASSED}), ledger)["not_green"] == ("tests/test_a.py",)
+
+
+def test_provisional_tests_that_pass_on_stubs_are_named() -> None:
+    stubbed = observed({NEW: Ended.PASSED, f"{NEW}2": Ended.FAILED})
+    assert judge_stubs((NEW, f"{NEW}2", f"{NEW}3"), stubbed) == (NEW,)
+
+
+@given(st.lists(endings, min_size=1, max_size=3), st.lists(endings, min_size=1, max_size=3))
+def test_a_regression_fails_twice_and_held_twice(candidate: list[Ended], baseline: list[Ended]) -> None:
+    found = confirm_regression(
+        OLD, [observed({OLD: one}) for one in candidate], [observed({OLD: one}) for one in baseline]
+    )
+    if found is Verdict.REGRESSION:
+        assert min(len(candidate), len(baseline)) >= 2
+        assert not PASSING.intersection(candidate)
+        assert {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}.issuperset(baseline)
+    clear = (
+        len(candidate) >= 2
+        and len(baseline) >= 2
+        and set(candidate) == {Ended.FAILED}
+        and set(baseline) == {Ended.PASSED}
+    )
+    assert found is Verdict.REGRESSION or not clear
+
+
+@given(observations)
+def test_a_run_compared_with_itself_has_no_regression(run: Observation) -> None:
+    found = judge_green(None, run, expectations(run))
+    assert found.green
+
+
+@given(observations, observations)
+def test_green_means_that_every_expectation_is_kept(before: Observation, after: Observation) -> None:
+    found = judge_green(None, after, expectations(before))
+    fell = [
+        test
+        for test, one in before.records.items()
+        if one.outcome in PASSING and (test not in after.records or after.records[test].outcome not in PASSING)
+    ]
+    assert set(fell) <= {*found.regressions, *found.missing}
+    assert found.green or fell or any(one.outcome not in PASSING for one in before.records.values())

@@ -1,0 +1,164 @@
+"""The RED verdict and its ledger, on observations written by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evidence.observed import BARE, MISMATCH, NO_IMPORT, NO_LIBRARY, context, observations, observed, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evidence.classify import RedClass
+from pipeline.evidence.freeze import canonical
+from pipeline.evidence.ledger import RedLedger, RedVerdict, derive_new_ids, judge_red
+from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.evidence.classify import Expected
+
+OLD = observed({"tests/test_old.py::test_old": Ended.PASSED})
+NEW = "tests/test_a.py::test_new"
+
+
+def verdict(
+    after: Observation,
+    before: Observation = OLD,
+    again: Observation | None = None,
+    expected: Mapping[str, Expected] | None = None,
+    allowed: frozenset[str] = frozenset(),
+) -> RedVerdict:
+    known = context("tests/test_old.py", expected=expected)
+    return judge_red(before, after, again, known, task="1", tree="abc", tests_to_change=allowed)
+
+
+def plus(more: dict[str, Ended | None]) -> Observation:
+    return observed({"tests/test_old.py::test_old": Ended.PASSED, **more})
+
+
+def test_a_failing_new_test_is_red_and_in_the_ledger() -> None:
+    found = verdict(plus({NEW: Ended.FAILED}), again=plus({NEW: Ended.FAILED}))
+    assert found.legal
+    entry = found.ledger.red[NEW]
+    assert (entry.cls, entry.tree, entry.granularity) == (RedClass.ASSERTION_MISMATCH, "abc", "id")
+    assert found.ledger.frozen.regions == {NEW: "r"}
+
+
+def test_new_tests_that_all_pass_are_not_red() -> None:
+    found = verdict(plus({NEW: Ended.PASSED}))
+    assert found.all_new_pass
+    assert not found.legal
+
+
+def test_no_new_test_is_refused_and_does_not_count_as_passing() -> None:
+    found = verdict(OLD)
+    assert (found.all_new_pass, len(found.illegal)) == (False, 1)
+
+
+def test_one_red_parameter_carries_the_passing_ones_of_its_function() -> None:
+    found = verdict(plus({f"{NEW}[1]": Ended.PASSED, f"{NEW}[2]": Ended.FAILED}))
+    assert found.legal
+    assert (set(found.ledger.red), set(found.ledger.guards)) == ({f"{NEW}[2]"}, {f"{NEW}[1]"})
+
+
+def test_a_passing_function_beside_a_red_one_is_refused_unless_announced_as_guard() -> None:
+    after = plus({NEW: Ended.FAILED, "tests/test_a.py::test_keeps": Ended.PASSED})
+    assert [refusal.id for refusal in verdict(after).illegal] == ["tests/test_a.py::test_keeps"]
+    guarded = verdict(after, expected={"tests/test_a.py::test_keeps": "GUARD"})
+    assert guarded.legal
+    assert set(guarded.ledger.guards) == {"tests/test_a.py::test_keeps"}
+
+
+def test_guards_alone_are_not_evidence() -> None:
+    found = verdict(plus({NEW: Ended.PASSED}), expected={NEW: "GUARD"})
+    assert found.all_new_pass
+    assert "at least one must fail" in found.illegal[0].message
+
+
+def test_failures_that_reach_nothing_are_structural_only() -> None:
+    after = observed({NEW: record(NEW, Ended.FAILED, fault=BARE)})
+    found = verdict(after, before=observed({}))
+    assert found.structural_only
+    assert found.illegal[0].cls is RedClass.STRUCTURAL
+
+
+def test_two_runs_that_disagree_are_unstable() -> None:
+    assert verdict(plus({NEW: Ended.FAILED}), again=plus({NEW: Ended.PASSED})).unstable == (NEW,)
+    assert verdict(plus({NEW: Ended.FAILED}), again=OLD).unstable == (NEW,)
+
+
+def test_an_old_test_may_change_or_go_only_by_leave() -> None:
+    old, gone = "tests/test_old.py::test_old", "tests/test_old.py::test_gone"
+    before = observed({old: Ended.PASSED, gone: Ended.PASSED})
+    after = observed({old: record(old, Ended.FAILED, region="changed")})
+    found = verdict(after, before)
+    assert (found.changed_old, found.removed_old, found.new_ids) == ((old,), (gone,), (old,))
+    assert verdict(after, before, allowed=frozenset({old, "tests/test_old.py"})).legal
+
+
+def test_a_new_file_that_cannot_import_the_tasks_symbol_is_provisional_evidence() -> None:
+    error = CollectionError(path="tests/test_a.py", fault=NO_IMPORT)
+    found = verdict(observed({"tests/test_old.py::test_old": Ended.PASSED}, errors=(error,)))
+    assert found.legal
+    assert found.ledger.provisional_files == {"tests/test_a.py"}
+    assert found.ledger.frozen.files == {"tests/test_a.py": "broken"}
+
+
+def test_an_existing_file_that_cannot_import_hides_its_tests_and_is_refused_once() -> None:
+    error = CollectionError(path="tests/test_old.py", fault=NO_IMPORT)
+    found = verdict(observed({NEW: Ended.FAILED}, errors=(error,)))
+    assert [refusal.cls for refusal in found.illegal] == [RedClass.IMPORT_HIDES_TESTS]
+    assert found.removed_old == ()
+
+
+def test_a_file_that_was_broken_before_is_nobodys_fault() -> None:
+    error = CollectionError(path="tests/test_b.py", fault=NO_LIBRARY)
+    found = verdict(observed({NEW: Ended.FAILED}, errors=(error,)), before=observed({}, errors=(error,)))
+    assert found.legal
+
+
+def test_a_missing_library_breaks_the_environment() -> None:
+    found = verdict(observed({NEW: record(NEW, Ended.FAILED, fault=NO_LIBRARY)}), before=observed({}))
+    assert found.env_broken == "gone is not installed in the test environment"
+
+
+def test_a_session_that_died_while_collecting_says_so() -> None:
+    dead = Observation(state=RunState.CRASHED, detail="the test session died (exit code 0)")
+    found = verdict(dead)
+    assert (found.illegal[0].message, found.removed_old) == ("the test session died (exit code 0)", ())
+
+
+@given(observations)
+def test_nothing_is_new_when_nothing_changed(before: Observation) -> None:
+    assert derive_new_ids(before, before) == ()
+    assert not verdict(before, before).legal
+
+
+@given(observations, observations)
+def test_a_legal_verdict_rests_on_a_legal_red_of_a_new_id(before: Observation, after: Observation) -> None:
+    found = verdict(after, before)
+    assert set(found.ledger.red) | set(found.ledger.guards) <= set(found.new_ids)
+    if found.legal:
+        assert found.ledger.red
+        assert all(entry.legal for entry in found.ledger.red.values())
+        assert set(found.new_ids) == set(found.ledger.red) | set(found.ledger.guards)
+
+
+@given(observations, observations)
+def test_a_ledger_survives_the_disk_and_keeps_its_digest(before: Observation, after: Observation) -> None:
+    ledger = verdict(after, before).ledger
+    again = RedLedger.model_validate_json(canonical(ledger))
+    assert again == ledger
+    assert again.digest() == ledger.digest()
+
+
+@given(st.text(), st.text())
+def test_the_digest_does_not_depend_on_messages_nor_on_order(one: str, other: str) -> None:
+    def ledger(message: str, *names: str) -> RedLedger:
+        fault = MISMATCH.model_copy(update={"chain": (MISMATCH.raised.model_copy(update={"message": message}),)})
+        tests = {name: record(name, Ended.FAILED, fault=fault) for name in names}
+        return verdict(observed(tests), before=observed({})).ledger
+
+    assert ledger(one, NEW, NEW + "2").digest() == ledger(other, NEW + "2", NEW).digest()
+    assert ledger(one, NEW).digest() != ledger(one, NEW + "2").digest()

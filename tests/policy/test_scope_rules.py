@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.policy.paths import collision_key, is_control, malformed, protected, scratch_pattern
+from pipeline.policy.roles import Writes
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
+
+ADDED, MODIFIED, DELETED = ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED
+APP = Grant("src/app.py", Action.MODIFY)
+TESTS = TestScope(files=(Grant("tests/test_app.py", Action.CREATE),), folders=("tests",))
+
+
+def by_make(change: Change, *grants: Grant, scope: TestScope = TESTS) -> Ruling:
+    return judge(Writes.TASK, change, grants or (APP,), scope)
+
+
+def by_test(change: Change, scope: TestScope = TESTS) -> Ruling:
+    return judge(Writes.TESTS, change, (APP,), scope)
+
+
+def test_make_may_modify_a_file_that_the_task_names() -> None:
+    ruling = by_make(Change("src/app.py", MODIFIED))
+    assert (ruling.allowed, ruling.rule, ruling.note) == (True, "task-file", None)
+
+
+def test_make_may_not_touch_a_file_that_the_task_does_not_name() -> None:
+    ruling = by_make(Change("src/other.py", MODIFIED))
+    assert (ruling.allowed, ruling.rule) == (False, "outside-task")
+    assert "src/app.py (modify)" in ruling.why
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "allowed"),
+    [
+        (Action.CREATE, ADDED, True),
+        (Action.CREATE, MODIFIED, True),
+        (Action.CREATE, DELETED, False),
+        (Action.MODIFY, ADDED, False),
+        (Action.MODIFY, MODIFIED, True),
+        (Action.MODIFY, DELETED, False),
+        (Action.DELETE, DELETED, True),
+        (Action.DELETE, MODIFIED, False),
+        (Action.DELETE, ADDED, False),
+    ],
+)
+def test_a_grant_covers_its_action_only(action: Action, kind: ChangeKind, allowed: bool) -> None:
+    assert by_make(Change("src/x.py", kind), Grant("src/x.py", action)).allowed is allowed
+
+
+def test_a_rename_is_a_deletion_there_and_a_new_file_here() -> None:
+    grant = Grant("src/new.py", Action.RENAME, "src/old.py")
+    assert by_make(Change("src/old.py", DELETED), grant).allowed
+    assert by_make(Change("src/new.py", ADDED), grant).allowed
+    assert not by_make(Change("src/old.py", MODIFIED), grant).allowed
+    assert not by_make(Change("src/new.py", DELETED), grant).allowed
+
+
+def test_an_unnamed_deletion_says_to_put_the_file_back() -> None:
+    ruling = by_make(Change("src/other.py", DELETED))
+    assert ruling.rule == "deletion-not-named"
+    assert "put it back" in ruling.why
+
+
+@pytest.mark.parametrize("path", ["tests/test_app.py", "tests/data/x.json", "tests/conftest.py"])
+def test_make_never_changes_a_test_even_when_the_task_lists_it(path: str) -> None:
+    ruling = by_make(Change(path, MODIFIED), Grant(path, Action.MODIFY))
+    assert (ruling.allowed, ruling.rule) == (False, "test-file")
+
+
+def test_where_the_toolchain_names_no_folder_names_decide_what_a_test_is() -> None:
+    scope = TestScope()
+    assert scope.covers("test_app.py")
+    assert scope.covers("src/tests/helper.py")
+    assert not scope.covers("src/app.py")
+    assert not TESTS.covers("src/test_client.py"), "a production file may be called so"
+    assert TestScope(folders=("./",)).covers("pkg/x_test.py")
+
+
+def test_a_file_that_tests_were_collected_from_is_a_test() -> None:
+    assert by_make(
+        Change("src/app.py", MODIFIED), scope=TestScope(folders=("tests",), known=frozenset({"src/app.py"}))
+    ).rule == ("test-file")
+
+
+@pytest.mark.parametrize(
+    "path", ["pyproject.toml", "conftest.py", "build.rs", ".github/workflows/ci.yml", ".cargo/config.toml"]
+)
+def test_a_control_file_needs_its_name_and_leaves_a_note(path: str) -> None:
+    unnamed = by_make(Change(path, MODIFIED))
+    assert (unnamed.allowed, unnamed.rule) == (False, "control-file")
+    named = by_make(Change(path, MODIFIED), Grant(path, Action.MODIFY))
+    assert (named.allowed, named.rule) == (True, "control-file-named")
+    assert named.note is not None
+    assert path in named.note
+
+
+def test_test_may_write_its_file_and_new_ones_beside_it() -> None:
+    assert by_test(Change("tests/test_app.py", ADDED)).rule == "test-file"
+    assert by_test(Change("tests/helpers.py", ADDED)).rule == "beside-tests"
+    assert by_test(Change("tests/data/case.json", ADDED)).rule == "beside-tests"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "rule"),
+    [
+        ("src/app.py", MODIFIED, "outside-task"),
+        ("src/tests/helper.py", ADDED, "outside-task"),
+        ("src/test_backdoor.py", ADDED, "outside-task"),
+        ("tests/test_other.py", MODIFIED, "outside-task"),
+        ("tests/test_other.py", DELETED, "deletion-not-named"),
+        ("tests/conftest.py", ADDED, "control-file"),
+        ("tests/sitecustomize.py", ADDED, "control-file"),
+        ("tests/evil.pth", ADDED, "control-file"),
+        ("tests/.github/x.yml", ADDED, "control-file"),
+    ],
+)
+def test_test_may_not_write(path: str, kind: ChangeKind, rule: str) -> None:
+    ruling = by_test(Change(path, kind))
+    assert (ruling.allowed, ruling.rule) == (False, rule)
+
+
+def test_a_test_file_at_the_top_does_not_open_the_whole_tree() -> None:
+    scope = TestScope(files=(Grant("test_app.py", Action.MODIFY),))
+    assert by_test(Change("test_more.py", ADDED), scope).allowed
+    assert not by_test(Change("app/new.py", ADDED), scope).allowed
+
+
+def test_a_change_inside_test_regions_is_tests_to_make() -> None:
+    change = Change("src/lib.rs", MODIFIED, test_regions_only=True)
+    assert by_test(change).rule == "test-region"
+    assert not by_make(change).allowed
+
+
+@pytest.mark.parametrize("kind", list(ChangeKind))
+def test_a_role_that_writes_nothing_may_change_nothing(kind: ChangeKind) -> None:
+    grants = (Grant("src/app.py", Action.MODIFY), Grant("src/app.py", Action.CREATE))
+    assert judge(Writes.NOTHING, Change("src/app.py", kind), grants).rule == "read-only-role"
+
+
+def test_the_tracker_never_goes_through_the_gate() -> None:
+    assert judge(Writes.TRACKER, Change("TODO/GAL-1.md", MODIFIED)).rule == "tracker-file"
+    assert by_make(Change("TODO/GAL-1.md", MODIFIED), Grant("TODO/GAL-1.md", Action.MODIFY)).rule == "tracker-file"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        (ChangeKind.SYMLINK, "symlink"),
+        (ChangeKind.HARDLINK, "hard-link"),
+        (ChangeKind.SPECIAL, "special-file"),
+        (ChangeKind.TYPE, "type-change"),
+        (ChangeKind.MODE, "mode-change"),
+        (ChangeKind.REPOSITORY, "nested-repository"),
+        (ChangeKind.UNREADABLE, "unreadable"),
+    ],
+)
+def test_what_is_no_content_is_refused_even_for_a_named_file(kind: ChangeKind, rule: str) -> None:
+    assert by_make(Change("src/app.py", kind)).rule == rule
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config", "src/.git/hooks/x", ".GIT/config", "git~1/config", "GIT~1", ".git./x", ".git /x", ".g\u200cit/x",
+        ".git::$INDEX_ALLOCATION/x", "\uff0egit/config", "vendor/.gIt",
+    ],
+)  # fmt: skip
+def test_every_spelling_of_the_git_folder_is_refused(path: str) -> None:
+    assert by_make(Change(path, ADDED), Grant(path, Action.CREATE)).rule == "git-alias"
+
+
+@pytest.mark.parametrize("path", [".workflow/run-1/plan.md", ".Workflow/x", "src/.workflow"])
+def test_the_runs_folder_is_refused(path: str) -> None:
+    assert by_make(Change(path, ADDED), Grant(path, Action.CREATE)).rule == "workflow-folder"
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("tests/te\u0301st_a.py", "path-unicode"),
+        ("tests/test_\u202egpj.py", "path-characters"),
+        ("tests/a\nb.py", "path-characters"),
+        ("tests/a.py ", "path-characters"),
+        ("tests/a.", "path-characters"),
+        ("tests\\a.py", "path-characters"),
+        ("tests/a.py:stream", "path-characters"),
+        ("tests/\udcff.py", "path-encoding"),
+        ("/etc/passwd", "path-form"),
+        ("tests/../src/app.py", "path-form"),
+        ("", "path-form"),
+    ],
+)
+def test_a_new_file_needs_a_name_that_means_the_same_everywhere(path: str, rule: str) -> None:
+    assert by_test(Change(path, ADDED)).rule == rule
+
+
+def test_an_odd_name_that_the_project_already_has_may_be_modified_when_named() -> None:
+    assert by_make(Change("src/a b .py ", MODIFIED), Grant("src/a b .py ", Action.MODIFY)).allowed
+
+
+def test_a_file_that_collides_with_another_is_refused() -> None:
+    ruling = by_test(Change("tests/Helpers.py", ADDED, collides_with="tests/helpers.py"))
+    assert ruling.rule == "path-collision"
+    assert "tests/helpers.py" in ruling.why
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("src/__pycache__/app.cpython-311.pyc", "__pycache__"),
+        ("app.pyc", "*.pyc"),
+        ("x.egg-info/PKG-INFO", "*.egg-info"),
+        (".coverage.host.1", ".coverage.*"),
+        ("src/app.py", None),
+        ("coverage", None),
+    ],
+)
+def test_scratch_is_a_closed_list_of_names(path: str, pattern: str | None) -> None:
+    assert scratch_pattern(path) == pattern
+
+
+ANY_TEXT = st.text(alphabet=st.characters(exclude_characters="/"), min_size=1)
+
+
+@given(st.lists(ANY_TEXT, min_size=1, max_size=4), st.sampled_from(Writes), st.sampled_from(ChangeKind))
+def test_every_change_has_a_ruling_with_a_rule_and_a_reason(parts: list[str], writes: Writes, kind: ChangeKind) -> None:
+    ruling = judge(writes, Change("/".join(parts), kind))
+    assert not ruling.allowed, "nothing was granted"
+    assert ruling.rule
+    assert ruling.why
+
+
+@given(st.text(min_size=1))
+def test_collision_keys_ignore_case_and_unicode_form(path: str) -> None:
+    assert collision_key(unicodedata.normalize("NFD", path)) == collision_key(path)
+    assert collision_key(collision_key(path)) == collision_key(path)
+
+
+@given(st.text())
+def test_a_path_that_is_well_formed_stays_inside(path: str) -> None:
+    if malformed(path) is None and protected(path) is None:
+        parts = path.split("/")
+        assert not {"", ".", "..", ".git"}.intersection(parts)
+        assert isinstance(is_control(path), bool)

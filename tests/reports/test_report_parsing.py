@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.reports.decode import MAX_BYTES, Malformed, Missing, decode_object
+from pipeline.reports.drafts import PlanReport, SplitReport
+from pipeline.reports.kinds import KINDS, report_schema, report_type
+from pipeline.reports.parse import extract_report, parse_report
+from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitReview
+from pipeline.reports.work import NotTestable, ReadyTests
+from pipeline.routing.vocabulary import Question, Role
+
+# (kind, role, question, the least report that counts): only the bold fields of contract 5.
+LEAST: list[tuple[str, Role, Question | None, dict[str, Any]]] = [
+    ("plan", Role.ORCHESTRATOR, None, {"problem": "p", "files": []}),
+    (
+        "split",
+        Role.ORCHESTRATOR,
+        None,
+        {"tasks": [{"title": "t", "acceptance_criteria": [], "files": [], "test_files": []}]},
+    ),
+    ("review-plan", Role.CHECK, None, {"verdict": "ACCEPTABLE"}),
+    ("review-split", Role.CHECK, None, {"verdict": "NEEDS WORK"}),
+    ("review-result", Role.CHECK, None, {"verdict": "BLOCK"}),
+    ("review-plan", Role.SIMPLIFY, None, {"verdict": "JUSTIFIED COMPLEXITY"}),
+    ("review-result", Role.SIMPLIFY, None, {"verdict": "NEEDS SIMPLIFICATION"}),
+    ("write-tests", Role.TEST, None, {"verdict": "TESTS_READY"}),
+    ("write-tests", Role.TEST, None, {"verdict": "NOT_TESTABLE", "reason": "pure-wiring"}),
+    ("write-tests", Role.TEST, None, {"verdict": "BLOCKED", "problem": "p"}),
+    ("stub", Role.MAKE, None, {"result": "COMPLETE"}),
+    ("seam", Role.MAKE, None, {"result": "INCOMPLETE", "blocking_issue": "b"}),
+    ("implement", Role.MAKE, None, {"result": "CANNOT_PROCEED", "missing": "m"}),
+    ("judge", Role.CHECK, Question.TESTS, {"verdict": "ACCEPTABLE"}),
+    ("judge", Role.CHECK, Question.NOT_TESTABLE, {"accepted": True}),
+    ("judge", Role.CHECK, Question.DIAGNOSE, {"diagnosis": "spec"}),
+    ("judge", Role.CHECK, Question.AMEND, {"accepted": False}),
+    ("follow-ups", Role.PM, None, {"issues": [{"item": 1, "title": "t"}]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "role", "question", "least"), LEAST)
+def test_the_bold_fields_of_the_contract_are_enough(
+    kind: str, role: Role, question: Question | None, least: dict[str, Any]
+) -> None:
+    assert not isinstance(parse_report(kind, role, question, json.dumps(least)), Malformed)
+
+
+@pytest.mark.parametrize(("kind", "role", "question", "least"), LEAST)
+def test_each_bold_field_is_needed_and_no_unknown_key_is_taken(
+    kind: str, role: Role, question: Question | None, least: dict[str, Any]
+) -> None:
+    for field in least:
+        found = parse_report(kind, role, question, {k: v for k, v in least.items() if k != field})
+        assert isinstance(found, Malformed)
+        assert found.pointer == f"/{field}"
+    found = parse_report(kind, role, question, {**least, "surprise": 1})
+    assert isinstance(found, Malformed)
+    assert found.pointer == "/surprise"
+    assert "accepted keys are" in found.sentence
+    assert "out_of_scope" in found.sentence
+
+
+@pytest.mark.parametrize(("kind", "role", "question", "least"), LEAST)
+def test_any_report_may_tell_of_bugs_that_were_there_before(
+    kind: str, role: Role, question: Question | None, least: dict[str, Any]
+) -> None:
+    report = parse_report(kind, role, question, {**least, "out_of_scope": [{"title": "old", "description": "d"}]})
+    assert not isinstance(report, Malformed)
+    assert report.out_of_scope[0].title == "old"
+
+
+def test_every_kind_role_and_question_has_a_case_here_and_a_schema() -> None:
+    asked = {
+        (kind.name, role, q) for kind in KINDS.values() for role in kind.roles for q in (*kind.by_question,) or (None,)
+    }
+    assert asked == {(kind, role, question) for kind, role, question, _ in LEAST}
+    for kind, role, question in asked:
+        assert json.dumps(report_schema(kind, role, question))
+
+
+def test_the_schema_shows_the_words_of_the_contract_and_closes_objects() -> None:
+    schema = report_schema("plan", Role.ORCHESTRATOR)
+    assert schema["required"] == ["problem", "files"]
+    assert schema["additionalProperties"] is False
+    assert "from" in schema["$defs"]["PlannedFile"]["properties"]
+    assert set(report_schema("write-tests", Role.TEST)["discriminator"]["mapping"]) == {
+        "TESTS_READY",
+        "NOT_TESTABLE",
+        "BLOCKED",
+    }
+
+
+def test_the_type_follows_kind_role_and_tag() -> None:
+    assert isinstance(parse_report("review-plan", Role.CHECK, None, {"verdict": "BLOCK"}), CheckReview)
+    assert isinstance(parse_report("review-split", Role.CHECK, None, {"verdict": "BLOCK"}), SplitReview)
+    verdict = {"verdict": "MOSTLY APPROPRIATE"}
+    assert isinstance(parse_report("review-plan", Role.SIMPLIFY, None, verdict), SimplifyReview)
+    assert isinstance(parse_report("write-tests", Role.TEST, None, {"verdict": "TESTS_READY"}), ReadyTests)
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "question"),
+    [
+        ("plan", Role.MAKE, None),
+        ("review-split", Role.SIMPLIFY, None),
+        ("judge", Role.CHECK, None),
+        ("plan", Role.ORCHESTRATOR, Question.AMEND),
+        ("sing", Role.PM, None),
+    ],
+)
+def test_asking_somebody_for_what_is_not_theirs_is_a_bug_of_the_caller(
+    kind: str, role: Role, question: Question | None
+) -> None:
+    with pytest.raises(LookupError):
+        report_type(kind, role, question)
+
+
+@pytest.mark.parametrize(
+    ("raw", "needle"),
+    [
+        (b"", "not JSON"),
+        (b"[1]", "one JSON object"),
+        (b'"TESTS_READY"', "one JSON object"),
+        (b'{"verdict": "BLOCK", "verdict": "ACCEPTABLE"}', "given twice"),
+        (b'{"a": {"b": 1, "b": 1}}', "given twice"),
+        (b'{"a": NaN}', "NaN"),
+        (b'{"a": -Infinity}', "-Infinity"),
+        (rb'{"a": ["\ud800"]}', "surrogate"),
+        (rb'{"a": "\u0000"}', "NUL"),
+        (rb'{"\u0000": 1}', "NUL"),
+        (b'{"a": "\xff"}', "UTF-8"),
+        (b'{"a": ' + b"[" * 40 + b"]" * 40 + b"}", "deeper"),
+        (b'{"a": ' + b"[" * 100_000, "deeper"),
+        (b'{"a": ' + b"9" * 5_000 + b"}", "too long"),
+        (b'{"a": "' + b"x" * MAX_BYTES + b'"}', "larger"),
+    ],
+)
+def test_json_that_could_be_read_in_two_ways_or_hurts_is_refused(raw: bytes, needle: str) -> None:
+    found = decode_object(raw)
+    assert isinstance(found, Malformed)
+    assert needle in found.sentence
+
+
+def test_an_escaped_pair_of_surrogates_is_one_character() -> None:
+    assert decode_object(rb'{"a": "\ud83d\ude00"}') == {"a": "\U0001f600"}
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200))
+def test_no_bytes_make_decoding_raise(raw: bytes | str) -> None:
+    assert isinstance(decode_object(raw), dict | Malformed)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["BLOCK", "COMPLETE", "a/b"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["verdict", "result", "files", "path", "action", "tasks", "findings", "from", "x"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from(LEAST), st.dictionaries(st.sampled_from(["verdict", "findings", "tasks", "files"]), _JSON))
+def test_no_json_makes_parsing_raise(
+    case: tuple[str, Role, Question | None, dict[str, Any]], changes: dict[str, Any]
+) -> None:
+    kind, role, question, least = case
+    found = parse_report(kind, role, question, {**least, **changes})
+    assert not isinstance(found, Malformed) or found.sentence.endswith(".")
+
+
+@pytest.mark.parametrize("value", ["yes", 1, "true", [True]])
+def test_nothing_is_coerced(value: object) -> None:
+    found = parse_report("judge", Role.CHECK, Question.AMEND, {"accepted": value})
+    assert isinstance(found, Malformed)
+    assert found.pointer == "/accepted"
+
+
+@pytest.mark.parametrize("verdict", ["acceptable", "NEEDS_WORK", "Needs work", "ACCEPTABLE "])
+def test_a_verdict_is_spelt_exactly(verdict: str) -> None:
+    found = parse_report("review-plan", Role.CHECK, None, {"verdict": verdict})
+    assert isinstance(found, Malformed)
+    assert "'NEEDS WORK'" in found.sentence
+
+
+def test_null_in_an_optional_field_means_left_out() -> None:
+    report = parse_report(
+        "write-tests",
+        Role.TEST,
+        None,
+        {"verdict": "TESTS_READY", "notes": None, "tests": None, "escalate_to_check": None},
+    )
+    assert report == ReadyTests(verdict="TESTS_READY")
+
+
+def test_null_in_a_required_field_or_an_unknown_one_is_refused() -> None:
+    found = parse_report("write-tests", Role.TEST, None, {"verdict": "NOT_TESTABLE", "reason": None})
+    assert isinstance(found, Malformed)
+    assert found.sentence == "The report breaks its schema at /reason: this key is required."
+    assert isinstance(parse_report("judge", Role.CHECK, Question.AMEND, {"accepted": True, "x": None}), Malformed)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", " ", "/etc/passwd", "../x", "a/../b", "a//b", "./a", "a/", "a\\b", "a\nb", "a\x7f", ".git/config", "x/.GIT/y",
+     ".workflow/run.json", "a\u202eb", "x" * 1025],
+)  # fmt: skip
+def test_a_path_that_leaves_the_repository_or_hides_is_refused(path: str) -> None:
+    found = parse_report(
+        "plan", Role.ORCHESTRATOR, None, {"problem": "p", "files": [{"path": path, "action": "create"}]}
+    )
+    assert isinstance(found, Malformed)
+    assert found.pointer == "/files/0/path"
+    assert "accepted: a relative POSIX path" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "path", ["a.py", "src/ä.py", ".github/workflows/x.yml", "a b/c.txt", "gitignore/.gitkeep", "..x"]
+)
+def test_an_honest_path_is_taken(path: str) -> None:
+    report = parse_report(
+        "plan", Role.ORCHESTRATOR, None, {"problem": "p", "files": [{"path": path, "action": "create"}]}
+    )
+    assert isinstance(report, PlanReport)
+    assert report.files[0].path == path
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"path": "a", "action": "rename"},
+        {"path": "a", "action": "rename", "from": "a"},
+        {"path": "a", "action": "modify", "from": "b"},
+    ],
+)
+def test_from_belongs_to_a_rename(file: dict[str, str]) -> None:
+    found = parse_report("plan", Role.ORCHESTRATOR, None, {"problem": "p", "files": [file]})
+    assert isinstance(found, Malformed)
+    assert found.pointer == "/files/0"
+
+
+def test_a_rename_keeps_where_it_comes_from() -> None:
+    file = {"path": "a", "action": "rename", "from": "b", "why": "w"}
+    report = parse_report("plan", Role.ORCHESTRATOR, None, {"problem": "p", "files": [file]})
+    assert isinstance(report, PlanReport)
+    assert report.files[0].origin == "b"
+    assert isinstance(parse_report("plan", Role.ORCHESTRATOR, None, report.model_dump_json(by_alias=True)), PlanReport)
+
+
+def test_a_fault_deep_in_a_union_is_pointed_at_as_the_agent_wrote_it() -> None:
+    raw = {"result": "INCOMPLETE", "blocking_issue": "b", "needs": [{"path": "a"}, {"path": "b", "action": "frob"}]}
+    found = parse_report("implement", Role.MAKE, None, raw)
+    assert isinstance(found, Malformed)
+    assert found.pointer == "/needs/1/action"
+    assert "\"frob\", accepted is 'modify', 'create' or 'delete'" in found.sentence
+
+
+def test_a_wrong_tag_names_the_tags() -> None:
+    found = parse_report("implement", Role.MAKE, None, {"result": "DONE"})
+    assert isinstance(found, Malformed)
+    assert found.pointer == "/result"
+    assert "'COMPLETE', 'INCOMPLETE', 'CANNOT_PROCEED'" in found.sentence
+
+
+def test_a_sentence_stays_short_however_many_faults_there_are() -> None:
+    tasks = [{"title": "", "files": "x" * 10_000} for _ in range(40)]
+    found = parse_report("split", Role.ORCHESTRATOR, None, {"tasks": tasks})
+    assert isinstance(found, Malformed)
+    assert len(found.sentence) < 1200
+    assert "more" in found.sentence
+
+
+def test_a_title_of_two_lines_and_an_empty_split_are_refused() -> None:
+    task: dict[str, Any] = {"title": "a\nb", "acceptance_criteria": [], "files": [], "test_files": []}
+    found = parse_report("split", Role.ORCHESTRATOR, None, {"tasks": [task]})
+    assert isinstance(found, Malformed)
+    assert found.pointer == "/tasks/0/title"
+    for number in (0, 101):
+        honest = {**task, "title": "t"}
+        assert isinstance(parse_report("split", Role.ORCHESTRATOR, None, {"tasks": [honest] * number}), Malformed)
+
+
+def test_red_is_no_artifact_where_there_is_none_yet() -> None:
+    assert "red" not in KINDS["stub"].required
+    assert "red" in KINDS["implement"].optional
+    assert KINDS["write-tests"].required == ("task", "plan", "baseline")
+
+
+def test_a_whole_split_is_read_as_written() -> None:
+    task: dict[str, Any] = {
+        "title": "t", "acceptance_criteria": ["c"], "files": [{"path": "a", "action": "delete"}],
+        "test_files": [{"path": "tests/test_a.py", "action": "create"}], "description": "d",
+        "symbols": [{"path": "a", "name": "f", "signature": "f()", "new": True}],
+        "tests_to_change": [{"id": "tests/test_b.py::test_x", "reason": "r"}],
+        "code_context": [{"path": "a", "snippet": "x = 1"}], "integration_contract": "i", "depends_on": [1],
+        "constraints": ["k"], "evidence": "regression", "symptom": "hang",
+    }  # fmt: skip
+    report = parse_report("split", Role.ORCHESTRATOR, None, {"tasks": [task]})
+    assert isinstance(report, SplitReport)
+    assert report.tasks[0].symptom == "hang"
+    assert report.tasks[0].depends_on == (1,)
+
+
+def test_a_report_cannot_be_changed() -> None:
+    report = parse_report("write-tests", Role.TEST, None, {"verdict": "NOT_TESTABLE", "reason": "config-only"})
+    assert isinstance(report, NotTestable)
+    with pytest.raises(ValueError, match="frozen"):
+        report.reason = "pure-wiring"
+
+
+def test_an_object_that_never_was_json_is_malformed() -> None:
+    assert isinstance(parse_report("plan", Role.ORCHESTRATOR, None, {"problem": {1}}), Malformed)
+    knot: dict[str, object] = {}
+    knot["problem"] = knot
+    assert isinstance(parse_report("plan", Role.ORCHESTRATOR, None, knot), Malformed)
+
+
+def test_the_report_file_comes_before_stdout() -> None:
+    assert extract_report(b'{"from": "file"}\n', b'{"from": "stdout"}\n') == {"from": "file"}
+
+
+@pytest.mark.parametrize("file", [None, b"", b" \n"])
+def test_without_a_file_the_last_json_line_of_stdout_counts(file: bytes | None) -> None:
+    stdout = b'{"n": 1}\r\nworking...\n  {"n": 2}  \nbye {not json}\n[3]\n{"half": \n{oops}\n'
+    assert extract_report(file, stdout) == {"n": 2}
+
+
+@pytest.mark.parametrize("stdout", [b"", b"## Verdict: ACCEPTABLE\n", b"{\n}\n", b'"ACCEPTABLE"\n', b"{bad}\n"])
+def test_a_verdict_in_prose_is_no_report(stdout: bytes) -> None:
+    assert extract_report(None, stdout) == Missing()
+
+
+def test_a_report_file_that_is_no_object_is_not_replaced_by_stdout() -> None:
+    assert isinstance(extract_report(b"ACCEPTABLE", b'{"verdict": "ACCEPTABLE"}'), Malformed)
+
+
+def test_an_ambiguous_last_object_is_not_skipped_for_an_earlier_one() -> None:
+    assert isinstance(extract_report(None, b'{"n": 1}\n{"n": 2, "n": 3}\n'), Malformed)

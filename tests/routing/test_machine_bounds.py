@@ -1,0 +1,278 @@
+"""Purses: how often, in which scope, and what follows when they are empty (matrix 2)."""
+
+from __future__ import annotations
+
+import pytest
+from routing.walks import TO_SPLIT, at_first_task, begin, event, tasks, walk, walk_with_decisions
+
+from pipeline.routing.actions import Goto, Stop
+from pipeline.routing.machine import advance, limit_of, purse
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+
+
+def test_three_reviews_of_the_plan_are_two_retries() -> None:
+    state = walk(begin(), "OK CLAIMED DRAFTED NEEDS_WORK DRAFTED BLOCK DRAFTED")
+    assert state.step is Step.REVIEW_PLAN
+    after, decision = advance(state, event("NEEDS_WORK!plan-3-01"))
+    assert after.step is Step.SPLIT
+    assert decision.exhausted == (Loop.PLAN_REVIEW,)
+    assert after.open_blockers == ("plan-3-01",)
+
+
+def test_two_reviews_of_the_split_are_one_retry() -> None:
+    state = walk(begin(), TO_SPLIT, "DRAFTED:1 NEEDS_WORK DRAFTED:1")
+    after, decision = advance(state, event("NEEDS_WORK!split-2-01"))
+    assert (after.step, after.current) == (Step.WRITE_TESTS, "1")
+    assert decision.exhausted == (Loop.SPLIT_REVIEW,)
+
+
+def test_three_final_reviews_are_two_rounds_of_fix_tasks() -> None:
+    state = walk(at_first_task(), "RED=r1 GREEN=c1 FIX DRAFTED:fix-1 RED=r2 GREEN=c2 FIX DRAFTED:fix-2 RED=r3 GREEN=c3")
+    assert state.step is Step.FINAL_REVIEW
+    after, decision = advance(state, event("FIX!result-3-01"))
+    assert after.step is Step.PUBLISH
+    assert decision.exhausted == (Loop.FINAL_REVIEW,)
+    assert walk(after, "PUBLISHED").outcome is Outcome.COMPLETED_WITH_BLOCKERS
+
+
+@pytest.mark.parametrize(("reviews", "retries"), [(0, 0), (1, 0), (2, 1), (5, 4)])
+def test_configured_reviews_are_counted_as_reviews(reviews: int, retries: int) -> None:
+    state = begin({Loop.PLAN_REVIEW: reviews, Loop.SEAM: reviews})
+    assert limit_of(state, Loop.PLAN_REVIEW) == retries
+    assert limit_of(state, Loop.SEAM) == reviews
+
+
+def test_a_person_is_never_out_of_turns() -> None:
+    assert limit_of(begin({Loop.HUMAN: 0}), Loop.HUMAN) is None
+
+
+@pytest.mark.parametrize("words", ["OK CLAIMED", f"{TO_SPLIT}"])
+def test_a_draft_may_break_hygiene_twice(words: str) -> None:
+    state = walk(begin(), words, "HYGIENE HYGIENE")
+    assert state.step in {Step.PLAN, Step.SPLIT}
+    assert walk(state, "HYGIENE HANDLED").reason is Reason.LOOPS_EXHAUSTED
+
+
+def test_a_new_draft_has_its_own_hygiene_purse() -> None:
+    state = walk(begin(), "OK CLAIMED HYGIENE HYGIENE DRAFTED NEEDS_WORK HYGIENE HYGIENE")
+    assert state.step is Step.PLAN
+
+
+def test_a_plan_is_reworked_twice_in_a_run_whatever_sends_it_back() -> None:
+    again = "DRAFTED ACCEPTABLE DRAFTED:1 BLOCK"
+    state = walk(begin(), "OK CLAIMED", again, again)
+    assert (state.step, state.plan_revision) == (Step.PLAN, 3)
+    ended = walk(state, again)
+    assert (ended.step, ended.failure) == (Step.FAILURE, Reason.LOOPS_EXHAUSTED)
+    assert walk(ended, "HANDLED").outcome is Outcome.FAILED
+
+
+def test_a_plan_revision_has_its_own_reviews() -> None:
+    state = walk(begin(), "OK CLAIMED DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED:1 BLOCK")
+    assert walk(state, "DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED").step is Step.REVIEW_PLAN
+
+
+def test_tests_that_are_rewritten_twice_are_diagnosed_once() -> None:
+    state = walk(at_first_task(), "ILLEGAL_RED=t1 STRUCTURAL_ONLY=t2")
+    assert state.step is Step.WRITE_TESTS
+    state, (decision,) = walk_with_decisions(state, "RED_UNSTABLE=t3")
+    assert (state.step, state.ask, state.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.WRITE_TESTS)
+    assert decision.counters == {"test_diagnosis@task 1": 1}
+    state, (decision,) = walk_with_decisions(state, "PRODUCTION_LOGIC")
+    assert decision.exhausted == (Loop.TEST_REWRITE, Loop.TEST_DIAGNOSIS)
+    assert (state.step, state.plan_revision) == (Step.PLAN, 2)
+
+
+def test_a_judge_who_is_never_content_ends_in_a_diagnosis_too() -> None:
+    state = walk(at_first_task(), "DISPUTED=t1 NEEDS_WORK DISPUTED=t2 NEEDS_WORK DISPUTED=t3 NEEDS_WORK")
+    assert (state.step, state.origin) == (Step.DIAGNOSE, Step.WRITE_TESTS)
+
+
+def test_make_is_retried_once_per_red_and_then_the_tests_are_redesigned() -> None:
+    state = walk(at_first_task(), "RED=r1 INCOMPLETE=c1 PRODUCTION_LOGIC")
+    assert (state.step, state.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
+    state = walk(state, "NOT_GREEN=c2 PRODUCTION_LOGIC")
+    assert (state.step, state.via) == (Step.WRITE_TESTS, Loop.TEST_DESIGN)
+    state = walk(state, "RED=r2 NOT_GREEN=c3 PRODUCTION_LOGIC")
+    assert (state.step, state.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
+
+
+def test_two_redesigns_of_the_tests_send_the_plan_back() -> None:
+    state = walk(at_first_task(), *(f"RED=r{n} TEST_DESIGN=c{n} TEST_DESIGN" for n in (1, 2)), "RED=r3 TEST_DESIGN=c3")
+    state, (decision,) = walk_with_decisions(state, "TEST_DESIGN")
+    assert decision.exhausted == (Loop.TEST_DESIGN,)
+    assert (state.step, state.via) == (Step.PLAN, Loop.PLAN_REWORK)
+
+
+def test_the_whole_chain_of_empty_purses_ends_in_the_failure_handler() -> None:
+    empty = {Loop.MAKE_RETRY: 0, Loop.TEST_DESIGN: 0, Loop.PLAN_REWORK: 0}
+    state, decisions = walk_with_decisions(at_first_task(limits=empty), "RED=r1 NOT_GREEN=c1 PRODUCTION_LOGIC")
+    assert decisions[-1].exhausted == (Loop.MAKE_RETRY, Loop.TEST_DESIGN, Loop.PLAN_REWORK)
+    assert decisions[-1].action == Goto(Step.FAILURE)
+    ended = walk(state, "HANDLED")
+    assert (ended.outcome, ended.reason) == (Outcome.FAILED, Reason.EVIDENCE_NOT_REACHED)
+
+
+def test_evidence_was_not_reached_only_when_a_task_sent_the_plan_back() -> None:
+    limits = {Loop.PLAN_REWORK: 0}
+    by_task = walk(at_first_task(limits=limits), "BLOCKED PLAN HANDLED")
+    assert by_task.reason is Reason.EVIDENCE_NOT_REACHED
+    by_review = walk(at_first_task(limits=limits), "RED=r GREEN=c PLAN HANDLED")
+    assert by_review.reason is Reason.LOOPS_EXHAUSTED
+
+
+def test_a_review_loop_that_ran_dry_is_no_failure_on_record() -> None:
+    state = walk(begin({Loop.PLAN_REVIEW: 1}), "OK CLAIMED DRAFTED NEEDS_WORK")
+    assert (state.step, state.failure) == (Step.SPLIT, None)
+
+
+def test_files_are_added_twice_and_then_the_task_is_split_again() -> None:
+    state = walk(at_first_task(), "RED=r1 NEEDS_FILE=c1 AMENDED NEEDS_FILE=c2 AMENDED NEEDS_FILE=c3")
+    state, (decision,) = walk_with_decisions(state, "AMENDED")
+    assert decision.exhausted == (Loop.SCOPE_AMEND,)
+    assert (state.step, state.via) == (Step.SPLIT, Loop.SPLIT_REWORK)
+
+
+def test_two_splits_are_reworked_in_a_plan_revision_and_then_the_plan() -> None:
+    state = at_first_task()
+    for number in (2, 3):
+        state = walk(state, f"BLOCKED SPEC DRAFTED:{number} ACCEPTABLE")
+    state, decisions = walk_with_decisions(state, "BLOCKED SPLIT_NEEDED")
+    assert decisions[-1].exhausted == (Loop.SPLIT_REWORK,)
+    assert state.step is Step.PLAN
+    state = walk(state, "DRAFTED ACCEPTABLE DRAFTED:4 ACCEPTABLE BLOCKED SPEC")
+    assert (state.step, state.via) == (Step.SPLIT, Loop.SPLIT_REWORK)
+
+
+def test_one_seam_per_task_and_then_the_absence_of_tests_is_signed_off() -> None:
+    state = walk(at_first_task(), "MISSING_SEAM SEAM_DONE=s1")
+    assert state.step is Step.WRITE_TESTS
+    state = walk(state, "MISSING_SEAM")
+    assert (state.step, state.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
+
+
+def test_a_seam_that_is_diagnosed_may_be_made_again_only_if_its_purse_allows() -> None:
+    diagnosed = "MISSING_SEAM MALFORMED@make MALFORMED@make PRODUCTION_LOGIC"
+    once = walk(at_first_task(), diagnosed)
+    assert (once.step, once.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
+    twice = walk(at_first_task(limits={Loop.SEAM: 2}), diagnosed)
+    assert twice.step is Step.SEAM
+
+
+def test_a_cosmetic_edit_is_made_once_in_a_run() -> None:
+    state = walk(at_first_task(), "RED=r GREEN=c COSMETIC=e1")
+    assert (state.step, state.head) == (Step.FINAL_REVIEW, "e1")
+    state = walk(state, "COSMETIC=e2")
+    assert (state.step, state.head) == (Step.PUBLISH, "e1")
+
+
+# --- re-asks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("signal", ["MALFORMED", "VIOLATION", "TIMED_OUT"])
+def test_a_slot_is_asked_once_more_and_told_why(signal: str) -> None:
+    state = walk(begin(), "OK CLAIMED", f"{signal}@orchestrator")
+    assert (state.step, state.reasks) == (Step.PLAN, {Role.ORCHESTRATOR: Signal(signal)})
+    ended = walk(state, f"{signal}@orchestrator")
+    assert (ended.outcome, ended.reason) == (Outcome.PARKED, Reason.AGENT_UNUSABLE)
+
+
+def test_the_slots_of_a_review_are_asked_again_each_on_its_own() -> None:
+    state = walk(begin(), "OK CLAIMED DRAFTED MALFORMED@check MALFORMED@simplify")
+    assert (state.step, set(state.reasks)) == (Step.REVIEW_PLAN, {Role.CHECK, Role.SIMPLIFY})
+
+
+def test_simplify_is_left_out_and_the_review_goes_on() -> None:
+    state = walk(begin(), "OK CLAIMED DRAFTED MALFORMED@simplify TIMED_OUT@simplify")
+    assert (state.step, state.outcome, state.left_out) == (Step.REVIEW_PLAN, None, frozenset({Role.SIMPLIFY}))
+    assert walk(state, "ACCEPTABLE").left_out == frozenset()
+
+
+def test_a_slot_that_was_left_out_says_nothing_more() -> None:
+    state = walk(begin(), "OK CLAIMED DRAFTED MALFORMED@simplify TIMED_OUT@simplify")
+    with pytest.raises(ValueError, match="still asked"):
+        advance(state, event("MALFORMED@simplify"))
+
+
+def test_check_that_is_unusable_parks_the_run() -> None:
+    state = walk(begin(), "OK CLAIMED DRAFTED VIOLATION@check VIOLATION@check")
+    assert (state.outcome, state.reason) == (Outcome.PARKED, Reason.AGENT_UNUSABLE)
+
+
+@pytest.mark.parametrize(
+    ("words", "role", "origin"),
+    [("", "test", Step.WRITE_TESTS), ("RED=r", "make", Step.IMPLEMENT), ("MISSING_SEAM", "make", Step.SEAM)],
+)
+def test_work_that_is_never_well_formed_is_diagnosed(words: str, role: str, origin: Step) -> None:
+    state = walk(at_first_task(), words, f"MALFORMED@{role} MALFORMED@{role}")
+    assert (state.step, state.ask, state.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, origin)
+
+
+def test_a_new_visit_is_a_new_slot() -> None:
+    state = walk(begin(), "OK CLAIMED MALFORMED@orchestrator DRAFTED NEEDS_WORK MALFORMED@orchestrator")
+    assert (state.step, state.outcome) == (Step.PLAN, None)
+
+
+@pytest.mark.parametrize("words", ["MALFORMED", "MALFORMED@make"])
+def test_a_failed_dispatch_names_a_slot_of_its_step(words: str) -> None:
+    with pytest.raises(ValueError, match="must name a slot of plan"):
+        advance(walk(begin(), "OK CLAIMED"), event(words))
+
+
+# --- dispatches ------------------------------------------------------------------------------------------------------
+
+
+def test_the_dispatch_limit_grows_with_the_tasks_of_the_present_split() -> None:
+    state = walk(begin(), TO_SPLIT)
+    assert limit_of(state, Loop.DISPATCHES) == 30
+    state = walk(state, "DRAFTED:1,2,3")
+    assert limit_of(state, Loop.DISPATCHES) == 60
+    assert limit_of(walk(state, "NEEDS_WORK DRAFTED:4,5"), Loop.DISPATCHES) == 50
+
+
+def test_done_tasks_and_fix_tasks_belong_to_the_present_split() -> None:
+    state = walk(at_first_task("1", "2"), "RED=r1 GREEN=c1")
+    reworked = walk(state, "BLOCKED SPEC DRAFTED:3,4,5")
+    assert limit_of(reworked, Loop.DISPATCHES) == 30 + 10 * 4
+    fixing = walk(state, "RED=r2 GREEN=c2 FIX DRAFTED:fix-1")
+    assert limit_of(fixing, Loop.DISPATCHES) == 30 + 10 * 3
+
+
+def test_a_plan_that_is_reworked_keeps_the_old_limit_until_there_is_a_new_split() -> None:
+    state = walk(at_first_task("1", "2", "3"), "BLOCKED PLAN")
+    assert limit_of(state, Loop.DISPATCHES) == 60
+    assert limit_of(walk(state, "DRAFTED ACCEPTABLE DRAFTED:4"), Loop.DISPATCHES) == 40
+
+
+def test_a_configured_dispatch_limit_replaces_the_thirty() -> None:
+    assert limit_of(walk(begin({Loop.DISPATCHES: 5}), TO_SPLIT, "DRAFTED:1,2"), Loop.DISPATCHES) == 25
+
+
+def test_a_used_up_budget_parks_the_run() -> None:
+    _, (decision,) = walk_with_decisions(at_first_task(), "BUDGET")
+    assert decision.action == Stop(Outcome.PARKED, Reason.BUDGET)
+
+
+# --- scopes ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_purse_is_named_by_its_scope() -> None:
+    state = walk(at_first_task(), "RED=0123456789abcdef")
+    assert purse(state, Loop.PLAN_REVIEW, None) == "plan_review@plan 1"
+    assert purse(state, Loop.SPLIT_REVIEW, None) == "split_review@split 1"
+    assert purse(state, Loop.PLAN_REWORK, None) == "plan_rework@run"
+    assert purse(state, Loop.SEAM, None) == "seam@task 1"
+    assert purse(state, Loop.MAKE_RETRY, None) == "make_retry@task 1 0123456789ab"
+    assert purse(state, Loop.REASK, Role.MAKE) == f"reask@visit {state.visit} make 0"
+
+
+def test_each_task_has_its_own_purses() -> None:
+    state = walk(at_first_task("1", "2"), "ILLEGAL_RED ILLEGAL_RED RED=r1 GREEN=c1 ILLEGAL_RED ILLEGAL_RED")
+    assert (state.step, state.current) == (Step.WRITE_TESTS, "2")
+
+
+def test_an_id_that_was_used_by_a_task_that_began_is_refused() -> None:
+    state = walk(at_first_task("1"), "BLOCKED SPEC")
+    with pytest.raises(ValueError, match="task ids are used again: 1"):
+        advance(state, Event(signal=Signal.DRAFTED, tasks=tasks("1", "2")))

@@ -1,0 +1,70 @@
+"""Everything that the steps could report next: what a search or a random walk may feed the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.routing.actions import Again
+from pipeline.routing.machine import MatrixMachine, advance, find_row, limit_of, signals_of
+from pipeline.routing.matrix import ASKS
+from pipeline.routing.state import Event, NewTask
+from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.routing.actions import Row
+    from pipeline.routing.state import RunState
+
+MACHINE = MatrixMachine()
+PERSON = frozenset({Signal.REJECTED_TO_PLAN, Signal.REJECTED_TO_SPLIT, Signal.REJECTED_TO_FIX})
+
+
+def stands(state: RunState) -> bool:
+    """Whether nothing can happen without a person's act other than an approval."""
+    return state.outcome is not None and state.step is not Step.GATE
+
+
+def events(
+    state: RunState, splits: Sequence[tuple[NewTask, ...]], *, rejections: bool = False
+) -> Iterator[tuple[Event, Row]]:
+    """Every event that can come next, with the row that will fire; tree names are new at each visit."""
+    if stands(state):
+        return
+    for signal in sorted(signals_of(state)):
+        if signal in PERSON and not rejections:
+            continue
+        row = find_row(state, signal)
+        if isinstance(row.action, Again):
+            yield from ((Event(signal=signal, role=role), row) for role in slots(state))
+        elif signal is Signal.DRAFTED and state.step is Step.SPLIT:
+            yield from ((Event(signal=signal, tasks=renamed(state, split)), row) for split in splits)
+        else:
+            reason = Reason.DIRTY_TREE if signal is Signal.PRECONDITION else None
+            blockers = ("f",) if signal is Signal.CONVERGED else ()
+            yield Event(signal=signal, tree=f"t{state.visit}", reason=reason, blockers=blockers), row
+
+
+def slots(state: RunState) -> tuple[Role, ...]:
+    return tuple(role for role in ASKS.get(state.step, ()) if role not in state.left_out)
+
+
+def renamed(state: RunState, split: tuple[NewTask, ...]) -> tuple[NewTask, ...]:
+    """The split with ids that the run has not used."""
+    new = {task.id: f"{len(state.tasks) + number}" for number, task in enumerate(split, 1)}
+    return tuple(
+        task.model_copy(update={"id": new[task.id], "depends_on": tuple(new[other] for other in task.depends_on)})
+        for task in split
+    )
+
+
+def budget_is_used_up(state: RunState) -> bool:
+    """Whether the dispatches that are due now, which count already, are more than the limit (matrix 2, DISPATCHES)."""
+    limit = limit_of(state, Loop.DISPATCHES)
+    return state.step in ASKS and limit is not None and state.dispatches > limit
+
+
+def park_for_budget(state: RunState) -> RunState:
+    after, _ = advance(state, Event(signal=Signal.BUDGET))
+    assert after.outcome is Outcome.PARKED
+    return after

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from todo.errors import TrackerError
+from todo.frontmatter import (
+    MAX_DEPTH,
+    MAX_FRONT_MATTER,
+    Document,
+    Node,
+    Scalar,
+    parse,
+    plain_data,
+    read_plain,
+    with_scalar,
+    written_scalar,
+)
+from todo.yaml_events import read_mapping
+
+
+def document(front: str) -> Document:
+    return parse(f"---\n{front}---\nbody\n", "GAL-1.md")
+
+
+def data(values: dict[str, Node]) -> dict[str, object]:
+    return {key: plain_data(node) for key, node in values.items()}
+
+
+def by_ruamel(front: str) -> object:
+    engine: Any = YAML(typ="base", pure=True)
+    return engine.load(io.StringIO(front))
+
+
+WORD = st.from_regex(r"[A-Za-z0-9äß_][A-Za-z0-9äß_ .,()'/+*=!?&%@$;<>~-]{0,12}", fullmatch=True)
+TEXT = st.text(st.characters(exclude_categories=("C", "Zl", "Zp"), exclude_characters="\u00a0"), max_size=12)
+SCALARS = st.one_of(
+    WORD.map(str.strip),
+    TEXT.map(written_scalar),
+    TEXT.map(lambda text: "'" + text.replace("'", "''") + "'"),
+    st.sampled_from(["~", "null", "yes", "NO", "0o17", "1e3", "2026-11-20", "12:30:45", "''", '"\\u263A\\t"']),
+)
+
+
+def flow(items: list[str]) -> str:
+    return f"[{', '.join(items)}]"
+
+
+def indented(header: str, lines: list[str]) -> str:
+    return header + "".join(f"\n  {line}" for line in lines)
+
+
+VALUES = st.one_of(
+    SCALARS,
+    st.lists(SCALARS.filter(lambda text: not set(text) & set(",[]{}?")), max_size=3).map(flow),
+    st.lists(SCALARS, min_size=1, max_size=3).map(lambda items: indented("", [f"- {item}" for item in items])),
+    SCALARS.map(lambda item: f"\n  inner: {item}\n  deep:\n    - a\n    - {{b: [c]}}"),
+    st.builds(indented, st.sampled_from(["|", "|-", ">", ">+"]), st.lists(WORD.map(str.strip), min_size=1, max_size=3)),
+)
+KEYS = st.sampled_from(["id", "title", "status", "depends-on", "x", "Größe", "'quoted'", '"also quoted"'])
+COMMENTS = st.sampled_from(["", "", "# a comment: [\n", "\n", "   # indented\n"])
+
+
+@st.composite
+def front_matters(draw: st.DrawFn) -> str:
+    keys = draw(st.lists(KEYS, min_size=1, max_size=6, unique=True))
+    return "".join(draw(COMMENTS) + f"{key}: {draw(VALUES)}\n" for key in keys)
+
+
+@given(front_matters())
+def test_two_yaml_libraries_read_the_same_strings(front: str) -> None:
+    assert data(read_mapping(front, "GAL-1.md")) == by_ruamel(front)
+
+
+BLANKS = st.sampled_from([" ", "  ", ""])
+TAILS = st.sampled_from(["", " ", "  # note", "#x", ": y"])
+PLAIN_LINES = st.one_of(
+    st.builds("{}: {}{}".format, st.sampled_from("abcde"), SCALARS, TAILS),
+    st.builds("{}:{}[{}]".format, st.sampled_from("abcde"), BLANKS, TEXT),
+    st.builds("{}:{}".format, st.sampled_from("abcde"), BLANKS),
+    st.lists(st.from_regex(r"[A-Za-z0-9_.-]{1,5}", fullmatch=True)).map(lambda words: f"f: {flow(words)}"),
+    st.sampled_from(["", "# comment", "  # comment", "  continued", "\tx", "- a"]),
+    st.sampled_from(["g: a\u2028b", "h: a\u0085b", "i: [a,]"]),
+    st.text(max_size=10),
+)
+
+
+@given(st.lists(PLAIN_LINES, max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_the_fast_reader_agrees_with_the_parser_or_leaves_it_to_it(lines: list[str], end: str) -> None:
+    front = "".join(line + end for line in lines)
+    fast = read_plain(front)
+    if fast is not None:
+        assert fast == read_mapping(front, "GAL-1.md")
+
+
+def test_the_usual_front_matter_is_read_by_the_fast_reader() -> None:
+    front = (
+        "id: GAL-39\ntitle: Reject empty names\n"
+        "status: Todo            # Todo | In Progress | Done\nparent: null            # or an ID\n"
+        "labels: [bug]           # bug followup\ndepends-on: []          # IDs\n"
+    )
+    assert data(read_plain(front) or {}) == by_ruamel(front)
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
+def test_a_written_scalar_reads_as_the_text_in_both_libraries(text: str) -> None:
+    front = f"title: {written_scalar(text)}\nlabels: [{written_scalar(text)}]\n"
+    values = read_mapping(front, "GAL-1.md")
+    assert data(values) == {"title": text, "labels": [text]}
+    title = values["title"]
+    assert isinstance(title, Scalar)
+    assert not title.is_null
+
+
+@pytest.mark.parametrize(
+    ("front", "expected", "line"),
+    [
+        ("a: &x [b]\nc: *x\n", "Anchors", 2),
+        ("a: *x\n", "Anchors", 2),
+        ("a: b\n&x c: d\n", "Anchors", 3),
+        ("a: b\nc: d\na: e\n", "twice", 4),
+        ("a: {b: c, b: d}\n", "twice", 2),
+        ("a: " + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "\n", "nested", 2),
+        ("a: " + "[" * 20_000 + "\n", "nested", 2),
+        ("- a\n", "`key: value`", 2),
+        ("just words\n", "`key: value`", 2),
+        ("[a]: b\n", "key of the front matter", 2),
+        ("a: b: c\n", "not YAML", 2),
+        ("a: 'b\n", "not YAML", None),
+        ("a: b\n...\nc: d\n", "not YAML", 4),
+        ("a: b\n--- {c: d}\n", "one YAML document", 3),
+        ("a: \x07\n", "not YAML", None),
+        ("", "`key: value`", 2),
+        (f"a: {'b' * MAX_FRONT_MATTER}\n", "longer than", 1),
+    ],
+    ids=lambda value: str(value)[:24].encode("unicode_escape").decode(),
+)
+def test_front_matter_that_is_refused_with_the_place(front: str, expected: str, line: int | None) -> None:
+    with pytest.raises(TrackerError, match=expected) as caught:
+        document(front)
+    assert caught.value.path == "GAL-1.md"
+    if line is not None:
+        assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no front matter\n", "\n---\nid: a\n---\n", "---\nid: a\n", "----\nid: a\n----\n", "---\r\n\r\n" * 9]
+)
+def test_a_file_without_closed_front_matter_is_refused(text: str) -> None:
+    with pytest.raises(TrackerError):
+        parse(text, "GAL-1.md")
+
+
+def test_a_bomb_of_aliases_is_refused_before_it_grows() -> None:
+    levels = "".join(f"l{level + 1}: &l{level + 1} [{', '.join([f'*l{level}'] * 10)}]\n" for level in range(40))
+    with pytest.raises(TrackerError, match="Anchors"):
+        document("l0: &l0 lol\n" + levels)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("status: !!str Todo # Todo\n", "status: !!str Done # Todo\n"),
+        ('status: "\\x54odo" # why\n', "status: Done # why\n"),
+        ("status: |- # Todo\n  Todo\n", "status: |- # Todo\n  Done\n"),
+        ("status: |2-\r\n  Todo\r\n\r\n", "status: |2-\r\n  Done\r\n\r\n"),
+        ("status: >-\n  To\n  do\n", "status: Done\n"),
+        ("status: To\r\n  do\r\n", "status: Done\r\n"),
+        ("status: 'To\n\n  do'\n", "status: Done\n"),
+        ("status: !!str 'Todo'\n", "status: !!str 'Done'\n"),
+    ],
+)
+def test_a_value_written_in_an_odd_way_is_replaced_and_nothing_else(before: str, after: str) -> None:
+    rest = "labels:\n- a\n-   b\nx:   y # c\r\n"
+    odd = document(f"# first\r\n{before}{rest}")
+    changed = parse(with_scalar(odd, "status", "Done"), "GAL-1.md")
+    assert changed.front == f"# first\r\n{after}{rest}"
+    assert changed.text[changed.body :] == "body\n"
+
+
+def test_a_value_in_a_flow_mapping_is_replaced() -> None:
+    changed = with_scalar(document("{status: Todo, id: Todo}\n"), "status", "Done")
+    assert parse(changed, "GAL-1.md").front == "{status: Done, id: Todo}\n"
+
+
+def test_a_value_that_is_no_scalar_is_not_replaced() -> None:
+    with pytest.raises(TrackerError, match="one line"):
+        with_scalar(document("status: [Todo]\n"), "status", "Done")

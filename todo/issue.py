@@ -1,0 +1,176 @@
+"""An issue as its file gives it: typed values, and the rules for ids (contract 3)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from todo.errors import invalid, usage
+from todo.frontmatter import Document, Node, Scalar, decode, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+INDEX_NAME: Final = "README.md"
+_ID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,63}")
+
+
+class Status(StrEnum):
+    """How far an issue is."""
+
+    TODO = "Todo"
+    IN_PROGRESS = "In Progress"
+    DONE = "Done"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One issue; `body` is the text after the front matter."""
+
+    id: str
+    title: str
+    status: Status
+    parent: str | None
+    labels: tuple[str, ...]
+    depends_on: tuple[str, ...]
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewIssue:
+    """An issue to be created.
+
+    `id`: None = the next free one. `parent`: None = a top-level issue, listed in README.md under `category`.
+    `provenance` says in one line where the issue comes from; it ends the description.
+    """
+
+    title: str
+    id: str | None = None
+    parent: str | None = None
+    category: str | None = None
+    labels: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    description: str = ""
+    acceptance_criteria: tuple[str, ...] = ()
+    test_hints: str = ""
+    provenance: str = ""
+
+
+def is_issue_id(text: str) -> bool:
+    """Return whether the text may be an id: it becomes a file name, a ref, the name of a run."""
+    return (
+        _ID.fullmatch(text) is not None
+        and text.lower() not in {"readme", "null"}
+        and not any(part.lower() in {"lock", "md"} for part in text.split(".")[1:])
+    )
+
+
+def checked_id(text: str) -> str:
+    """Return the id as given.
+
+    Raises:
+        TrackerError: usage.
+    """
+    if not is_issue_id(text):
+        raise usage(f"{text!r} is not an issue id. An id has letters, digits, `-`, `_` and inner dots, such as GAL-39.")
+    return text
+
+
+def file_name(issue_id: str) -> str:
+    """Return the name of the issue's file."""
+    return f"{issue_id}.md"
+
+
+def id_of_file(name: str) -> str | None:
+    """Return the id that a file name stands for, None for a name that is no issue's (README.md, hidden, not .md)."""
+    return None if name == INDEX_NAME or name.startswith(".") or not name.endswith(".md") else name[:-3]
+
+
+def sort_key(issue_id: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return a key that puts GAL-2 before GAL-10 and GAL-39.1 after GAL-39."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", issue_id)
+    return tuple((False, int(part), part) if part.isdigit() else (True, 0, part) for part in parts)
+
+
+def normalised_title(title: str) -> str:
+    """Return the words of a title as they are compared: without case, form of characters, punctuation, spacing."""
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", title).casefold())) or title.strip()
+
+
+def read_issue(content: bytes, name: str) -> tuple[Issue, Document]:
+    """Return the issue of a file, and the file's parts.
+
+    Raises:
+        TrackerError: tracker_invalid, with the line where known.
+    """
+    document = parse(decode(content, name), name)
+    issue_id = _required(document, "id")
+    if f"{issue_id}.md" != name:
+        message = f"The id is `{issue_id}`, the file is named {name}. Make them agree."
+        raise invalid(message, path=name, line=document.line_of("id"))
+    issue = Issue(
+        id=issue_id,
+        title=_required(document, "title"),
+        status=_status(document),
+        parent=_parent(document),
+        labels=_words(document, "labels"),
+        depends_on=tuple(_checked_reference(document, "depends-on", word) for word in _words(document, "depends-on")),
+        body=document.text[document.body :],
+    )
+    return issue, document
+
+
+def _required(document: Document, key: str) -> str:
+    node = document.values.get(key)
+    if node is None:
+        raise invalid(f"The front matter has no `{key}`. Add a line `{key}: ...`.", path=document.name)
+    if not isinstance(node, Scalar) or node.is_null or not node.text.strip():
+        raise invalid(f"`{key}` must have one value.", path=document.name, line=document.line_of(key))
+    return node.text
+
+
+def _status(document: Document) -> Status:
+    word = _required(document, "status")
+    try:
+        return Status(word)
+    except ValueError:
+        accepted = ", ".join(Status)
+        message = f"`{word}` is not a status. Accepted: {accepted}."
+        raise invalid(message, path=document.name, line=document.line_of("status")) from None
+
+
+def _parent(document: Document) -> str | None:
+    node = document.values.get("parent")
+    if node is None or (isinstance(node, Scalar) and node.is_null):
+        return None
+    return _checked_reference(document, "parent", _required(document, "parent"))
+
+
+def _words(document: Document, key: str) -> tuple[str, ...]:
+    """Return a list of words; a missing or null key is an empty list."""
+    node: Node = document.values.get(key, [])
+    if isinstance(node, Scalar) and node.is_null:
+        return ()
+    if not isinstance(node, list):
+        message = f"`{key}` must be a list, such as `{key}: [{_example(node)}]`."
+        raise invalid(message, path=document.name, line=document.line_of(key))
+    words: list[str] = []
+    for item in node:
+        if not isinstance(item, Scalar) or item.is_null:
+            raise invalid(f"Each item of `{key}` must be a word.", path=document.name)
+        words.append(item.text)
+    return tuple(words)
+
+
+def _example(node: Scalar | Mapping[str, Node]) -> str:
+    return node.text if isinstance(node, Scalar) else "..."
+
+
+def _checked_reference(document: Document, key: str, word: str) -> str:
+    if not is_issue_id(word):
+        message = f"`{key}` names `{word}`, which is not an issue id."
+        raise invalid(message, path=document.name, line=document.line_of(key))
+    return word

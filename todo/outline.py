@@ -1,0 +1,152 @@
+"""The sections of a Markdown body, read as far as an exact edit needs.
+
+Follows CommonMark for what decides whether a line is a heading: code fences, HTML comments, list items that hold them,
+paragraphs that run on. Underlined (setext) headings are not sections.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+_HEADING: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_BULLET: Final = re.compile(r"([-+*]|\d{1,9}[.)])([ \t]+|$)")
+_FENCE: Final = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
+_UNDERLINE: Final = re.compile(r"(?:-+|=+) *")
+_COMMENT_END: Final = re.compile("-->")
+_MAX_INDENT: Final = 3
+
+
+class Heading(NamedTuple):
+    """An ATX heading: where, how deep, its text."""
+
+    at: int
+    level: int
+    title: str
+
+
+class Section(NamedTuple):
+    """A heading and what follows up to the next heading that is not deeper; indices into the lines, end excluded."""
+
+    heading: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What `outline` found; indices into the lines it was given."""
+
+    headings: tuple[Heading, ...]
+    hidden: frozenset[int]
+    """Lines in code fences and HTML comments."""
+    unclosed: int | None
+    """The line that opens a fence or comment which nothing closes, so that text added at the end would be in it."""
+    size: int
+
+    def section(self, title: str, level: int = 2) -> Section | None:
+        """Return the first section of that title (case and a final colon do not matter) and level."""
+        wanted = title.casefold()
+        for position, heading in enumerate(self.headings):
+            if heading.level == level and heading.title.rstrip(":").rstrip().casefold() == wanted:
+                following = (later.at for later in self.headings[position + 1 :] if later.level <= level)
+                return Section(heading.at, heading.at + 1, next(following, self.size))
+        return None
+
+
+class _Block(NamedTuple):
+    """An open code fence or HTML comment; `column` is where the content of the list item that holds it begins."""
+
+    opened: int
+    closing: re.Pattern[str]
+    column: int
+
+
+def outline(lines: list[str]) -> Outline:
+    """Return the headings and hidden lines of a Markdown text."""
+    scanner = _Scanner()
+    for index, line in enumerate(lines):
+        scanner.read(index, line.rstrip("\r\n").expandtabs(4))
+    block = scanner.block
+    unclosed = block.opened if block is not None and not block.column else None
+    return Outline(tuple(scanner.headings), frozenset(scanner.hidden), unclosed, len(lines))
+
+
+class _Scanner:
+    """Reads line by line; `items` are the columns at which the content of the open list items begins."""
+
+    def __init__(self) -> None:
+        self.headings: list[Heading] = []
+        self.hidden: set[int] = set()
+        self.block: _Block | None = None
+        self.items: list[int] = []
+        self.in_paragraph = False
+        self.in_empty_item = False
+
+    def read(self, index: int, line: str) -> None:
+        """Take the next line, tabs expanded."""
+        text = line.lstrip(" ")
+        indent = len(line) - len(text)
+        if self.block is not None and (not text or indent >= self.block.column):
+            self.hidden.add(index)
+            if self.block.closing.search(line):
+                self.block = None
+            return
+        self.block = None
+        if text:
+            self._read_text(index, text, indent)
+        else:
+            if self.in_empty_item:
+                self.items.pop()
+            self.in_paragraph = self.in_empty_item = False
+
+    def _read_text(self, index: int, text: str, indent: int) -> None:
+        around = [column for column in self.items if column <= indent]
+        goes_on = self.in_paragraph and len(around) == len(self.items)
+        self.in_empty_item = False
+        if indent - (around[-1] if around else 0) > _MAX_INDENT:
+            if not self.in_paragraph:
+                self.items = around
+            return
+        if goes_on and _UNDERLINE.fullmatch(text):
+            self.in_paragraph = False
+            return
+        before = len(around)
+        while (bullet := _BULLET.match(text)) and not (goes_on and len(around) == before and _cannot_interrupt(bullet)):
+            spaces = len(bullet[2])
+            code = spaces > _MAX_INDENT + 1
+            indent += len(bullet[1]) + (spaces if spaces and not code else 1)
+            around.append(indent)
+            text = text[bullet.end() :]
+            if code or not text:
+                self.items, self.in_paragraph, self.in_empty_item = around, False, not text
+                return
+        block = _opening(text, index, around[-1] if around else 0)
+        heading = _HEADING.fullmatch(text)
+        if block is not None:
+            self.hidden.add(index)
+            one_line = block.closing is _COMMENT_END and _COMMENT_END.search(text)
+            self.block = None if one_line else block
+        elif heading and not around:
+            self.headings.append(Heading(index, len(heading[1]), (heading[2] or "").strip()))
+        starts_block = block is not None or heading is not None
+        # Text that is indented less than the item it follows still belongs to its paragraph.
+        if starts_block or len(around) > before or not self.in_paragraph:
+            self.items = around
+        self.in_paragraph = not starts_block
+
+
+def _cannot_interrupt(bullet: re.Match[str]) -> bool:
+    """Return whether a paragraph swallows this bullet: an empty one, or a number other than 1."""
+    return bullet.end() == len(bullet.string) or bullet[1] not in {"-", "+", "*", "1.", "1)"}
+
+
+def _opening(text: str, index: int, column: int) -> _Block | None:
+    if text.startswith("<!--"):
+        return _Block(index, _COMMENT_END, column)
+    fence = _FENCE.fullmatch(text)
+    if fence is None:
+        return None
+    mark = fence[1] or fence[2]
+    return _Block(index, re.compile(rf"^ {{0,{column + _MAX_INDENT}}}{mark[0]}{{{len(mark)},}} *$"), column)

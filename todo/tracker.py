@@ -1,0 +1,278 @@
+"""The operations on a tracker: each reads from a source and returns the edits it wants; none of them writes.
+
+So the same code serves files in a worktree and contents of a git tree (architecture 2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from todo.edits import Edits
+from todo.errors import ErrorKind, TrackerError, invalid, usage
+from todo.frontmatter import Document, decode, with_scalar
+from todo.index import Page
+from todo.issue import (
+    INDEX_NAME,
+    Issue,
+    NewIssue,
+    Status,
+    checked_id,
+    file_name,
+    id_of_file,
+    is_issue_id,
+    normalised_title,
+    read_issue,
+    sort_key,
+)
+from todo.links import arrows, find_cycle
+from todo.render import bullet, issue_file, one_line
+from todo.source import MAX_FILE_BYTES, Overlay, Snapshot, Source
+
+if TYPE_CHECKING:
+    from datetime import date
+
+_NUMBERED: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*-)([0-9]+)")
+_NEW_INDEX: Final = "# Issues\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why work on an issue cannot begin; `issues` are the ones that stand in the way."""
+
+    kind: ErrorKind
+    message: str
+    issues: tuple[str, ...] = ()
+
+
+class Tracker:
+    """A tracker as its source shows it; every file is read once, when it is first needed."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = Snapshot(source)
+        self._parsed: dict[str, tuple[Issue, Document]] = {}
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The ids that have a file, in the order of `sort_key`; the files may be broken."""
+        return tuple(sorted(filter(None, map(id_of_file, self._source.names())), key=sort_key))
+
+    def raw(self, name: str) -> bytes | None:
+        """Return the content of a file of the tracker, None when there is none."""
+        return self._source.read(name)
+
+    def read(self, issue_id: str) -> Issue:
+        """Return one issue.
+
+        Raises:
+            TrackerError: usage for what is no id; issue_not_found; tracker_invalid; tracker_missing.
+        """
+        return self._open(issue_id)[0]
+
+    def issues(self) -> list[Issue]:
+        """Return all issues.
+
+        Raises:
+            TrackerError: the first file that is broken; `lint` finds all of them.
+        """
+        for issue_id in self.ids:
+            if not is_issue_id(issue_id):
+                message = "Not the name of an issue file. Rename it to an id such as GAL-39.md, or move it elsewhere."
+                raise invalid(message, path=file_name(issue_id))
+        return [self._open(issue_id)[0] for issue_id in self.ids]
+
+    def children(self, issue_id: str) -> list[Issue]:
+        """Return the sub-issues of an issue."""
+        return [issue for issue in self.issues() if issue.parent == issue_id]
+
+    def ready(self) -> list[Issue]:
+        """Return the issues that are Todo and whose dependencies are all Done."""
+        every = self.issues()
+        done = {issue.id for issue in every if issue.status is Status.DONE}
+        return [issue for issue in every if issue.status is Status.TODO and done.issuperset(issue.depends_on)]
+
+    def prerequisites(self, issue_id: str) -> Obstacle | None:
+        """Return why work on the issue cannot begin, None when it can.
+
+        The first of these counts: issue_not_found, issue_not_todo, dependency_unmet, dependency_missing.
+
+        Raises:
+            TrackerError: the tracker is missing or what had to be read of it is broken.
+        """
+        try:
+            issue = self.read(issue_id)
+        except TrackerError as error:
+            if error.kind is ErrorKind.ISSUE_NOT_FOUND:
+                return Obstacle(error.kind, error.message, (issue_id,))
+            raise
+        if issue.status is not Status.TODO:
+            message = f"{issue.id} is {issue.status}, not Todo. Choose another issue or set its status back."
+            return Obstacle(ErrorKind.ISSUE_NOT_TODO, message, (issue.id,))
+        self._check_links(issue)
+        missing = tuple(other for other in issue.depends_on if not self._exists(other))
+        unmet = tuple(
+            other for other in issue.depends_on if other not in missing and self.read(other).status is not Status.DONE
+        )
+        if unmet:
+            message = f"{issue.id} depends on {', '.join(unmet)}, not Done yet. Do that first."
+            return Obstacle(ErrorKind.DEPENDENCY_UNMET, message, unmet)
+        if missing:
+            message = (
+                f"{issue.id} depends on {', '.join(missing)}, which does not exist. Create it or correct depends-on."
+            )
+            return Obstacle(ErrorKind.DEPENDENCY_MISSING, message, missing)
+        return None
+
+    def find_duplicate(self, title: str, parent: str | None = None) -> Issue | None:
+        """Return an issue not Done that has the same title but for case, punctuation and spacing.
+
+        Looked for among the sub-issues of `parent`, or among all issues.
+        """
+        wanted = normalised_title(title)
+        among = self.issues() if parent is None else self.children(parent)
+        same = (issue for issue in among if normalised_title(issue.title) == wanted)
+        return next((issue for issue in same if issue.status is not Status.DONE), None)
+
+    def set_status(self, issue_id: str, status: Status) -> Edits:
+        """Return the edits that give the issue a status and show it in README.md or in its parent.
+
+        Never creates a file: without README.md only the issue changes.
+
+        Raises:
+            TrackerError: the issue, what it hangs on, or the file that lists it is missing or broken.
+        """
+        issue, document = self._open(issue_id)
+        self._check_links(issue)
+        texts: dict[str, str] = {}
+        if issue.status is not status:
+            texts[document.name] = with_scalar(document, "status", status.value)
+        listing = self._listing(issue, status)
+        return self._edits(texts | listing)
+
+    def comment(self, issue_id: str, day: date, text: str) -> Edits:
+        """Return the edits that add a dated comment at the end of the issue's Comments.
+
+        Raises:
+            TrackerError: the issue or what it hangs on is missing or broken; usage for an empty text.
+        """
+        issue, document = self._open(issue_id)
+        self._check_links(issue)
+        page = Page.of(document.name, document.text, document.body)
+        return self._edits({document.name: page.commented(bullet(day, text))})
+
+    def create(self, new: NewIssue) -> tuple[str, Edits]:
+        """Return the id of a new issue and the edits that file and list it.
+
+        A sub-issue without an id gets PARENT.n, a top-level one the next number of the most used prefix.
+
+        Raises:
+            TrackerError: usage for what cannot be filed; issue_not_found, dependency_missing for what it names.
+        """
+        _check_new(new)
+        if new.parent is not None:
+            self._check_links(self.read(new.parent))
+        missing = [other for other in new.depends_on if not self._exists(checked_id(other))]
+        if missing:
+            message = f"There is no issue {', '.join(missing)} to depend on."
+            raise TrackerError(ErrorKind.DEPENDENCY_MISSING, message)
+        issue_id = checked_id(new.id or self._free_id(new.parent))
+        taken = next((other for other in self.ids if other.lower() == issue_id.lower()), None)
+        if taken is not None:
+            raise usage(f"There is already an issue {taken}. Choose another id.")
+        name = file_name(issue_id)
+        text = issue_file(issue_id, new)
+        issue, _ = read_issue(text.encode(), name)
+        category = one_line(new.category) if new.category else None
+        listing = self._listing(issue, Status.TODO, category=category, create=True)
+        return issue_id, self._edits({name: text} | listing)
+
+    def with_edits(self, edits: Edits) -> Tracker:
+        """Return the tracker as it is after the edits; merge further edits by `edits.then(later)`."""
+        return Tracker(Overlay(self._source, edits))
+
+    def _open(self, issue_id: str) -> tuple[Issue, Document]:
+        if issue_id not in self._parsed:
+            name = file_name(checked_id(issue_id))
+            content = self._source.read(name)
+            if content is None:
+                message = f"There is no issue {issue_id}. Check the id, or create it."
+                raise TrackerError(ErrorKind.ISSUE_NOT_FOUND, message, path=name)
+            if len(content) > MAX_FILE_BYTES:
+                raise invalid(f"The file is larger than {MAX_FILE_BYTES} bytes.", path=name)
+            self._parsed[issue_id] = read_issue(content, name)
+        return self._parsed[issue_id]
+
+    def _exists(self, issue_id: str) -> bool:
+        return self._source.read(file_name(issue_id)) is not None
+
+    def _check_links(self, issue: Issue) -> None:
+        """Check that the parents exist and that neither they nor the dependencies run in a circle.
+
+        Raises:
+            TrackerError: tracker_invalid.
+        """
+        ancestors = [issue.id]
+        while (parent := self.read(ancestors[-1]).parent) is not None:
+            if parent in ancestors:
+                cycle = arrows((*ancestors[ancestors.index(parent) :], parent))
+                raise invalid(f"The parents run in a circle: {cycle}. Correct one.", path=file_name(ancestors[-1]))
+            if not self._exists(parent):
+                message = f"The parent {parent} does not exist. Create it or write `parent: null`."
+                line = self._open(ancestors[-1])[1].line_of("parent")
+                raise invalid(message, path=file_name(ancestors[-1]), line=line)
+            ancestors.append(parent)
+        found = find_cycle(issue.id, self._known_dependencies)
+        if found is not None:
+            message = f"The dependencies run in a circle: {arrows(found)}. Correct depends-on in one of them."
+            raise invalid(message, path=file_name(found[0]))
+
+    def _known_dependencies(self, issue_id: str) -> list[str]:
+        return [other for other in self.read(issue_id).depends_on if self._exists(other)]
+
+    def _listing(
+        self, issue: Issue, status: Status, *, category: str | None = None, create: bool = False
+    ) -> dict[str, str]:
+        """Return the file that lists the issue, with its box showing the status."""
+        if issue.parent is not None:
+            document = self._open(issue.parent)[1]
+            page = Page.of(document.name, document.text, document.body)
+            return {document.name: page.listing_child(issue, status)}
+        content = self._source.read(INDEX_NAME)
+        if content is None and not create:
+            return {}
+        text = _NEW_INDEX if content is None else decode(content, INDEX_NAME)
+        return {INDEX_NAME: Page.of(INDEX_NAME, text).listing(issue, status, category)}
+
+    def _free_id(self, parent: str | None) -> str:
+        if parent is not None:
+            document = self._open(parent)[1]
+            # A line whose file is gone still counts: an id is never given twice.
+            listed = [entry.issue_id for entry in Page.of(document.name, document.text, document.body).sub_issues()]
+            numbers = [
+                int(number)
+                for other in (*self.ids, *listed)
+                if other.startswith(f"{parent}.") and (number := other.removeprefix(f"{parent}.")).isdigit()
+            ]
+            return f"{parent}.{max(numbers, default=0) + 1}"
+        numbered = [found for found in map(_NUMBERED.fullmatch, self.ids) if found is not None]
+        if not numbered:
+            raise usage("There is no numbered issue yet to count on from. Give an id, such as GAL-1.")
+        prefix = min(Counter(found[1] for found in numbered).items(), key=lambda counted: (-counted[1], counted[0]))[0]
+        last = max((found[2] for found in numbered if found[1] == prefix), key=int)
+        return f"{prefix}{str(int(last) + 1).zfill(len(last))}"
+
+    def _edits(self, texts: dict[str, str]) -> Edits:
+        contents = {name: text.encode() for name, text in texts.items()}
+        return Edits(contents, {name: self._source.read(name) for name in contents})
+
+
+def _check_new(new: NewIssue) -> None:
+    if not one_line(new.title):
+        raise usage("An issue needs a title.")
+    if not all(one_line(label) for label in new.labels):
+        raise usage("A label needs a word.")
+    if new.parent is not None and new.category:
+        raise usage("A sub-issue is listed in its parent only: give a parent or a category.")
