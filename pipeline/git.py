@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import itself fails where git is not installed
 
-from git import InvalidGitRepositoryError, NoSuchPathError, Repo  # noqa: E402  (only after the line above)
+from git import InvalidGitRepositoryError, NoSuchPathError, Repo
 
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
@@ -80,6 +80,15 @@ class TreeChange:
 
 
 @dataclass(frozen=True)
+class FileStat:
+    """One path that differs between two trees; the counts are None for a binary file."""
+
+    path: str
+    added: int | None
+    deleted: int | None
+
+
+@dataclass(frozen=True)
 class Signature:
     """Who and when, as git's environment wants them; `date` is `<seconds> <zone>`."""
 
@@ -99,7 +108,7 @@ def _worktree(repo: Repo, git_dir: Path, common_dir: Path) -> Path | None:
     linked = git_dir / "gitdir"
     if git_dir != common_dir and linked.is_file():
         # GitPython takes a linked worktree of a bare repository for bare itself
-        return Path(os.fsdecode(linked.read_bytes()).strip()).parent
+        return Path(os.path.normpath(git_dir / os.fsdecode(linked.read_bytes()).strip())).parent
     if repo.bare or repo.working_tree_dir is None:
         return None
     return Path(repo.working_tree_dir)
@@ -275,6 +284,19 @@ class Repository:
         """Return a readable patch; no external diff, no textconv, no colour."""
         argv = ["diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "-M", old, new, "--", *paths]
         return self._git(*argv).decode(errors="replace")
+
+    def numstat(self, old: str, new: str) -> tuple[FileStat, ...]:
+        """Return how many lines each differing path gained and lost."""
+        out = self._git(
+            "diff-tree", "-r", "-z", "--no-renames", "--numstat", "--no-ext-diff", "--no-textconv", old, new
+        )
+        found: list[FileStat] = []
+        for line in out.split(b"\0"):
+            if line:
+                added, deleted, path = line.split(b"\t", 2)
+                counts = (None, None) if added == b"-" else (int(added), int(deleted))
+                found.append(FileStat(path.decode(errors="surrogateescape"), *counts))
+        return tuple(found)
 
     def filters(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
         """Return the `filter` attribute of the *paths* that have one, by the attributes of *checkout*."""

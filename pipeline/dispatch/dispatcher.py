@@ -63,6 +63,7 @@ class Dispatcher:
     roles: Mapping[Role, RoleSpec]
     templates: Mapping[tuple[str, Question | None], Template]
     search_path: str
+    depth: int = 1
     results: Mapping[str, DispatchResult] = field(default_factory=dict[str, DispatchResult])
 
     async def dispatch(self, record: DispatchRecord, request: Request, *, phase: str, why: str) -> DispatchResult:
@@ -172,6 +173,7 @@ class Dispatcher:
             timeout_s=agent.timeout_s,
             network=agent.network.value,
             search_path=self.search_path,
+            depth=self.depth,
         )
         return await BACKENDS[agent.backend.value].run(job)
 

@@ -17,6 +17,7 @@ from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.journal import Clock, Journal, utc_now
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pipeline.routing.actions import Action
@@ -67,15 +68,24 @@ class Run:
             self._fold(line)
 
     @classmethod
-    def create(cls, folder: Path, info: RunInfo, machine: Machine, *, clock: Clock = utc_now) -> Run:
-        """Make the run folder with run.json and the journal's first line.
+    def create(
+        cls,
+        folder: Path,
+        info: RunInfo,
+        machine: Machine,
+        *,
+        clock: Clock = utc_now,
+        sandbox: Mapping[str, str] | None = None,
+    ) -> Run:
+        """Make the run folder with run.json and the journal's first line, which names the sandbox (architecture 6).
 
         Raises:
             UserError: the disk does not take it.
         """
         write_atomic(folder / "run.json", to_json(info.model_dump(mode="json", by_alias=True)))
         run = cls(folder, info, Journal(folder / "journal.jsonl", [], clock=clock), machine)
-        run.journal.append("run_started", run_id=info.run_id, issue=info.issue, start_commit=info.start_commit)
+        said = {"run_id": info.run_id, "issue": info.issue, "start_commit": info.start_commit}
+        run.journal.append("run_started", **said, **_sandbox(sandbox))
         return run
 
     @classmethod
@@ -170,10 +180,11 @@ class Run:
             self._fold(self.journal.append("artifact_written", path=name, sha256=digest))
         return path
 
-    def resume(self) -> None:
+    def resume(self, *, sandbox: Mapping[str, str] | None = None) -> None:
         """Go on after a park, a cancellation or a crash: a new epoch, the same step (matrix 1, RESUMED)."""
         self.journal.epoch += 1
-        self._fold(self.journal.append("run_resumed", step=self.state.step.value, was=self.state.outcome))
+        said = {"step": self.state.step.value, "was": self.state.outcome}
+        self._fold(self.journal.append("run_resumed", **said, **_sandbox(sandbox)))
 
     def abandon(self) -> None:
         """Say that the user gave the run up; it can never go on (contract 2)."""
@@ -261,6 +272,10 @@ class Run:
             and decision.counters == line.data["counters"]
         )
         return Decided(line, event, self.state, state, decision) if same else None
+
+
+def _sandbox(facts: Mapping[str, str] | None) -> dict[str, object]:
+    return {} if facts is None else {"sandbox": dict(facts)}
 
 
 def action_value(action: Action) -> dict[str, str | None]:

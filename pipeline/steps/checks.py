@@ -115,7 +115,7 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
     workspace = ctx.sandbox.inside(folder, WORKSPACE)
     command = Command(
-        argv=(str(program.path), *words),
+        argv=program.argv(*words),
         cwd=workspace,
         mounts=(Mount(folder, workspace, writable=True), *env.mounts, *program.mounts),
         env={"PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},

@@ -6,7 +6,7 @@ derived from nothing in `pipeline.routing.matrix`: a table that is checked again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Final, Literal, assert_never
@@ -41,8 +41,8 @@ SIGNALS: Final[Mapping[Step, str]] = {
     Step.SPLIT: f"DRAFTED HYGIENE {_DISPATCH}",
     Step.REVIEW_SPLIT: f"ACCEPTABLE CONVERGED NEEDS_WORK BLOCK {_DISPATCH}",
     Step.STUB: f"STUBBED STUB_DIRTY {_STUCK} ENV_BROKEN {_DISPATCH}",
-    Step.WRITE_TESTS: "RED DISPUTED NOT_TESTABLE CHANGED_OLD_TEST MISSING_SEAM ILLEGAL_RED STRUCTURAL_ONLY RED_UNSTABLE "
-    f"PASSES_ALREADY NEEDS_FILE BLOCKED ENV_BROKEN {_DISPATCH}",
+    Step.WRITE_TESTS: "RED DISPUTED NOT_TESTABLE CHANGED_OLD_TEST MISSING_SEAM ILLEGAL_RED STRUCTURAL_ONLY "
+    f"RED_UNSTABLE PASSES_ALREADY NEEDS_FILE BLOCKED ENV_BROKEN {_DISPATCH}",
     Step.CHECK_TESTS: f"ACCEPTABLE NEEDS_WORK {_DISPATCH}",
     Step.SEAM: f"SEAM_DONE REGRESSION NO_CHANGE {_STUCK} ENV_BROKEN {_DISPATCH}",
     Step.IMPLEMENT: "GREEN ENTRY_FLAG TEST_DESIGN SPLIT_NEEDED REGRESSION NO_CHANGE NOT_GREEN STALE_XFAIL "
@@ -113,6 +113,7 @@ _REJECTED_AT: Final = {
     Signal.REJECTED_TO_SPLIT: ("split", "commit"),
     Signal.REJECTED_TO_FIX: ("commit",),
 }
+_BEHIND: Final[Mapping[str, Action]] = {"plan": Goto(Step.SPLIT), "split": NextTask(), "commit": Goto(Step.PUBLISH)}
 _TASK_BEGINS: Final = (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.FINAL_REVIEW, Step.PUBLISH)
 
 
@@ -155,52 +156,54 @@ def _holds(row: Row, node: str) -> bool:
     return True
 
 
-def _follow(
-    action: Action, node: str, bounds: Bounds, role: Role | None, empty: tuple[Loop, ...] = ()
-) -> Iterator[Edge]:
+def _follow(action: Action, node: str, bounds: Bounds, role: Role | None, empty: tuple[Loop, ...] = ()) -> list[Edge]:
     """The edges of an action and of all that can follow when its purse, and the next, is empty."""
-
-    def paid(loop: Loop) -> Kind:
-        by_a_person = _step(node) is Step.GATE
-        return "paid" if by_a_person or bounds[loop].limit is not None else "free"
-
-    def when_empty(loop: Loop) -> Iterator[Edge]:
-        if loop in empty:
-            raise ExhaustedForeverError(" -> ".join((*empty, loop)))
-        bound = bounds[loop]
-        if loop is not Loop.HUMAN:  # unbounded on purpose: never empty
-            then = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
-            yield from _follow(then, node, bounds, role, (*empty, loop))
-
     match action:
         case Goto(to):
-            yield _entered(node, to), "free"
-            if _step(node) is Step.REVIEW_PLAN and to is Step.SPLIT:
-                yield "gate:plan", "free"
-            if to is Step.PUBLISH:
-                yield "gate:commit", "free"
+            return [(_entered(node, to), "free"), *_gates_before(node, action)]
         case Retry(to, loop):
-            yield _entered(node, to), paid(loop)
-            yield from when_empty(loop)
+            return [(_entered(node, to), _paid(loop, node, bounds)), *_when_empty(loop, node, bounds, role, empty)]
         case Return(loop):
-            yield _asker(node).value, paid(loop)
-            yield from when_empty(loop)
+            return [(_asker(node).value, _paid(loop, node, bounds)), *_when_empty(loop, node, bounds, role, empty)]
         case Again(loop):
-            yield node, paid(loop)
-            yield from when_empty(loop)
+            return [(node, _paid(loop, node, bounds)), *_when_empty(loop, node, bounds, role, empty)]
         case LeaveOut():
-            pass  # the step has one slot less from here on, which cannot happen for ever
+            return []  # the step has one slot less from here on, which cannot happen for ever
         case NextTask():
-            yield from ((to.value, "task") for to in _TASK_BEGINS)
-            if _step(node) is Step.REVIEW_SPLIT:
-                yield "gate:split", "free"
+            return [*((to.value, "task") for to in _TASK_BEGINS), *_gates_before(node, action)]
         case Forward():
-            behind: Mapping[str, Action] = {"plan": Goto(Step.SPLIT), "split": NextTask(), "commit": Goto(Step.PUBLISH)}
-            yield from _follow(behind[node.partition(":")[2]], node, bounds, role, empty)
+            return _follow(_BEHIND[node.partition(":")[2]], node, bounds, role, empty)
         case Stop():
-            yield STOP, "free"
+            return [(STOP, "free")]
         case _:
             assert_never(action)
+
+
+def _paid(loop: Loop, node: str, bounds: Bounds) -> Kind:
+    by_a_person = _step(node) is Step.GATE
+    return "paid" if by_a_person or bounds[loop].limit is not None else "free"
+
+
+def _when_empty(loop: Loop, node: str, bounds: Bounds, role: Role | None, empty: tuple[Loop, ...]) -> list[Edge]:
+    if loop is Loop.HUMAN:  # unbounded on purpose: never empty
+        return []
+    if loop in empty:
+        raise ExhaustedForeverError(" -> ".join((*empty, loop)))
+    bound = bounds[loop]
+    then = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
+    return _follow(then, node, bounds, role, (*empty, loop))
+
+
+def _gates_before(node: str, action: Goto | NextTask) -> list[Edge]:
+    match _step(node), action:
+        case Step.REVIEW_PLAN, Goto(Step.SPLIT):
+            return [("gate:plan", "free")]
+        case Step.REVIEW_SPLIT, NextTask():
+            return [("gate:split", "free")]
+        case step, Goto(Step.PUBLISH) if step is not Step.GATE:
+            return [("gate:commit", "free")]
+        case _:
+            return []
 
 
 def _graph(matrix: Matrix, bounds: Bounds, kinds: frozenset[Kind]) -> dict[str, set[str]]:
@@ -211,8 +214,6 @@ def _graph(matrix: Matrix, bounds: Bounds, kinds: frozenset[Kind]) -> dict[str, 
         roles = ASKS[_step(node)] if isinstance(row.action, Again) else (None,)
         for role in roles:
             graph[node] |= {to for to, kind in _follow(row.action, node, bounds, role) if kind in kinds}
-            if row.signal is Signal.APPROVED:  # an approved gate does not stand there again
-                graph[node].discard(node)
     return graph
 
 

@@ -1,11 +1,11 @@
-"""An exhaustive search over the situations of small runs: the graph must have no cycle, and every leaf must be an end."""
+"""An exhaustive search over the situations of small runs: no way may lead back to where it has been."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from routing.world import budget_is_used_up, events, park_for_budget, stands
+from routing.world import BUDGET, budget_is_used_up, events, stands
 
 from pipeline.routing.actions import Stop
 from pipeline.routing.machine import advance, purse
@@ -111,7 +111,7 @@ class Search:
         if stands(state):
             return []
         if self._budget and budget_is_used_up(state):
-            return [park_for_budget(state)]
+            return [self._decide(state, BUDGET)[0]]
         alike: dict[object, Event] = {}
         for event, row in events(state, self._splits):
             if isinstance(row.action, Stop):

@@ -1,4 +1,4 @@
-"""The proofs of `proofs.py` hold for the matrix, and fail for each mutant of it: a proof that cannot fail proves nothing."""
+"""The proofs hold for the matrix and fail for each mutant of it: a proof that cannot fail proves nothing."""
 
 from __future__ import annotations
 

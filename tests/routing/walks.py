@@ -27,7 +27,7 @@ def tasks(*names: str | NewTask) -> tuple[NewTask, ...]:
 
 
 def event(said: str, **facts: Any) -> Event:
-    """One event from words: `RED`, `RED=tree`, `MALFORMED@check`, `DRAFTED:1,2` (tasks), `NEEDS_WORK!plan-1` (blockers)."""
+    """One event from words: `RED=tree`, `MALFORMED@check`, `DRAFTED:1,2` (tasks), `NEEDS_WORK!plan-1` (blockers)."""
     word, _, blockers = said.partition("!")
     word, _, drafted = word.partition(":")
     word, _, role = word.partition("@")

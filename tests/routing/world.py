@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.routing.actions import Again
-from pipeline.routing.machine import MatrixMachine, advance, find_row, limit_of, signals_of
+from pipeline.routing.machine import MatrixMachine, find_row, limit_of, signals_of
 from pipeline.routing.matrix import ASKS
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Reason, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipeline.routing.state import RunState
 
 MACHINE = MatrixMachine()
+BUDGET = Event(signal=Signal.BUDGET)
 PERSON = frozenset({Signal.REJECTED_TO_PLAN, Signal.REJECTED_TO_SPLIT, Signal.REJECTED_TO_FIX})
 
 
@@ -62,9 +63,3 @@ def budget_is_used_up(state: RunState) -> bool:
     """Whether the dispatches that are due now, which count already, are more than the limit (matrix 2, DISPATCHES)."""
     limit = limit_of(state, Loop.DISPATCHES)
     return state.step in ASKS and limit is not None and state.dispatches > limit
-
-
-def park_for_budget(state: RunState) -> RunState:
-    after, _ = advance(state, Event(signal=Signal.BUDGET))
-    assert after.outcome is Outcome.PARKED
-    return after

@@ -1,0 +1,304 @@
+"""The documents of the reading commands: what `runs`, `show`, `explain`, `diff` and `doctor` print with `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.reports.fields import Severity
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal
+from pipeline.runs.info import Usage, ViolationRecord
+from pipeline.runs.journal import Line
+from pipeline.runs.reading import Counter, SandboxFacts, UsageFacts
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class RunLine(_Document):
+    """One run in a list. `problem` says why it cannot be read; the facts that it hides are null then."""
+
+    name: str
+    issue: str | None
+    live: bool
+    status: str
+    outcome: Outcome | None
+    reason: Reason | None
+    step: str | None
+    phase: str | None
+    task: str | None
+    tasks_done: int
+    tasks_total: int
+    dispatches: int
+    started_at: str | None
+    last_at: str | None
+    age_s: int | None
+    problem: str | None
+
+
+class RunsDocument(_Document):
+    """What `runs --json` prints, the newest run first."""
+
+    schema_: Literal["redfirst.runs/1"] = Field(default="redfirst.runs/1", alias="schema")
+    ok: Literal[True] = True
+    runs: tuple[RunLine, ...]
+
+
+class RedLine(_Document):
+    """One RED id: its class, and why that is (or is not) a legal reason (matrix 5)."""
+
+    id: str
+    red_class: str = Field(alias="class")
+    legal: bool
+    message: str
+    granularity: Literal["id", "file"]
+
+
+class GreenLine(_Document):
+    """What was measured GREEN: the ids of the task, and how many other tests were kept."""
+
+    tree: str
+    passed: tuple[str, ...]
+    kept: int
+    flaky: tuple[str, ...]
+
+
+class EvidenceShown(_Document):
+    """A task's evidence as it is on disk."""
+
+    path: str
+    red: tuple[RedLine, ...]
+    guards: tuple[str, ...]
+    not_testable: Mapping[str, Any] | None
+    judged_by: str | None
+    green: GreenLine | None
+
+
+class TaskShown(_Document):
+    """One task with its evidence."""
+
+    id: str
+    title: str
+    state: TaskStatus
+    testable: bool
+    evidence: EvidenceShown | None
+
+
+class FindingLine(_Document):
+    """One finding of a review."""
+
+    id: str
+    severity: Severity
+    headline: str
+    location: str
+
+
+class ReviewShown(_Document):
+    """One review: what the reviewers said, what the harness made of it, what must be fixed and what is open."""
+
+    path: str
+    stage: str
+    number: int
+    verdict: str | None
+    advice: str | None
+    signal: Signal
+    must_fix: tuple[str, ...]
+    open: tuple[FindingLine, ...]
+
+
+class DispatchLine(_Document):
+    """One dispatch: who was asked what, whether the answer counts, what the gate said of the changes."""
+
+    dispatch: str
+    role: Role
+    kind: str
+    question: str | None
+    task: str | None
+    attempt: int
+    reask: str | None
+    backend: str
+    state: Literal["finished", "running", "lost"]
+    signal: Signal | None
+    complaint: str | None
+    gate: Literal["admitted", "rejected"] | None
+    changed: tuple[str, ...]
+    violations: tuple[ViolationRecord, ...]
+    dropped: tuple[str, ...]
+    notes: tuple[str, ...]
+    quarantine: str | None
+    usage: Usage | None
+
+
+class ShowDocument(_Document):
+    """What `show --json` prints: how a run stands."""
+
+    schema_: Literal["redfirst.show/1"] = Field(default="redfirst.show/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    issue: str
+    title: str
+    branch: str
+    base_branch: str
+    start_commit: str
+    started_at: str
+    last_at: str
+    epoch: int
+    live: bool
+    outcome: Outcome | None
+    reason: Reason | None
+    exit_code: int | None
+    step: str
+    phase: str
+    task: str | None
+    place: str
+    gate: str | None
+    note: str
+    plan_revision: int
+    tasks: tuple[TaskShown, ...]
+    reviews: tuple[ReviewShown, ...]
+    counters: tuple[Counter, ...]
+    blockers: tuple[FindingLine, ...]
+    dispatches: tuple[DispatchLine, ...]
+    commits: tuple[str, ...]
+    follow_ups: tuple[str, ...]
+    sandbox: SandboxFacts
+    usage: UsageFacts
+    safe_next_actions: tuple[str, ...]
+    run_dir: str
+    artifacts: tuple[str, ...]
+
+
+class LogDocument(_Document):
+    """What `show --log --json` prints: the journal."""
+
+    schema_: Literal["redfirst.log/1"] = Field(default="redfirst.log/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    lines: tuple[Line, ...]
+
+
+class DiffFile(_Document):
+    """One path that differs; the counts of lines are null for a binary file."""
+
+    path: str
+    added: int | None
+    deleted: int | None
+
+
+class DiffDocument(_Document):
+    """What `diff --json` prints. `old` and `new` are trees; `patch` is null with `--stat`."""
+
+    schema_: Literal["redfirst.diff/1"] = Field(default="redfirst.diff/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    task: str | None
+    old: str
+    new: str
+    files: tuple[DiffFile, ...]
+    patch: str | None
+
+
+class Exhausted(_Document):
+    """A purse that was found empty, and what the matrix says follows."""
+
+    purse: Counter
+    follows: str
+
+
+class EvidenceLine(_Document):
+    """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone."""
+
+    path: str
+    state: Literal["as_decided", "changed", "missing"]
+
+
+class TestsLine(_Document):
+    """One test run of the harness: what was run, over which tree, how the tests ended."""
+
+    tree: str
+    selected: tuple[str, ...] | None
+    state: str
+    outcomes: Mapping[str, int]
+    collection_errors: tuple[str, ...]
+    command: tuple[str, ...]
+
+
+class DecisionLine(_Document):
+    """One decision: the row that fired, the signal and what it rests on, what was paid, what followed."""
+
+    number: int
+    seq: int
+    at: str
+    step: str
+    phase: str
+    task: str | None
+    visit: int
+    signal: Signal
+    role: Role | None
+    note: str
+    row: str
+    source: str
+    says: str
+    action: Mapping[str, str | None]
+    then: str
+    before: tuple[str, ...]
+    dispatches: tuple[DispatchLine, ...]
+    tests: tuple[TestsLine, ...]
+    facts: tuple[str, ...]
+    evidence: tuple[EvidenceLine, ...]
+    paid: tuple[Counter, ...]
+    exhausted: tuple[Exhausted, ...]
+    blockers: tuple[str, ...]
+    outcome: Outcome | None
+    reason: Reason | None
+
+
+class ExplainDocument(_Document):
+    """What `explain --json` prints: the decisions, oldest first."""
+
+    schema_: Literal["redfirst.explain/1"] = Field(default="redfirst.explain/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    issue: str
+    workflow: str
+    workflow_version: str
+    workflow_hash: str
+    redfirst_version: str
+    outcome: Outcome | None
+    reason: Reason | None
+    place: str
+    decisions: tuple[DecisionLine, ...]
+
+
+class Check(_Document):
+    """One question of the self-check."""
+
+    id: str
+    status: Literal["ok", "warn", "fail"]
+    message: str
+    advice: str = ""
+
+
+class DoctorDocument(_Document):
+    """What `doctor --json` prints. `judge`: a run can be started, but look at the warnings first."""
+
+    schema_: Literal["redfirst.doctor/1"] = Field(default="redfirst.doctor/1", alias="schema")
+    ok: bool
+    proceed: Literal["true", "judge", "block"]
+    checks: tuple[Check, ...]
+    version: str
+
+
+READING_SCHEMAS: Final[dict[str, type[BaseModel]]] = {
+    "runs": RunsDocument,
+    "show": ShowDocument,
+    "log": LogDocument,
+    "explain": ExplainDocument,
+    "diff": DiffDocument,
+    "doctor": DoctorDocument,
+}
+"""The documents by name, for `redfirst schema`."""

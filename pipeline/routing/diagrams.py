@@ -1,0 +1,202 @@
+"""The matrix as Mermaid diagrams, each drawn from the rows and bounds themselves. Nothing here performs I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, assert_never
+
+from pipeline.routing.actions import Again, Forward, Given, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.vocabulary import Loop, Outcome, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.routing.actions import Action, Row
+
+Style = Literal["free", "paid", "exhausted"]
+
+_SHOWN: Final = 3
+_ASKERS: Final = (Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT)
+_ASKED_BY: Final = {Given.FROM_STUB: Step.STUB, Given.FROM_WRITE_TESTS: Step.WRITE_TESTS, Given.FROM_SEAM: Step.SEAM}
+_IN_A_TASK: Final = (*_ASKERS, Step.CHECK_TESTS, Step.DIAGNOSE)
+_BEGINNINGS: Final[Mapping[Step, str]] = {
+    Step.WRITE_TESTS: "next task",
+    Step.STUB: "next task, stub first",
+    Step.CHECK_TESTS: "next task, evidence regression",
+}
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One way from a step; `to` is a step, the queue of tasks, or an outcome."""
+
+    to: Step | Outcome | Literal["queue"]
+    style: Style
+    label: str
+
+
+def edges(row: Row, at: Step) -> Iterator[Edge]:
+    """Yield the ways that a row opens from *at*: its own, then those of the purses that may be empty."""
+    yield from _edges(row.action, row.signal.value, "free", at, row.given)
+
+
+def _edges(action: Action, label: str, style: Style, at: Step, given: Given | None = None) -> Iterator[Edge]:
+    paid: Style = "exhausted" if style == "exhausted" else "paid"
+    match action:
+        case Goto(to):
+            yield Edge(to, style, label)
+        case Retry(to, loop):
+            yield Edge(to, paid, label)
+            yield from _when_empty(loop, at)
+        case Return(loop):
+            askers = (_ASKED_BY[given],) if given else _ASKERS
+            yield from (Edge(to, paid, label) for to in askers)
+            yield from _when_empty(loop, at)
+        case NextTask():
+            yield Edge("queue", style, label)
+        case Stop(outcome):
+            yield Edge(outcome, style, label)
+        case Again() | LeaveOut() | Forward():
+            return  # they stay in the step, or go where the row behind the gate goes
+        case _:
+            assert_never(action)
+
+
+def _when_empty(loop: Loop, at: Step) -> Iterator[Edge]:
+    if BOUNDS[loop].limit is not None:
+        yield from _edges(BOUNDS[loop].exhausted, f"{loop.value} used up", "exhausted", at)
+
+
+_PHASES: Final[Mapping[str, tuple[str, tuple[Step, ...]]]] = {
+    "P1": ("Phase 1: Sanity check", (Step.SANITY,)),
+    "P2": ("Phase 2: Issue", (Step.ISSUE,)),
+    "P3": ("Phase 3: Plan", (Step.PLAN,)),
+    "P4": ("Phase 4: Review plan", (Step.REVIEW_PLAN,)),
+    "P5": ("Phase 5: Split into tasks", (Step.SPLIT,)),
+    "P55": ("Phase 5.5: Review split", (Step.REVIEW_SPLIT,)),
+    "P6": ("Phase 6: Write tests", (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.SEAM)),
+    "P7": ("Phase 7: Implement", (Step.IMPLEMENT,)),
+    "P7D": ("Phase 7: Diagnose", (Step.DIAGNOSE,)),
+    "P8": ("Phase 8: Final review", (Step.FINAL_REVIEW,)),
+    "P9": ("Phase 9: Publish", (Step.PUBLISH,)),
+    "PF": ("Failure handler", (Step.FAILURE,)),
+}
+_NODE_OF: Final = {step: node for node, (_, steps) in _PHASES.items() for step in steps}
+_ARROWS: Final[Mapping[Style, str]] = {"free": "-->", "paid": "-->", "exhausted": "-.->"}
+
+
+def pipeline_mermaid() -> str:
+    """Return the way of a run through the phases; dotted: what follows when a purse is empty.
+
+    Left out, since they would hide the rest: ways inside a phase, refused and parked runs, the rows of any dispatch.
+    """
+    found: dict[tuple[str, str, Style], list[str]] = {}
+    for row in MATRIX:
+        if row.step is None or row.step not in _NODE_OF:
+            continue
+        here = _NODE_OF[row.step]
+        for edge in edges(row, row.step):
+            for there in _nodes(edge, row.step):
+                labels = found.setdefault((here, there, edge.style), [])
+                labels += [edge.label] if edge.label not in labels else []
+    lines = ["flowchart TD"]
+    lines += [f'    {node}["{title}"]' for node, (title, _) in _PHASES.items()]
+    lines += ['    DONE(["Done"])', '    FAILED(["Failed"])']
+    for (here, there, style), labels in found.items():
+        if here != there:
+            lines.append(f'    {here} {_ARROWS[style]}|"{_short(labels)}"| {there}')
+    return "\n".join(lines)
+
+
+def _nodes(edge: Edge, at: Step) -> tuple[str, ...]:
+    match edge.to:
+        case Step() as to:
+            return (_NODE_OF[to],)
+        case "queue":
+            return ("P6",) if at in {Step.SPLIT, Step.REVIEW_SPLIT} else ("P6", "P8")
+        case Outcome.COMPLETED | Outcome.COMPLETED_WITH_BLOCKERS:
+            return ("DONE",)
+        case Outcome.FAILED:
+            return ("FAILED",)
+        case Outcome.REJECTED | Outcome.PARKED | Outcome.CANCELLED:
+            return ()
+        case _:
+            assert_never(edge.to)
+
+
+def _short(labels: list[str]) -> str:
+    more = len(labels) - _SHOWN
+    return ", ".join(labels[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def phase7_mermaid() -> str:
+    """Return what can happen within one task (phases 6 and 7), all signals named."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in MATRIX:
+        if row.step not in _IN_A_TASK or row.step is None:
+            continue
+        for edge in edges(row, row.step):
+            suffix = f" ({row.given.value})" if row.given and edge.label == row.signal else ""
+            labels = found.setdefault((_state(row.step), _target(edge)), [])
+            label = edge.label + suffix
+            labels += [label] if label not in labels else []
+    lines = ["stateDiagram-v2"]
+    lines += [f'    state "{step.name} ({step.phase})" as {_state(step)}' for step in _IN_A_TASK]
+    lines += ['    state "next task, or FINAL_REVIEW (8)" as Next']
+    lines += [f'    state "{step.name} ({step.phase})" as {_state(step)}' for step in (Step.PLAN, Step.SPLIT)]
+    lines += ['    state "FAILURE" as Failure', '    state "parked" as Parked']
+    lines += [f"    [*] --> {_state(step)}: {label}" for step, label in _BEGINNINGS.items()]
+    lines += [f"    {here} --> {there}: {', '.join(labels)}" for (here, there), labels in found.items()]
+    lines += [f"    {end} --> [*]" for end in ("Next", "Plan", "Split", "Failure", "Parked")]
+    return "\n".join(lines)
+
+
+def _state(step: Step) -> str:
+    return "".join(part.capitalize() for part in step.value.split("-"))
+
+
+def _target(edge: Edge) -> str:
+    match edge.to:
+        case Step() as to:
+            return _state(to)
+        case "queue":
+            return "Next"
+        case outcome:
+            return outcome.value.capitalize()
+
+
+@dataclass(frozen=True)
+class IssueTransition:
+    """How an issue's status changes; `row` is the row of the matrix that does it, if a run does."""
+
+    before: str
+    after: str
+    when: str
+    row: str | None = None
+
+
+ISSUE_TRANSITIONS: Final = (
+    IssueTransition("[*]", "Todo", "issue file created"),
+    IssueTransition("Todo", "InProgress", "a run claims it", "issue/CLAIMED"),
+    IssueTransition("InProgress", "InProgress", "the run is parked or cancelled, and resumed"),
+    IssueTransition("InProgress", "Done", "the run is published", "publish/PUBLISHED"),
+    IssueTransition("InProgress", "Todo", "the run fails, with a comment", "failure/HANDLED"),
+    IssueTransition("InProgress", "Todo", "the run is abandoned"),
+    IssueTransition("Done", "[*]", "nothing is left to do"),
+)
+
+
+def issue_lifecycle_mermaid() -> str:
+    """Return how an issue moves through its statuses."""
+    lines = ["stateDiagram-v2", '    state "In Progress" as InProgress']
+    for change in ISSUE_TRANSITIONS:
+        label = change.when + (f" ({change.row})" if change.row else "")
+        lines.append(f"    {change.before} --> {change.after}: {label}")
+    lines += [
+        "    note right of Done",
+        "        follow-ups become sub-issues in status Todo,",
+        "        labelled bug, followup or tech-debt",
+        "    end note",
+    ]
+    return "\n".join(lines)

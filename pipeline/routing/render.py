@@ -1,0 +1,168 @@
+"""The matrix as text: tables for people, a document for programs, the generated blocks of DESIGN.md.
+
+Everything is printed from `matrix.MATRIX` and `matrix.BOUNDS`; a test holds DESIGN.md to it. Nothing performs I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.routing.diagrams import issue_lifecycle_mermaid, phase7_mermaid, pipeline_mermaid
+from pipeline.routing.matrix import ASKS, BOUNDS, GATES, MATRIX, steps_of
+from pipeline.routing.vocabulary import Step
+from pipeline.routing.words import exhausted_words, limit_words, routed_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pipeline.routing.actions import Action, Row
+
+SCHEMA: Final = "redfirst.routes/1"
+
+_BLOCK: Final = re.compile(
+    r"(?P<begin>^<!-- generated:(?P<name>[\w-]+) -->$\n).*?(?P<end>^<!-- end generated -->$)", re.DOTALL | re.MULTILINE
+)
+
+
+def table_markdown() -> str:
+    """Return the matrix as a Markdown table, in the order of the seed's phases."""
+    cells = [
+        (
+            _phase(row),
+            _step(row),
+            row.source,
+            f"`{row.signal}`: {row.says}",
+            _given(row),
+            routed_words(row.action, row.step),
+        )
+        for row in MATRIX
+    ]
+    return _markdown(("Phase", "Step", "Signal source", "Signal", "Given", "Action"), cells)
+
+
+def bounds_markdown() -> str:
+    """Return the bounds as a Markdown table."""
+    cells = [(f"`{loop}`", limit_words(loop), exhausted_words(bound)) for loop, bound in BOUNDS.items()]
+    return _markdown(("Loop", "Limit", "When exhausted"), cells)
+
+
+def table_text() -> str:
+    """Return matrix and bounds for a terminal."""
+    rows = [
+        (_phase(row), _step(row), row.signal.value, _given(row), routed_words(row.action, row.step)) for row in MATRIX
+    ]
+    bounds = [(loop.value, limit_words(loop), exhausted_words(bound)) for loop, bound in BOUNDS.items()]
+    return "\n".join(
+        [
+            *_columns(("PHASE", "STEP", "SIGNAL", "GIVEN", "ACTION"), rows),
+            "",
+            *_columns(("LOOP", "LIMIT", "WHEN EXHAUSTED"), bounds),
+        ]
+    )
+
+
+def as_json() -> dict[str, Any]:
+    """Return the matrix as a document: the values, and the same in words."""
+    return {
+        "schema": SCHEMA,
+        "rows": [
+            {
+                "id": row.id,
+                "phase": _phase(row),
+                "steps": [step.value for step in Step if step in steps_of(row)],
+                "source": row.source,
+                "signal": row.signal.value,
+                "given": row.given.value if row.given else None,
+                "says": row.says,
+                "action": action_value(row.action),
+                "words": routed_words(row.action, row.step),
+            }
+            for row in MATRIX
+        ],
+        "bounds": [
+            {
+                "loop": loop.value,
+                "limit": bound.limit,
+                "counts": "reviews" if bound.reviews else "edges",
+                "scope": bound.scope,
+                "exhausted": action_value(bound.exhausted),
+                "by_role": {role.value: action_value(action) for role, action in bound.by_role.items()},
+                "words": exhausted_words(bound),
+            }
+            for loop, bound in BOUNDS.items()
+        ],
+        "slots": {step.value: [role.value for role in roles] for step, roles in ASKS.items()},
+        "gates": {name: [signal.value for signal in answers] for name, answers in GATES.items()},
+    }
+
+
+def action_value(action: Action) -> dict[str, str | None]:
+    """Return an action as JSON: its kind and its words, as the journal writes it."""
+    return {"do": type(action).__name__, **{key: value and str(value) for key, value in asdict(action).items()}}
+
+
+# --- the generated blocks of DESIGN.md -------------------------------------------------------------------------------
+
+
+def blocks() -> Mapping[str, str]:
+    """Return the text of each generated block of DESIGN.md, by name."""
+    return {
+        "matrix": table_markdown(),
+        "bounds": bounds_markdown(),
+        "pipeline": _fenced(pipeline_mermaid()),
+        "phase7": _fenced(phase7_mermaid()),
+        "issue-lifecycle": _fenced(issue_lifecycle_mermaid()),
+    }
+
+
+def refresh(text: str) -> str:
+    """Return *text* with each block between its markers as it is generated now.
+
+    Raises:
+        LookupError: a marker names a block that does not exist.
+    """
+    generated = blocks()
+
+    def renewed(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name not in generated:
+            raise LookupError(f"no generated block is called {name}; there are {', '.join(generated)}")
+        return f"{found['begin']}{generated[name]}\n{found['end']}"
+
+    return _BLOCK.sub(renewed, text)
+
+
+def block_names(text: str) -> list[str]:
+    """Return the names of the blocks in *text*, in their order."""
+    return [found["name"] for found in _BLOCK.finditer(text)]
+
+
+def _fenced(diagram: str) -> str:
+    return f"```mermaid\n{diagram}\n```"
+
+
+def _phase(row: Row) -> str:
+    return row.step.phase if row.step else "any"
+
+
+def _step(row: Row) -> str:
+    return row.step.name if row.step else "any"
+
+
+def _given(row: Row) -> str:
+    return row.given.value if row.given else ""
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(line[at]) for line in (head, *rows)) for at in range(len(head) - 1)]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)), line[-1]]).rstrip()
+        for line in (head, *rows)
+    ]

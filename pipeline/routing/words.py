@@ -1,0 +1,112 @@
+"""Actions and bounds in words: the same for the tables, the diagrams and the simulation. Nothing here performs I/O."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, assert_never
+
+from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
+from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Step
+
+if TYPE_CHECKING:
+    from pipeline.routing.actions import Action
+    from pipeline.routing.matrix import Bound
+
+_ORDER: Final = list(Step)
+
+
+def step_words(step: Step) -> str:
+    """Return a step with the seed's phase number: `REVIEW_PLAN (4)`."""
+    return step.name if step.phase == "-" else f"{step.name} ({step.phase})"
+
+
+def action_words(action: Action, at: Step | None = None) -> str:
+    """Return what an action does, seen from step *at*, without its bound: `back to PLAN (3)`."""
+    match action:
+        case Goto(to, ask):
+            return _way(at, to) + _asked(ask)
+        case Retry(to, _, ask):
+            return _way(at, to) + _asked(ask)
+        case Return():
+            return "back to the step that asked"
+        case Again():
+            return "ask the same slot again"
+        case LeaveOut():
+            return "go on without this slot"
+        case NextTask():
+            return f"next task; after the last one {step_words(Step.FINAL_REVIEW)}"
+        case Forward():
+            return "go where the gate stood in the way"
+        case Stop(outcome, reason):
+            return f"stop: {_stop(outcome, reason)}"
+        case _:
+            assert_never(action)
+
+
+def routed_words(action: Action, at: Step | None = None) -> str:
+    """Return a whole cell: the action, how often, and what then.
+
+    For example `back to PLAN (3), at most 2 per run, then FAILURE`.
+    """
+    what = action_words(action, at)
+    match action:
+        case Retry(_, loop) | Return(loop) | Again(loop):
+            bound = BOUNDS[loop]
+            if bound.limit is None:
+                return f"{what}, as often as a person asks"
+            return f"{what}, at most {limit_words(loop)}, then {exhausted_words(bound)}"
+        case _:
+            return what
+
+
+def limit_words(loop: Loop) -> str:
+    """Return a bound's number with its scope: `3 reviews per plan revision`, `2 per run`."""
+    bound = BOUNDS[loop]
+    if bound.limit is None:
+        return "unbounded: each turn costs a person's act"
+    extra = f" + {DISPATCHES_PER_TASK} per task of the present split," if loop is Loop.DISPATCHES else ""
+    return f"{bound.limit}{' reviews' if bound.reviews else ''}{extra} per {bound.scope}"
+
+
+def exhausted_words(bound: Bound) -> str:
+    """Return what follows when a purse is empty, role by role if that differs."""
+    by_words: dict[str, list[str]] = {}
+    for role, action in bound.by_role.items():
+        by_words.setdefault(_then(action), []).append(role.value)
+    roles = [f"{', '.join(sorted(names))}: {words}" for words, names in by_words.items()]
+    default = _then(bound.exhausted) + (", blockers on record" if bound.reviews else "")
+    return "; ".join([*roles, f"others: {default}"]) if roles else default
+
+
+def _then(action: Action) -> str:
+    match action:
+        case Goto(to, ask):
+            return step_words(to) + _asked(ask)
+        case Retry(to, loop, ask):
+            return f"{step_words(to)}{_asked(ask)} by {loop.value}"
+        case Stop(outcome, reason):
+            return _stop(outcome, reason)
+        case NextTask():
+            return "the next task"
+        case LeaveOut():
+            return "left out"
+        case Return() | Again() | Forward():
+            return action_words(action)
+        case _:
+            assert_never(action)
+
+
+def _way(at: Step | None, to: Step) -> str:
+    if at is to:
+        return f"{step_words(to)} again"
+    backwards = at is not None and _ORDER.index(to) < _ORDER.index(at)
+    from_gate = at is Step.GATE
+    return f"{'back ' if backwards or from_gate else ''}to {step_words(to)}"
+
+
+def _asked(ask: Question | None) -> str:
+    return f", asked: {ask.value}" if ask else ""
+
+
+def _stop(outcome: Outcome, reason: Reason | None) -> str:
+    return f"{outcome.value} ({reason.value})" if reason else outcome.value

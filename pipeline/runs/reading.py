@@ -1,0 +1,273 @@
+"""What a run's state and journal say, as facts for people, for programs and for summary.md. Reads a `Run`; no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pipeline.routing.machine import limit_of, purse
+from pipeline.routing.matrix import BOUNDS
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.routing.state import RunState
+    from pipeline.runs.info import DispatchRecord
+    from pipeline.runs.run import Run
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task: its id, its title, where it stands."""
+
+    id: str
+    title: str
+    state: TaskStatus
+
+
+@dataclass(frozen=True)
+class UsageFacts:
+    """What a run cost. None as soon as one dispatch does not say (a lost or running one too); never 0 for unknown."""
+
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    dispatches: int
+
+
+@dataclass(frozen=True)
+class SandboxFacts:
+    """What isolated the agents when the run was last driven; None where the journal does not say."""
+
+    backend: str | None
+    network: str | None
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A purse (matrix 2): how often the loop's edges were taken in this scope, and how often they may be.
+
+    `holds` is whether the scope is the present one; a limit of None is unbounded.
+    """
+
+    loop: Loop
+    scope: str
+    spent: int
+    limit: int | None
+    holds: bool
+
+    def __str__(self) -> str:
+        of = f" of {self.limit}" if self.limit is not None else ""
+        return f"{self.loop.value} {self.spent}{of} ({self.scope})"
+
+
+_SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
+
+
+def tasks_of(run: Run) -> tuple[TaskFacts, ...]:
+    """Return every task that the run ever had, the dropped ones included, in the order they were drafted."""
+    return tuple(TaskFacts(task.id, task.spec.title, task.status) for task in run.state.tasks.values())
+
+
+def progress_of(run: Run) -> tuple[int, int]:
+    """Return how many tasks are settled, and how many there are; dropped ones do not count."""
+    kept = [task for task in tasks_of(run) if task.state is not TaskStatus.DROPPED]
+    return sum(task.state in _SETTLED for task in kept), len(kept)
+
+
+def usage_of(run: Run) -> UsageFacts:
+    """Return what the run cost so far, all dispatches taken together."""
+    uses = [result.usage for result in run.results.values()]
+    # A dispatch that was started and has no result, running or lost in a crash, cost something that nobody told us.
+    all_told = run.state.dispatches == len(uses)
+    return UsageFacts(
+        cost_usd=_total([use.cost_usd for use in uses], 0.0) if all_told else None,
+        input_tokens=_total([use.input_tokens for use in uses], 0) if all_told else None,
+        output_tokens=_total([use.output_tokens for use in uses], 0) if all_told else None,
+        dispatches=run.state.dispatches,
+    )
+
+
+def _total(values: list[_Number | None], nothing: _Number) -> _Number | None:
+    known = [value for value in values if value is not None]
+    return sum(known, start=nothing) if len(known) == len(values) else None
+
+
+def gate_of(run: Run) -> str | None:
+    """Return the gate that the run waits at (plan, split, commit), or None."""
+    return run.state.gate if run.state.step is Step.GATE else None
+
+
+def sandbox_of(run: Run) -> SandboxFacts:
+    """Return what isolated the agents, as the driver of the last epoch that said so journalled it."""
+    for line in reversed(run.journal.of("run_started", "run_resumed")):
+        said = line.inner("sandbox")
+        if said:
+            backend, network = said.get("sandbox"), said.get("network")
+            return SandboxFacts(str(backend) if backend else None, str(network) if network else None)
+    return SandboxFacts(None, None)
+
+
+def commits_of(run: Run) -> tuple[str, ...]:
+    """Return the commits that the run put on its branch, oldest first."""
+    published = run.journal.of("published")
+    return published[-1].texts("commits") if published else ()
+
+
+def place_of(run: Run) -> str:
+    """Return where the run stands in words: step, phase, task."""
+    state = run.state
+    if state.step is Step.GATE:
+        return f"at the gate {state.gate!r}"
+    task = f", task {state.current}" if state.current else ""
+    phase = f" (phase {state.step.phase})" if state.step.phase != "-" else ""
+    return f"{state.step.value}{phase}{task}"
+
+
+def open_dispatches(run: Run) -> tuple[DispatchRecord, ...]:
+    """Return the dispatches that were started and have no result: running, or lost when their driver died."""
+    return tuple(record for record in run.records.values() if record.dispatch not in run.results)
+
+
+def work_tree(run: Run) -> str:
+    """Return the furthest tree of the run: what its current step works on, else head, else what a revision gave up."""
+    state = run.state
+    task = state.tasks.get(state.current) if state.current else None
+    if task is not None and (found := task.candidate or task.tests or task.stubs):
+        return found
+    if state.nothing_changed and state.previous_work:
+        return state.previous_work
+    return state.head
+
+
+# --- purses --------------------------------------------------------------------------------------------------------
+
+
+def counters_of(run: Run) -> tuple[Counter, ...]:
+    """Return the purses that were paid from, those of the present scopes first, and the dispatches."""
+    state = run.state
+    live = _live_purses(state)
+    dispatches = Counter(Loop.DISPATCHES, "run", state.dispatches, limit_of(state, Loop.DISPATCHES), holds=True)
+    found = [counter_of(state, key, spent, holds=key in live) for key, spent in state.counters.items()]
+    return (dispatches, *sorted(found, key=lambda counter: not counter.holds))
+
+
+def counter_of(state: RunState, key: str, spent: int, *, holds: bool = True) -> Counter:
+    """Return the purse that the state's counter *key* (`test_rewrite@task 1`) stands for."""
+    name, _, scope = key.partition("@")
+    loop = Loop(name)
+    return Counter(loop, scope, spent, limit_of(state, loop), holds)
+
+
+def exhausted_counter(state: RunState, loop: Loop, role: Role | None) -> Counter:
+    """Return the purse of *loop* that was found empty in *state*."""
+    key = purse(state, loop, role)
+    return counter_of(state, key, state.counters.get(key, 0))
+
+
+def _live_purses(state: RunState) -> frozenset[str]:
+    per_task = {loop for loop, bound in BOUNDS.items() if bound.scope.startswith("task")}
+    slots = {purse(state, Loop.REASK, role) for role in Role}
+    loops = [loop for loop in Loop if loop is not Loop.REASK and (state.current is not None or loop not in per_task)]
+    return frozenset(slots | {purse(state, loop, None) for loop in loops})
+
+
+# --- what to do next -----------------------------------------------------------------------------------------------
+
+_WATCH: Final = ("redfirst show {run} --log --follow",)
+_GO_ON: Final = ("redfirst resume {run}", "redfirst abandon {run}")
+_AGAIN: Final = ("redfirst run {issue}",)
+_WHY: Final = ("redfirst explain {run} --last",)
+_RESULT: Final = ("git log --stat {start}..{branch}", "redfirst diff {run}")
+_WORK: Final = ("redfirst explain {run}", "redfirst diff {run}")
+
+ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
+    Outcome.COMPLETED: {
+        Reason.DONE: _RESULT,
+        Reason.NOTHING_TO_DO: (*_WHY, "git log --stat {start}..{branch}"),
+    },
+    Outcome.COMPLETED_WITH_BLOCKERS: {
+        Reason.BLOCKERS: ("redfirst show {run}", "redfirst issue list --label followup", *_RESULT),
+    },
+    Outcome.PARKED: {
+        Reason.APPROVAL: (
+            "redfirst show {run}",
+            "redfirst diff {run}",
+            "redfirst approve {run}",
+            'redfirst reject {run} --feedback "..."',
+            "redfirst abandon {run}",
+        ),
+        Reason.WORKTREE_CHANGED: (*_WHY, "git status", *_GO_ON),
+        Reason.BRANCH_MOVED: (*_WHY, "git log {start}..{branch}", *_GO_ON),
+        Reason.SIGNING: (
+            *_WHY,
+            "git config --show-origin --get-regexp '^(gpg|user.signingkey|commit.gpgsign)'",
+            *_GO_ON,
+        ),
+        Reason.ENVIRONMENT: (*_WHY, "redfirst doctor", *_GO_ON),
+        Reason.AGENT_UNUSABLE: (*_WHY, "redfirst doctor", *_GO_ON),
+        Reason.BUDGET: (
+            "redfirst show {run}",
+            "redfirst resume {run} --set limits.dispatches=NUMBER",
+            "redfirst resume {run} --set budget.cost_usd=AMOUNT",
+            "redfirst abandon {run}",
+        ),
+        Reason.AGENT_UNAVAILABLE: ("redfirst doctor", *_GO_ON),
+        Reason.LOCKED: _WATCH,
+    },
+    Outcome.FAILED: {
+        Reason.ESCAPE: ("redfirst explain {run} --last", "git status", "git reflog", "redfirst doctor"),
+        Reason.LOOPS_EXHAUSTED: (*_WORK, *_AGAIN),
+        Reason.EVIDENCE_NOT_REACHED: (*_WORK, *_AGAIN),
+        Reason.CLEANUP_NEEDED: (*_WHY, "git status", "redfirst doctor", "redfirst gc"),
+    },
+    Outcome.CANCELLED: {
+        Reason.INTERRUPTED: ("redfirst show {run}", *_GO_ON),
+        Reason.ABANDONED: (*_WORK, *_AGAIN),
+    },
+    Outcome.REJECTED: {
+        Reason.USAGE: ("redfirst --help",),
+        Reason.CONFIG: ("redfirst config show", "redfirst doctor", *_AGAIN),
+        Reason.BARE_REPOSITORY: ("git worktree add ../work {branch}",),
+        Reason.DETACHED_HEAD: ("git switch {branch}", *_AGAIN),
+        Reason.BRANCH_IS_BASE: ("git switch -c NAME", "redfirst run {issue} --worktree"),
+        Reason.BRANCH_MOVED: _AGAIN,
+        Reason.DIRTY_TREE: ("git status", "git stash --include-untracked", *_AGAIN),
+        Reason.UNTRUSTED: ("redfirst config show", "redfirst trust", *_AGAIN),
+        Reason.DISK: ("redfirst doctor", *_AGAIN),
+        Reason.ENVIRONMENT: (*_WHY, "redfirst doctor", *_AGAIN),
+        Reason.TRACKER_MISSING: ("redfirst issue new --title TITLE --id {issue}",),
+        Reason.TRACKER_INVALID: ("redfirst issue lint", *_AGAIN),
+        Reason.ISSUE_NOT_FOUND: ("redfirst issue list",),
+        Reason.ISSUE_NOT_TODO: ("redfirst issue show {issue}", "redfirst issue status {issue} todo", *_AGAIN),
+        Reason.DEPENDENCY_UNMET: ("redfirst issue show {issue}", "redfirst issue ready"),
+        Reason.DEPENDENCY_MISSING: ("redfirst issue show {issue}", "redfirst issue lint"),
+        Reason.CLAIMED_ELSEWHERE: ("redfirst runs", "git for-each-ref refs/redfirst/claims"),
+        Reason.LOCKED: _WATCH,
+        Reason.BASELINE_IMPOSSIBLE: (*_WHY, "redfirst doctor", *_AGAIN),
+    },
+}
+"""What is safe to do next, by outcome and reason; commands, with capital words for what only the user knows."""
+
+
+def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
+    """Return the commands that are safe now.
+
+    Args:
+        run: The run.
+        live: A process drives it; then there is nothing to do but to watch.
+    """
+    state, info = run.state, run.info
+    if live:
+        found = _WATCH
+    elif state.outcome is None or state.reason is None:
+        found = _GO_ON  # its driver died
+    else:
+        found = ACTIONS[state.outcome].get(state.reason, _WHY)
+    words = {"run": info.run_id, "issue": info.issue, "branch": info.branch, "start": info.start_commit[:12]}
+    return tuple(action.format_map(words) for action in found)
