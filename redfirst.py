@@ -10,6 +10,6 @@ sys.path[:] = [part for part in sys.path if not part or os.path.realpath(part) n
 
 def main() -> None:
     """Run the `redfirst` command line and leave with its exit code."""
-    from pipeline.cli.main import main as run  # noqa: PLC0415  (only after sys.path is mended)
+    from pipeline.cli.main import run  # noqa: PLC0415  (only after sys.path is mended)
 
     run()

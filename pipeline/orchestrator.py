@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Outcome, Reason, Signal, Step
+from pipeline.runs.keeping import keep, trees_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -29,6 +30,7 @@ async def drive(ctx: Context, steps: Mapping[Step, StepRunner]) -> tuple[Outcome
         ctx: The ports, and the run under its lease.
         steps: One runner for each step of the matrix.
     """
+    kept = trees_of(ctx.run)
     while ctx.state.outcome is None:
         step = ctx.state.step
         if ctx.stopping != "no" and step not in _UNSTOPPABLE:
@@ -36,6 +38,9 @@ async def drive(ctx: Context, steps: Mapping[Step, StepRunner]) -> tuple[Outcome
         else:
             event = await steps[step](ctx)
         tell(ctx, ctx.run.decide(event), event)
+        if (now := trees_of(ctx.run)) != kept:
+            keep(ctx.repository, ctx.run)
+            kept = now
     return ctx.state.outcome, ctx.state.reason or Reason.DONE
 
 

@@ -10,8 +10,8 @@ import anyio
 import typer
 
 from pipeline import VERSION
-from pipeline.cli import agents, config, explain, issue, routes, runs, show
-from pipeline.cli.doctor import doctor
+from pipeline.cli import agents, config, issue
+from pipeline.cli.agent_try import try_agent
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.schema import schema
 from pipeline.cli.trust import trust
@@ -37,14 +37,10 @@ app.add_typer(issue.app, name="issue")
 app.add_typer(agents.app, name="agents")
 app.add_typer(config.app, name="config")
 app.command()(trust)
-app.command()(doctor)
 app.command()(schema)
-app.command()(routes.routes)
-app.command()(routes.simulate)
-app.command()(runs.runs)
-app.command()(show.show)
-app.command()(explain.explain)
-app.command()(show.diff)
+agents.app.command(name="try", epilog="Example: redfirst agents try make --kind implement --issue GAL-39 --write a.py")(
+    try_agent
+)
 
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")]

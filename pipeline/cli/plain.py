@@ -1,4 +1,4 @@
-"""Text for people: what agents and issues say is shown, never obeyed by the terminal; colour only where it is wanted."""
+"""Text for people: what agents and issues say is shown, never obeyed by the terminal; colour only where wanted."""
 
 from __future__ import annotations
 

@@ -30,6 +30,8 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
     if event.signal is Signal.DRAFTED and state.step is Step.SPLIT:
         return _drafted(state, event)
+    if event.signal is Signal.APPROVED and event.tasks:  # a person edited task files at the gate (contract 5)
+        return _drafted(state, event)
     if state.step in REVIEWS and event.signal in _VERDICTS:
         state = replace(state, blockers={**state.blockers, REVIEWS[state.step]: event.blockers})
     if event.signal is Signal.COSMETIC and event.tree and not exhausted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
-from pipeline.routing.actions import Again, Forward, Given, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Outcome, Step
 
@@ -18,7 +18,7 @@ Style = Literal["free", "paid", "exhausted"]
 
 _SHOWN: Final = 3
 _ASKERS: Final = (Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT)
-_ASKED_BY: Final = {Given.FROM_STUB: Step.STUB, Given.FROM_WRITE_TESTS: Step.WRITE_TESTS, Given.FROM_SEAM: Step.SEAM}
+_SPENT_BY_ROWS: Final = {row.action.loop for row in MATRIX if isinstance(row.action, Retry | Return | Again)}
 _IN_A_TASK: Final = (*_ASKERS, Step.CHECK_TESTS, Step.DIAGNOSE)
 _BEGINNINGS: Final[Mapping[Step, str]] = {
     Step.WRITE_TESTS: "next task",
@@ -38,20 +38,21 @@ class Edge:
 
 def edges(row: Row, at: Step) -> Iterator[Edge]:
     """Yield the ways that a row opens from *at*: its own, then those of the purses that may be empty."""
-    yield from _edges(row.action, row.signal.value, "free", at, row.given)
+    given = f" ({row.given.value})" if row.given else ""
+    yield from _edges(row.action, row.signal.value + given, "free", at)
 
 
-def _edges(action: Action, label: str, style: Style, at: Step, given: Given | None = None) -> Iterator[Edge]:
+def _edges(action: Action, label: str, style: Style, at: Step) -> Iterator[Edge]:
     paid: Style = "exhausted" if style == "exhausted" else "paid"
     match action:
         case Goto(to):
             yield Edge(to, style, label)
         case Retry(to, loop):
             yield Edge(to, paid, label)
-            yield from _when_empty(loop, at)
+            if style != "exhausted" or loop not in _SPENT_BY_ROWS:  # else its end is drawn where a row spends it
+                yield from _when_empty(loop, at)
         case Return(loop):
-            askers = (_ASKED_BY[given],) if given else _ASKERS
-            yield from (Edge(to, paid, label) for to in askers)
+            yield from (Edge(to, paid, label) for to in _ASKERS)
             yield from _when_empty(loop, at)
         case NextTask():
             yield Edge("queue", style, label)
@@ -97,9 +98,10 @@ def pipeline_mermaid() -> str:
             continue
         here = _NODE_OF[row.step]
         for edge in edges(row, row.step):
-            for there in _nodes(edge, row.step):
+            for there, which in _nodes(edge, row.step):
                 labels = found.setdefault((here, there, edge.style), [])
-                labels += [edge.label] if edge.label not in labels else []
+                label = edge.label + which
+                labels += [label] if label not in labels else []
     lines = ["flowchart TD"]
     lines += [f'    {node}["{title}"]' for node, (title, _) in _PHASES.items()]
     lines += ['    DONE(["Done"])', '    FAILED(["Failed"])']
@@ -109,16 +111,18 @@ def pipeline_mermaid() -> str:
     return "\n".join(lines)
 
 
-def _nodes(edge: Edge, at: Step) -> tuple[str, ...]:
+def _nodes(edge: Edge, at: Step) -> tuple[tuple[str, str], ...]:
+    """Return the nodes of an edge, each with what the label must add."""
     match edge.to:
         case Step() as to:
-            return (_NODE_OF[to],)
+            return ((_NODE_OF[to], ""),)
         case "queue":
-            return ("P6",) if at in {Step.SPLIT, Step.REVIEW_SPLIT} else ("P6", "P8")
+            first = at in {Step.SPLIT, Step.REVIEW_SPLIT}
+            return (("P6", ""),) if first else (("P6", ", next task"), ("P8", ", last task"))
         case Outcome.COMPLETED | Outcome.COMPLETED_WITH_BLOCKERS:
-            return ("DONE",)
+            return (("DONE", ""),)
         case Outcome.FAILED:
-            return ("FAILED",)
+            return (("FAILED", ""),)
         case Outcome.REJECTED | Outcome.PARKED | Outcome.CANCELLED:
             return ()
         case _:
@@ -137,10 +141,8 @@ def phase7_mermaid() -> str:
         if row.step not in _IN_A_TASK or row.step is None:
             continue
         for edge in edges(row, row.step):
-            suffix = f" ({row.given.value})" if row.given and edge.label == row.signal else ""
             labels = found.setdefault((_state(row.step), _target(edge)), [])
-            label = edge.label + suffix
-            labels += [label] if label not in labels else []
+            labels += [edge.label] if edge.label not in labels else []
     lines = ["stateDiagram-v2"]
     lines += [f'    state "{step.name} ({step.phase})" as {_state(step)}' for step in _IN_A_TASK]
     lines += ['    state "next task, or FINAL_REVIEW (8)" as Next']

@@ -1,11 +1,298 @@
-"""placeholder"""
+"""Walking the matrix with signals from a file, and no agent: what would be decided, and what it would cost.
+
+The file is strict: an entry that cannot be taken is an error with its place and the accepted words. Trees may be left
+out, since a walk without agents has none: each step that makes one then gets a name of its own. Nothing performs I/O.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
 from pipeline.routing.actions import Again, LeaveOut
-from pipeline.routing.matrix import ASKS
+from pipeline.routing.machine import MatrixMachine, advance, limit_of, signals_of
+from pipeline.routing.matrix import ASKS, GATES
+from pipeline.routing.render import action_value
+from pipeline.routing.state import Event, NewTask, RunState, Settings
+from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Step, exit_code
+from pipeline.routing.words import action_words, step_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipeline.routing.machine import Decision
+
+SCHEMA: Final = "redfirst.simulation/1"
+RESUMED: Final = "RESUMED"
+"""The entry that stands for a person who resumes a parked or cancelled run."""
+
+START: Final = "start"
 
 
-def dispatches_due(decision, after):
+class SignalsError(ValueError):
+    """An entry of the file that cannot be taken; `pointer` is a JSON pointer to it."""
+
+    def __init__(self, message: str, pointer: str = "", accepted: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.pointer = pointer
+        self.accepted = tuple(accepted)
+
+
+class Entry(BaseModel):
+    """One entry of a signals file; a bare word is an entry that has only its signal."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    signal: str
+    role: Role | None = None
+    tree: str | None = None
+    tasks: tuple[NewTask, ...] = ()
+    blockers: tuple[str, ...] = ()
+    reason: Reason | None = None
+    note: str = ""
+
+
+_ENTRIES: Final = TypeAdapter(tuple[Entry, ...])
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One entry and what was decided on it; `decision` is None for RESUMED."""
+
+    number: int
+    entry: Entry
+    decision: Decision | None
+    before: RunState
+    after: RunState
+
+    @property
+    def counters(self) -> list[str]:
+        """Return the purses that were paid, or found empty: `plan_review 1/2`, `seam 1/1 used up`."""
+        if self.decision is None:
+            return []
+        paid = [(key.partition("@")[0], count) for key, count in self.decision.counters.items()]
+        empty = [f"{loop.value} used up" for loop in self.decision.exhausted]
+        return [*empty, *(f"{name} {count}{_of(limit_of(self.before, Loop(name)))}" for name, count in paid)]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A whole walk: what was taken, and how the run stands then."""
+
+    taken: tuple[Taken, ...]
+    state: RunState
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """Return the words that can come next; none when the run has ended."""
+        return words_of(self.state)
+
+
+def parse_signals(text: str) -> tuple[Entry, ...]:
+    """Return the entries of a YAML or JSON list.
+
+    Raises:
+        SignalsError: the text is no list of entries; names the place and the accepted words.
+    """
+    try:
+        found: Any = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SignalsError(f"This is neither YAML nor JSON: {str(error).splitlines()[0]}") from error
+    if not isinstance(found, list):
+        raise SignalsError("Expected a list of signals, such as [OK, CLAIMED, DRAFTED].")
+    items: list[Any] = [{"signal": item} if isinstance(item, str) else item for item in found]  # pyright: ignore[reportUnknownVariableType]  YAML
+    try:
+        return _ENTRIES.validate_python(items)
+    except ValidationError as error:
+        raise _refusal(error) from error
+
+
+def simulate(entries: Iterable[Entry], settings: Settings | None = None) -> Walk:
+    """Return the walk that *entries* lead to.
+
+    Raises:
+        SignalsError: an entry cannot be taken where it stands; names it and what the step may report.
+    """
+    state = MatrixMachine().initial(START, settings or Settings())
+    taken: list[Taken] = []
+    for number, entry in enumerate(entries, 1):
+        before = state
+        if entry.signal == RESUMED and RESUMED in words_of(state):
+            state, decision = MatrixMachine().resume(state), None
+        else:
+            event = _event(state, number, entry)
+            try:
+                state, decision = advance(state, event)
+            except ValueError as error:
+                raise SignalsError(f"Entry {number}: {error}.", f"/{number - 1}") from error
+            state = replace(state, dispatches=state.dispatches + dispatches_due(decision, state))
+        taken.append(Taken(number, entry, decision, before, state))
+    return Walk(tuple(taken), state)
+
+
+def words_of(state: RunState) -> tuple[str, ...]:
+    """Return the entries that can come now, in the order of the vocabulary."""
+    if state.outcome is None or state.step is Step.GATE:
+        return tuple(signal.value for signal in Signal if signal in signals_of(state))
+    return (RESUMED,) if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ()
+
+
+def dispatches_due(decision: Decision, after: RunState) -> int:
+    """Return how many dispatches the state after *decision* asks for, at most: IMPLEMENT may find GREEN without one."""
     if after.outcome is not None or isinstance(decision.action, LeaveOut):
         return 0
     return 1 if isinstance(decision.action, Again) else len(ASKS.get(after.step, ()))
+
+
+def _event(state: RunState, number: int, entry: Entry) -> Event:
+    """Return the entry as an event of the step that the run stands at; what is unambiguous may be left out."""
+    here = f"/{number - 1}"
+    accepted = words_of(state)
+    if entry.signal not in accepted:
+        raise SignalsError(f"Entry {number}: {_unrouted(state, entry.signal, accepted)}", f"{here}/signal", accepted)
+    signal = Signal(entry.signal)
+    slots = ASKS.get(state.step, ())
+    role = entry.role or (slots[0] if len(slots) == 1 else None)
+    if entry.role is not None and slots and entry.role not in slots:
+        raise SignalsError(
+            f"Entry {number}: {step_words(state.step)} does not ask {entry.role}, only: {', '.join(slots)}.",
+            f"{here}/role",
+            [slot.value for slot in slots],
+        )
+    if signal is Signal.DRAFTED and state.step is Step.SPLIT and not entry.tasks:
+        raise SignalsError(
+            f'Entry {number}: the split needs its tasks, for example tasks: [{{id: "1"}}].', f"{here}/tasks"
+        )
+    return Event(
+        signal=signal,
+        role=role,
+        tree=entry.tree or f"tree-{number}",
+        tasks=entry.tasks,
+        blockers=entry.blockers,
+        reason=entry.reason,
+        note=entry.note,
+    )
+
+
+def _unrouted(state: RunState, word: str, accepted: Sequence[str]) -> str:
+    if not accepted:
+        return f"{word} comes after the run has ended as {state.outcome}; it takes no more entries."
+    where = f"the run is {state.outcome} and" if accepted == (RESUMED,) else step_words(state.step)
+    close = get_close_matches(word.upper(), accepted, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return f"{where} cannot take {word}, only: {', '.join(accepted)}.{hint}"
+
+
+def _refusal(error: ValidationError) -> SignalsError:
+    problem = error.errors(include_url=False)[0]
+    place = [str(part) for part in problem["loc"]]
+    where = f"Entry {int(place[0]) + 1}" + (f", {'.'.join(place[1:])}" if place[1:] else "")
+    accepted: list[str] = []
+    match problem["type"]:
+        case "extra_forbidden":
+            accepted = list((NewTask if "tasks" in place[:-1] else Entry).model_fields)
+            said = "this key is not known"
+        case "enum":
+            accepted = [word.value for word in (Role if place[-1] == "role" else Reason)]
+            said = f"{problem['input']!r} is not known"
+        case "string_type":
+            said = f"{problem['input']!r} must be a text: put it in quotes"
+        case _:
+            said = problem["msg"]
+    only = f"; accepted: {', '.join(accepted)}" if accepted else ""
+    return SignalsError(f"{where}: {said}{only}.", "/" + "/".join(place), accepted)
+
+
+# --- what a walk looks like ------------------------------------------------------------------------------------------
+
+
+def walk_text(walk: Walk) -> str:
+    """Return a walk for people: each decision with what it paid, then how the run stands."""
+    lines: list[str] = []
+    for taken in walk.taken:
+        lines += _taken_lines(taken)
+    state = walk.state
+    used = f"Dispatches: at most {state.dispatches}{_of(limit_of(state, Loop.DISPATCHES))}."
+    return "\n".join([*lines, *([""] if lines else []), *_standing(walk), used])
+
+
+def _taken_lines(taken: Taken) -> list[str]:
+    decision = taken.decision
+    if decision is None:
+        return [f"{taken.number:>3}  {step_words(taken.after.step)}  {RESUMED}"]
+    task = f" task {decision.task}" if decision.task else ""
+    words = action_words(decision.action, decision.step)
+    lines = [f"{taken.number:>3}  {step_words(decision.step)}{task}  {taken.entry.signal}: {words}"]
+    lines.append(f"     row {decision.row}" + "".join(f"; {counter}" for counter in taken.counters))
+    for effect in decision.effects:
+        lines.append(f"     {effect.kind} " + " ".join(f"{key}={value}" for key, value in effect.data.items()))
+    return lines
+
+
+def _standing(walk: Walk) -> list[str]:
+    state = walk.state
+    waits = f"The run waits in {step_words(state.step)} for one of: {', '.join(walk.waits_for)}."
+    if state.outcome is None or state.reason is None:
+        return [waits]
+    ended = f"Outcome: {state.outcome} ({state.reason}), exit {exit_code(state.outcome, state.reason)}."
+    return [ended, waits] if walk.waits_for else [ended]
+
+
+def walk_value(walk: Walk) -> dict[str, Any]:
+    """Return a walk as a document, for `--json`."""
+    state = walk.state
+    ended = state.outcome is not None and state.reason is not None
+    return {
+        "schema": SCHEMA,
+        "ok": True,
+        "decisions": [_taken_value(taken) for taken in walk.taken],
+        "step": state.step.value,
+        "phase": state.step.phase,
+        "task": state.current,
+        "gate": state.gate,
+        "outcome": state.outcome,
+        "reason": state.reason,
+        "exit_code": exit_code(state.outcome, state.reason) if ended and state.outcome and state.reason else None,
+        "waits_for": list(walk.waits_for),
+        "dispatches": {"at_most": state.dispatches, "limit": limit_of(state, Loop.DISPATCHES)},
+        "blockers": list(state.open_blockers),
+    }
+
+
+def _taken_value(taken: Taken) -> dict[str, Any]:
+    decision = taken.decision
+    value: dict[str, Any] = {"number": taken.number, "signal": taken.entry.signal}
+    if decision is None:
+        return {**value, "step": taken.after.step.value, "phase": taken.after.step.phase}
+    return {
+        **value,
+        "step": decision.step.value,
+        "phase": decision.step.phase,
+        "task": decision.task,
+        "row": decision.row,
+        "action": action_value(decision.action),
+        "words": action_words(decision.action, decision.step),
+        "counters": decision.counters,
+        "exhausted": [loop.value for loop in decision.exhausted],
+        "effects": [{"kind": effect.kind, **effect.data} for effect in decision.effects],
+    }
+
+
+def _of(limit: int | None) -> str:
+    return "" if limit is None else f"/{limit}"
+
+
+def gates_of(words: Sequence[str]) -> frozenset[str]:
+    """Return the gates that are asked for.
+
+    Raises:
+        SignalsError: a word is no gate.
+    """
+    for word in words:
+        if word not in GATES:
+            raise SignalsError(f"{word!r} is no gate; accepted: {', '.join(GATES)}.", accepted=tuple(GATES))
+    return frozenset(words)

@@ -24,7 +24,7 @@ def action_words(action: Action, at: Step | None = None) -> str:
     """Return what an action does, seen from step *at*, without its bound: `back to PLAN (3)`."""
     match action:
         case Goto(to, ask):
-            return _way(at, to) + _asked(ask)
+            return f"to {step_words(to)}{_asked(ask)}"
         case Retry(to, _, ask):
             return _way(at, to) + _asked(ask)
         case Return():
@@ -34,9 +34,9 @@ def action_words(action: Action, at: Step | None = None) -> str:
         case LeaveOut():
             return "go on without this slot"
         case NextTask():
-            return f"next task; after the last one {step_words(Step.FINAL_REVIEW)}"
+            return f"next task, after the last {step_words(Step.FINAL_REVIEW)}"
         case Forward():
-            return "go where the gate stood in the way"
+            return "go on to where the gate stood in the way"
         case Stop(outcome, reason):
             return f"stop: {_stop(outcome, reason)}"
         case _:
@@ -64,12 +64,14 @@ def limit_words(loop: Loop) -> str:
     bound = BOUNDS[loop]
     if bound.limit is None:
         return "unbounded: each turn costs a person's act"
-    extra = f" + {DISPATCHES_PER_TASK} per task of the present split," if loop is Loop.DISPATCHES else ""
-    return f"{bound.limit}{' reviews' if bound.reviews else ''}{extra} per {bound.scope}"
+    extra = f", and {DISPATCHES_PER_TASK} more per task of the present split" if loop is Loop.DISPATCHES else ""
+    return f"{bound.limit}{' reviews' if bound.reviews else ''} per {bound.scope}{extra}"
 
 
 def exhausted_words(bound: Bound) -> str:
     """Return what follows when a purse is empty, role by role if that differs."""
+    if bound.limit is None:
+        return "never"
     by_words: dict[str, list[str]] = {}
     for role, action in bound.by_role.items():
         by_words.setdefault(_then(action), []).append(role.value)
@@ -83,7 +85,7 @@ def _then(action: Action) -> str:
         case Goto(to, ask):
             return step_words(to) + _asked(ask)
         case Retry(to, loop, ask):
-            return f"{step_words(to)}{_asked(ask)} by {loop.value}"
+            return f"{step_words(to)} by {loop.value}{_asked(ask)}"
         case Stop(outcome, reason):
             return _stop(outcome, reason)
         case NextTask():
@@ -105,7 +107,7 @@ def _way(at: Step | None, to: Step) -> str:
 
 
 def _asked(ask: Question | None) -> str:
-    return f", asked: {ask.value}" if ask else ""
+    return f", question {ask.value}" if ask else ""
 
 
 def _stop(outcome: Outcome, reason: Reason | None) -> str:

@@ -1,0 +1,166 @@
+"""The list of runs: each journal is folded once, and one that is damaged costs only its own line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from pipeline.cli.plain import paint, plain
+from pipeline.cli.reading import RunLine, RunsDocument
+from pipeline.errors import UserError
+from pipeline.routing.machine import MatrixMachine
+from pipeline.routing.vocabulary import Outcome
+from pipeline.runs.journal import utc_now
+from pipeline.runs.lease import FileLease
+from pipeline.runs.reading import progress_of
+from pipeline.runs.run import Run
+from pipeline.runs.store import run_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pipeline.cli.plain import Colour
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+_COLOURS: Final[dict[str, Colour]] = {
+    "running": "cyan",
+    Outcome.COMPLETED: "green",
+    Outcome.COMPLETED_WITH_BLOCKERS: "yellow",
+    Outcome.PARKED: "yellow",
+    Outcome.FAILED: "red",
+    "interrupted": "red",
+    "damaged": "red",
+}
+
+
+def list_runs(worktree: Path, *, now: datetime | None = None) -> RunsDocument:
+    """Return the runs of *worktree*, the newest first."""
+    moment = now or utc_now()
+    lines = [_line(worktree / ".workflow" / name, moment) for name in run_names(worktree)]
+    return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
+
+
+def newest(worktree: Path) -> Path | None:
+    """Return the folder of the run that was started last, or None where there is none that can be read."""
+    readable = [line for line in list_runs(worktree).runs if line.problem is None]
+    return worktree / ".workflow" / readable[0].name if readable else None
+
+
+def status_of(run: Run, *, live: bool) -> str:
+    """Return one word on how the run stands: its outcome, or that it is being driven, or that its driver died."""
+    if run.state.outcome is not None:
+        return run.state.outcome.value
+    return "running" if live else "interrupted"
+
+
+def _line(folder: Path, now: datetime) -> RunLine:
+    live = FileLease.is_held(folder)
+    try:
+        run = Run.load(folder, MatrixMachine(), driving=False)
+    except UserError as error:
+        return _damaged(folder, error.message, live=live)
+    state = run.state
+    done, total = progress_of(run)
+    return RunLine(
+        name=folder.name,
+        issue=run.info.issue,
+        live=live,
+        status=status_of(run, live=live),
+        outcome=state.outcome,
+        reason=state.reason,
+        step=state.step.value,
+        phase=state.step.phase,
+        task=state.current,
+        tasks_done=done,
+        tasks_total=total,
+        dispatches=state.dispatches,
+        started_at=run.info.started_at,
+        last_at=run.journal.lines[-1].at if run.journal.lines else None,
+        age_s=_age(run.info.started_at, now),
+        problem=None,
+    )
+
+
+def _damaged(folder: Path, why: str, *, live: bool) -> RunLine:
+    return RunLine(
+        name=folder.name,
+        issue=None,
+        live=live,
+        status="damaged",
+        outcome=None,
+        reason=None,
+        step=None,
+        phase=None,
+        task=None,
+        tasks_done=0,
+        tasks_total=0,
+        dispatches=0,
+        started_at=None,
+        last_at=None,
+        age_s=None,
+        problem=why,
+    )
+
+
+def _age(started_at: str, now: datetime) -> int | None:
+    try:
+        begun = datetime.fromisoformat(started_at)
+    except ValueError:
+        return None
+    return max(int((now - begun.astimezone(UTC)).total_seconds()), 0)
+
+
+def age_words(seconds: int | None) -> str:
+    """Return an age in its largest unit: 45s, 12m, 3h, 9d."""
+    if seconds is None:
+        return "-"
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def runs_text(document: RunsDocument) -> str:
+    """Return the list for a person; `*` marks a run that a process drives now."""
+    if not document.runs:
+        return "No runs in this worktree yet. Start one: redfirst run ISSUE"
+    head = ("", "RUN", "ISSUE", "STATUS", "WHERE OR WHY", "TASKS", "DISPATCHES", "AGE")
+    rows = [_row(line) for line in document.runs]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    shown = [_aligned(head, widths)]
+    for line, row in zip(document.runs, rows, strict=True):
+        colour = _COLOURS.get(line.status)
+        shown.append(_aligned(row, widths).replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
+    return "\n".join(shown)
+
+
+def _row(line: RunLine) -> tuple[str, ...]:
+    return (
+        "*" if line.live else "",
+        plain(line.name),
+        plain(line.issue or "-"),
+        line.status,
+        _where(line),
+        f"{line.tasks_done}/{line.tasks_total}",
+        str(line.dispatches),
+        age_words(line.age_s),
+    )
+
+
+def _where(line: RunLine) -> str:
+    if line.problem is not None:
+        return plain(line.problem)
+    task = f", task {line.task}" if line.task else ""
+    if line.outcome is None:
+        return f"{line.step}{task}"
+    if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
+        return f"{line.reason}, in {line.step}{task}"
+    return str(line.reason)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
