@@ -107,7 +107,7 @@ def run_text(document: RunDocument) -> str:
     """Return the same for a person."""
     lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value})"]
     if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
-        lines.append(f"  {document.note}")
+        lines.append(f"  {plain(document.note)}")
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.cli.plain import plain
@@ -11,6 +10,7 @@ from pipeline.runs.journal import Journal, Kind, Line
 from pipeline.runs.lease import FileLease
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _POLL_S: Final = 0.1

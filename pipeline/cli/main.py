@@ -204,7 +204,9 @@ def _repository() -> Repository:
 
 
 def _say(text: str) -> None:
-    typer.echo(text, err=True)
+    from pipeline.cli.plain import plain  # noqa: PLC0415  (heavy; not on the path of --help)
+
+    typer.echo(plain(text), err=True)
 
 
 def run() -> None:

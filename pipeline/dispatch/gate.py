@@ -10,6 +10,7 @@ import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
+from unicodedata import category
 
 from pipeline.dispatch.manifest import EntryKind
 from pipeline.policy.paths import protected, scratch_pattern
@@ -24,6 +25,7 @@ _PLAIN: Final = "100644"
 _EXECUTABLE: Final = "100755"
 _CROWD: Final = 20
 """So many refused files in one new folder are reported as the folder."""
+_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @dataclass(frozen=True)
@@ -216,4 +218,6 @@ class _Inspection:
 
 
 def _printable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+    """Return a path or sentence in which nothing acts on a terminal or starts a line of its own."""
+    hidden = (char if category(char) not in _UNPRINTABLE else ascii(char)[1:-1] for char in text)
+    return "".join(hidden)

@@ -163,9 +163,10 @@ class _Walk:
         if self.added_entries > self.limits.entries:
             raise OverflowError(f"more than {self.limits.entries} new files")
         if stat.S_ISREG(status.st_mode) and (before is None or before.size != status.st_size):
-            self.added_bytes += status.st_size
+            # What is too large by itself is not read, so it must not make the files after it unreadable.
             if status.st_size > self.limits.file_bytes:
                 raise OverflowError(f"larger than {self.limits.file_bytes} bytes")
+            self.added_bytes += status.st_size
             if self.added_bytes > self.limits.total_bytes:
                 raise OverflowError(f"the new files together are larger than {self.limits.total_bytes} bytes")
 

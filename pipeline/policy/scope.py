@@ -19,8 +19,8 @@ _TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__"})
 class Action(StrEnum):
     """What a task lets its agent do with one path."""
 
-    CREATE = "create"
     MODIFY = "modify"
+    CREATE = "create"
     DELETE = "delete"
     RENAME = "rename"
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic_core import PydanticCustomError
 
 from pipeline.policy.paths import protected
+from pipeline.policy.scope import Action
 
 _LONGEST_PATH: Final = 1024
 _BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})
@@ -73,15 +74,6 @@ Prose = Annotated[str, StringConstraints(pattern=r"\S")]
 """Any text that says something."""
 
 Texts = tuple[str, ...]
-
-
-class Action(StrEnum):
-    """What a task does to a file."""
-
-    MODIFY = "modify"
-    CREATE = "create"
-    DELETE = "delete"
-    RENAME = "rename"
 
 
 class FileChange(Closed):

@@ -231,7 +231,8 @@ def _enter(
 def _slot(state: RunState, event: Event) -> Role:
     slots = ASKS[state.step]
     if event.role is None or event.role not in slots or event.role in state.left_out:
-        raise ValueError(f"{event.signal} must name a slot of {state.step.value} that is still asked: {list(slots)}")
+        asked = ", ".join(role for role in slots if role not in state.left_out)
+        raise ValueError(f"{event.signal} must name a slot of {state.step.value} that is still asked: {asked}")
     return event.role
 
 

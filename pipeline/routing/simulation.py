@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pipeline.routing.actions import Again, LeaveOut
+from pipeline.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.routing.machine import MatrixMachine, advance, limit_of, signals_of
-from pipeline.routing.matrix import ASKS, GATES
+from pipeline.routing.matrix import ASKS
 from pipeline.routing.render import action_value
 from pipeline.routing.state import Event, NewTask, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Step, exit_code
@@ -199,6 +199,9 @@ def _refusal(error: ValidationError) -> SignalsError:
         case "enum":
             accepted = [word.value for word in (Role if place[-1] == "role" else Reason)]
             said = f"{problem['input']!r} is not known"
+        case "model_type":
+            accepted = list(Entry.model_fields)
+            said = "expected a word, or keys and values"
         case "string_type":
             said = f"{problem['input']!r} must be a text: put it in quotes"
         case _:
@@ -216,7 +219,9 @@ def walk_text(walk: Walk) -> str:
     for taken in walk.taken:
         lines += _taken_lines(taken)
     state = walk.state
-    used = f"Dispatches: at most {state.dispatches}{_of(limit_of(state, Loop.DISPATCHES))}."
+    limit = limit_of(state, Loop.DISPATCHES)
+    over = " A run that needs them all is parked before that." if limit is not None and state.dispatches > limit else ""
+    used = f"Dispatches: at most {state.dispatches}{_of(limit)}.{over}"
     return "\n".join([*lines, *([""] if lines else []), *_standing(walk), used])
 
 
@@ -226,11 +231,15 @@ def _taken_lines(taken: Taken) -> list[str]:
         return [f"{taken.number:>3}  {step_words(taken.after.step)}  {RESUMED}"]
     task = f" task {decision.task}" if decision.task else ""
     words = action_words(decision.action, decision.step)
+    if isinstance(decision.action, NextTask | Forward | Return) and taken.after.outcome is None:
+        task_now = f" task {taken.after.current}" if taken.after.current else ""
+        words = f"{words}: {step_words(taken.after.step)}{task_now}"
     lines = [f"{taken.number:>3}  {step_words(decision.step)}{task}  {taken.entry.signal}: {words}"]
     lines.append(f"     row {decision.row}" + "".join(f"; {counter}" for counter in taken.counters))
-    for effect in decision.effects:
-        lines.append(f"     {effect.kind} " + " ".join(f"{key}={value}" for key, value in effect.data.items()))
-    return lines
+    effects = (
+        (effect.kind, " ".join(f"{key}={value}" for key, value in effect.data.items())) for effect in decision.effects
+    )
+    return [*lines, *(f"     {kind} {facts}" for kind, facts in effects)]
 
 
 def _standing(walk: Walk) -> list[str]:
@@ -284,15 +293,3 @@ def _taken_value(taken: Taken) -> dict[str, Any]:
 
 def _of(limit: int | None) -> str:
     return "" if limit is None else f"/{limit}"
-
-
-def gates_of(words: Sequence[str]) -> frozenset[str]:
-    """Return the gates that are asked for.
-
-    Raises:
-        SignalsError: a word is no gate.
-    """
-    for word in words:
-        if word not in GATES:
-            raise SignalsError(f"{word!r} is no gate; accepted: {', '.join(GATES)}.", accepted=tuple(GATES))
-    return frozenset(words)

@@ -34,9 +34,9 @@ def action_words(action: Action, at: Step | None = None) -> str:
         case LeaveOut():
             return "go on without this slot"
         case NextTask():
-            return f"next task, after the last {step_words(Step.FINAL_REVIEW)}"
+            return "next task"
         case Forward():
-            return "go on to where the gate stood in the way"
+            return "go on where the gate stood"
         case Stop(outcome, reason):
             return f"stop: {_stop(outcome, reason)}"
         case _:
@@ -49,6 +49,8 @@ def routed_words(action: Action, at: Step | None = None) -> str:
     For example `back to PLAN (3), at most 2 per run, then FAILURE`.
     """
     what = action_words(action, at)
+    if isinstance(action, NextTask):
+        return f"{what}, after the last {step_words(Step.FINAL_REVIEW)}"
     match action:
         case Retry(_, loop) | Return(loop) | Again(loop):
             bound = BOUNDS[loop]

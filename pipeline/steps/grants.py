@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def production_grants(task: Task) -> tuple[Grant, ...]:
     """Return the task's production files as grants."""
-    return tuple(Grant(change.path, Action(change.action), change.origin) for change in task.files)
+    return tuple(Grant(change.path, change.action, change.origin) for change in task.files)
 
 
 def suite_grants(task: Task) -> tuple[Grant, ...]:

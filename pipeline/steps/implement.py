@@ -170,7 +170,7 @@ async def _confirm_provisional(
 def _signal(ctx: Context, report: MakeReport, measured: _Measured, *, changed: bool) -> Signal:
     verdict = measured.verdict
     facts = reduce.ImplementFacts(
-        green=measured.green,
+        green=measured.green and (changed or ctx.state.task.testable),  # without tests, doing nothing proves nothing
         stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.suspects.regressions,
         regression=bool(measured.suspects.regressions),
         changed=changed,

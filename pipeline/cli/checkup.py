@@ -1,0 +1,280 @@
+"""The self-check: each question by itself, so that one broken answer hides no other. No change, no network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline import VERSION
+from pipeline.cli.config import file_at_head
+from pipeline.cli.leftovers import check_leftovers
+from pipeline.cli.plain import paint, plain
+from pipeline.cli.reading import Check, DoctorDocument
+from pipeline.config import trust
+from pipeline.config.folders import state_folder
+from pipeline.config.load import load, require_agents
+from pipeline.config.model import Backend, SandboxMode
+from pipeline.dispatch.box import open_box
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.programs import locate
+from pipeline.routing.vocabulary import Role
+from pipeline.toolchains import detect
+from pipeline.toolchains.protocol import Missing
+from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.cli.plain import Colour
+    from pipeline.config.load import Loaded
+
+_GIT_NEEDED: Final = (2, 36)
+_GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"
+_APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_MIB: Final = 1024 * 1024
+_LITTLE: Final = 1024 * _MIB
+_TOO_LITTLE: Final = 100 * _MIB
+_SHOWN: Final = 5
+_COLOURS: Final[Mapping[str, Colour]] = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+async def checkup(here: Path, environ: Mapping[str, str]) -> DoctorDocument:
+    """Return what was found.
+
+    Args:
+        here: The folder the user stands in.
+        environ: The user's environment.
+    """
+    checks = [_git_version(environ)]
+    try:
+        repository = Repository.find(here)
+    except UserError as error:
+        checks.append(_failed("repository", error))
+        repository = None
+    loaded: Loaded | None = None
+    if repository is not None:
+        loaded, configured = _config(repository, environ)
+        checks += [*_repository(repository, loaded), _tracker(repository), configured]
+    if repository is not None and loaded is not None:
+        checks += [_trust(repository, loaded, environ), *_agents(loaded, environ)]
+        checks.append(await _tests(repository, loaded, environ))
+    checks.append(await _sandbox(loaded))
+    checks.append(_state(state_folder(environ)))
+    if repository is not None:
+        checks.append(check_leftovers(repository, state_folder(environ)))
+    statuses = {check.status for check in checks}
+    proceed = "block" if "fail" in statuses else "judge" if "warn" in statuses else "true"
+    return DoctorDocument(ok=proceed != "block", proceed=proceed, checks=tuple(checks), version=VERSION)
+
+
+def _failed(id_: str, error: UserError) -> Check:
+    return Check(id=id_, status="fail", message=error.message, advice="; ".join(error.actions))
+
+
+def _git_version(environ: Mapping[str, str]) -> Check:
+    program = shutil.which("git", path=environ.get("PATH"))
+    if program is None:
+        return Check(id="git", status="fail", message="git is not on PATH", advice="install git 2.36 or newer")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    needed = f"{_GIT_NEEDED[0]}.{_GIT_NEEDED[1]}"
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < _GIT_NEEDED:
+        message = f"{said or 'git'} is too old: {needed} is needed, {_GIT_WHY}"
+        return Check(id="git", status="fail", message=message, advice=f"install git {needed} or newer")
+    return Check(id="git", status="ok", message=f"{said} ({needed} or newer is needed)")
+
+
+def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
+    """Return what a run would say of branch, base, worktree and identity before it starts."""
+    found: list[Check] = []
+    branch, commit = repository.branch(), repository.resolve("HEAD")
+    base = loaded.config.base if loaded is not None else None
+    bases = [name for name in ((base,) if base else ("main", "master")) if repository.resolve(name) is not None]
+    if branch is None:
+        found.append(_warned("repository", "HEAD is detached: a run commits to a branch", "git switch -c NAME"))
+    elif commit is None:
+        found.append(_failed_with("repository", f"{branch} has no commit yet: a run starts from one", "git commit"))
+    elif not bases:
+        advice = 'name it: redfirst run ISSUE --base REF, or base = "REF" in redfirst.toml'
+        found.append(_warned("repository", f"the base branch {base or 'main or master'} does not exist", advice))
+    elif branch == bases[0]:
+        advice = "git switch -c NAME, or redfirst run ISSUE --worktree"
+        found.append(_warned("repository", f"you stand on {branch}, the base branch: a run refuses that", advice))
+    else:
+        message = f"{repository.worktree}, branch {branch}, base {bases[0]}"
+        found.append(Check(id="repository", status="ok", message=message))
+    found.append(_clean(repository))
+    try:
+        name, address = repository.identity()
+        found.append(Check(id="identity", status="ok", message=f"git commits as {name} <{address}>"))
+    except UserError as error:
+        found.append(_failed("identity", error))
+    return found
+
+
+def _clean(repository: Repository) -> Check:
+    dirty = [line[3:] for line in repository.status()]
+    if not dirty:
+        return Check(id="worktree", status="ok", message="nothing is uncommitted")
+    shown = ", ".join(dirty[:_SHOWN]) + (" ..." if len(dirty) > _SHOWN else "")
+    message = f"uncommitted: {shown}; a run refuses that, except for tracker files of a live run"
+    return _warned("worktree", message, "commit or stash it")
+
+
+def _tracker(repository: Repository) -> Check:
+    tracker = Tracker(FolderSource(repository.worktree / "TODO"))
+    try:
+        problems = lint(tracker)
+        ready = len(tracker.ready())
+    except TrackerError as error:
+        missing = error.kind is ErrorKind.TRACKER_MISSING
+        advice = "redfirst issue new --title TITLE --id ID" if missing else "redfirst issue lint"
+        return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice=advice)
+    if problems:
+        message = f"TODO has {len(problems)} problem(s); the first: {problems[0].message}"
+        return _warned("tracker", message, "redfirst issue lint")
+    return Check(id="tracker", status="ok", message=f"TODO is sound; {ready} issue(s) can be worked on")
+
+
+def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded | None, Check]:
+    try:
+        loaded = load(repository.worktree, environ=environ, repo_file=file_at_head(repository))
+    except UserError as error:
+        return None, _failed("config", error)
+    sources = sorted({origin.source for origin in loaded.origins.values() if origin.source})
+    message = f"from {', '.join(sources)}" if sources else "defaults only"
+    return loaded, Check(id="config", status="ok", message=message)
+
+
+def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:
+    if not loaded.widening:
+        return Check(
+            id="trust", status="ok", message="the repository's configuration asks for nothing that needs trust"
+        )
+    keys = ", ".join(item.key for item in loaded.widening)
+    try:
+        trusted = trust.is_trusted(loaded.widening, repository.common_dir, environ)
+    except UserError as error:
+        return _failed("trust", error)
+    if trusted:
+        return Check(id="trust", status="ok", message=f"you allowed {keys}")
+    message = f"the repository's configuration asks for {keys}, which you have not allowed"
+    return _failed_with("trust", message, "read the values, then: redfirst trust")
+
+
+def _agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
+    return [_agent(loaded, role, environ.get("PATH", os.defpath)) for role in Role]
+
+
+def _agent(loaded: Loaded, role: Role, search_path: str) -> Check:
+    id_, agent = f"agent-{role.value}", loaded.config.agent(role)
+    try:
+        require_agents(loaded, [role])
+        if agent.backend is Backend.COMMAND:
+            program = locate(agent.argv[0], search_path)
+            message = f"command: {program.path}, network {agent.network.value}"
+        elif agent.backend is Backend.SCRIPTED and agent.script is not None:
+            if not Path(agent.script).is_file():
+                return _failed_with(id_, f"the script {agent.script} does not exist", f"set agents.{role.value}.script")
+            message = f"scripted: {agent.script}"
+        else:
+            message = agent.backend.value
+    except UserError as error:
+        return _failed(id_, error)
+    return Check(id=id_, status="ok", message=message)
+
+
+async def _sandbox(loaded: Loaded | None) -> Check:
+    """Try the box for real: what it promises is proven by a probe, or it is not used."""
+    if loaded is not None and loaded.config.sandbox is SandboxMode.NONE:
+        message = 'sandbox = "none": agents and tests run without isolation, with your rights'
+        return _warned("sandbox", message, 'install bubblewrap and set sandbox = "auto"')
+    try:
+        box = await open_box(SandboxMode.AUTO.value)
+        proof = await box.canary()
+    except UserError as error:
+        hint = _apparmor()
+        advice = [*error.actions, *([hint] if hint and not any("AppArmor" in a for a in error.actions) else [])]
+        return Check(id="sandbox", status="fail", message=error.message, advice="; ".join(advice))
+    return Check(id="sandbox", status="ok", message=f"{box.name}: {proof.why}")
+
+
+def _apparmor() -> str:
+    try:
+        restricted = _APPARMOR.read_text(encoding="ascii").strip() == "1"
+    except OSError:
+        return ""
+    return "AppArmor restricts user namespaces here: give bwrap a profile with `userns,`" if restricted else ""
+
+
+async def _tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:
+    """Ask for the environment as a run would, but for what would fetch packages."""
+    search_path = environ.get("PATH", os.defpath)
+    toolchain = detect(repository.worktree)
+    if toolchain is None:
+        message = "no test toolchain recognises this project; pytest is assumed"
+        return _warned("tests", message, "set [toolchains.pytest] command, if the tests are run otherwise")
+    command = loaded.config.toolchains.pytest.command
+    if command is None and (repository.worktree / "uv.lock").is_file() and shutil.which("uv", path=search_path):
+        folders = (repository.worktree, repository.main_checkout)
+        pythons = [found for folder in folders if os.access(found := folder / ".venv/bin/python", os.X_OK)]
+        if not pythons:
+            return _warned("tests", "uv.lock without .venv: the first run makes an environment from it", "uv sync")
+        command = (str(pythons[0]), "-m", "pytest")
+    elif command is not None and Path(command[0]).name in {"uv", "uvx", "poetry", "pdm", "hatch", "nox", "tox"}:
+        return _warned("tests", f"not tried, because it may fetch packages: {' '.join(command)}", "start it once")
+    try:
+        found = await toolchain.find_environment(
+            repository.worktree, repository.main_checkout, command, state_folder(environ), search_path
+        )
+    except UserError as error:
+        return _failed("tests", error)
+    if isinstance(found, Missing):
+        return _failed_with("tests", found.sentence, "install pytest where the project's tests run")
+    versions = f"Python {found.python_version}, pytest {found.pytest_version}"
+    return Check(id="tests", status="ok", message=f"{versions}: {' '.join(found.command)}")
+
+
+def _state(folder: Path) -> Check:
+    """Say whether the private checkouts have a place; nothing is made to find that out."""
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return _failed_with("state", f"{there} cannot be written", "mend its permissions, or set XDG_STATE_HOME")
+    free = shutil.disk_usage(there).free
+    message = f"{folder}: {free // _MIB} MiB free"
+    if free < _TOO_LITTLE:
+        return _failed_with("state", message, "free disk space, or set XDG_STATE_HOME")
+    if free < _LITTLE:
+        return _warned("state", message, "free disk space: each run holds a checkout, its views and measurements there")
+    return Check(id="state", status="ok", message=message)
+
+
+def _warned(id_: str, message: str, advice: str) -> Check:
+    return Check(id=id_, status="warn", message=message, advice=advice)
+
+
+def _failed_with(id_: str, message: str, advice: str) -> Check:
+    return Check(id=id_, status="fail", message=message, advice=advice)
+
+
+def checkup_text(document: DoctorDocument) -> str:
+    """Return the same for a person; the advice stands below what it is about."""
+    width = max(len(check.id) for check in document.checks)
+    lines = [f"redfirst {document.version}"]
+    for check in document.checks:
+        lines.append(
+            f"  {paint(f'{check.status:4}', _COLOURS[check.status])}  {check.id:{width}}  {plain(check.message)}"
+        )
+        if check.advice:
+            lines.append(f"  {'':4}  {'':{width}}  -> {plain(check.advice)}")
+    said = {
+        "true": "A run can be started.",
+        "judge": "A run can be started; look at the warnings first.",
+        "block": "A run cannot be started before what failed is mended.",
+    }
+    return "\n".join([*lines, said[document.proceed]])

@@ -1,0 +1,277 @@
+"""`explain`: each decision with its row, its signal, the facts that it rests on, the purses, and what followed.
+
+Nothing is told that is not on disk. What happened between two decisions is read from the journal lines between them;
+an artifact that was written again since is named as such and not quoted, because it is not what was decided on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+from pipeline.cli.facts import (
+    STAGES,
+    action_words,
+    dispatch_line,
+    dispatch_text,
+    finding_line,
+    finding_text,
+    read_review,
+    standing_words,
+)
+from pipeline.cli.plain import paint, plain
+from pipeline.cli.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
+from pipeline.routing.machine import MatrixMachine
+from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.vocabulary import Outcome
+from pipeline.runs.lease import FileLease
+from pipeline.runs.reading import counter_of, exhausted_counter, place_of
+from pipeline.runs.run import Run, action_value, sha256_hex
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.cli.plain import Colour
+    from pipeline.runs.journal import Kind, Line
+    from pipeline.runs.run import Decided
+
+_ROWS: Final = {row.id: row for row in MATRIX}
+_REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")
+_QUOTABLE: Final = re.compile(r"(evidence|judgements)/.+\.md|reviews/hygiene-.+\.md|feedback-\d+\.md")
+_MOST_QUOTED: Final = 12
+_SHOWN_IDS: Final = 5
+_SECONDS: Final = len("2026-11-20T14:02:07")
+
+
+def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
+    """Return the decisions of a run, all or only the last one.
+
+    Raises:
+        UserError: the run is damaged.
+    """
+    live = FileLease.is_held(folder)
+    run = Run.load(folder, MatrixMachine(), driving=False)
+    decided = {one.line.seq: one for one in run.history}
+    written: dict[str, str] = {}
+    between: list[Line] = []
+    found: list[DecisionLine] = []
+    for line in run.journal.lines:
+        if line.kind == "artifact_written":
+            written[line.text("path")] = line.text("sha256")
+        if line.kind != "decision":
+            between.append(line)
+            continue
+        found.append(_decision(run, decided[line.seq], len(found) + 1, between, written, live=live))
+        between = []
+    info, state = run.info, run.state
+    return ExplainDocument(
+        run_id=info.run_id,
+        issue=info.issue,
+        workflow=info.workflow,
+        workflow_version=info.workflow_version,
+        workflow_hash=info.workflow_hash,
+        redfirst_version=info.redfirst_version,
+        outcome=state.outcome,
+        reason=state.reason,
+        place=place_of(run),
+        decisions=tuple(found[-1:] if last else found),
+    )
+
+
+def _decision(
+    run: Run, decided: Decided, number: int, between: list[Line], written: dict[str, str], *, live: bool
+) -> DecisionLine:
+    decision, event, before, after = decided.decision, decided.event, decided.before, decided.after
+    row = _ROWS.get(decision.row)
+    evidence = tuple(EvidenceLine(path=path, state=_state(run, path, written)) for path in event.evidence)
+    finished = {line.text("dispatch") for line in _of(between, "dispatch_started", "dispatch_finished")}
+    records = [record for record in run.records.values() if record.dispatch in finished]
+    return DecisionLine(
+        number=number,
+        seq=decided.line.seq,
+        at=decided.line.at,
+        step=decision.step.value,
+        phase=decision.step.phase,
+        task=decision.task,
+        visit=decision.visit,
+        signal=event.signal,
+        role=event.role,
+        note=event.note,
+        row=decision.row,
+        source=row.source if row else "",
+        says=row.says if row else "",
+        action=action_value(decision.action),
+        then=f"{action_words(decision.action, before.origin)} -> {standing_words(after)}",
+        before=tuple(_happening(line) for line in _of(between, "run_resumed", "gate_answered", "config_changed")),
+        dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
+        tests=tuple(_tests(line) for line in _of(between, "tests_ran")),
+        facts=_facts(run, decided, evidence),
+        evidence=evidence,
+        paid=tuple(counter_of(before, key, count) for key, count in decision.counters.items()),
+        exhausted=_exhausted(decided),
+        blockers=after.open_blockers if decision.step in STAGES and after.blockers != before.blockers else (),
+        outcome=after.outcome,
+        reason=after.reason,
+    )
+
+
+def _of(lines: list[Line], *kinds: Kind) -> list[Line]:
+    return [line for line in lines if line.kind in kinds]
+
+
+def _state(run: Run, path: str, written: dict[str, str]) -> Literal["as_decided", "changed", "missing"]:
+    file = run.folder / path
+    if not file.is_file():
+        return "missing"
+    then = written.get(path)
+    return "as_decided" if then is None or then == sha256_hex(file.read_bytes()) else "changed"
+
+
+def _happening(line: Line) -> str:
+    match line.kind:
+        case "run_resumed":
+            was = line.text("was") or "interrupted, its driver died"
+            return f"the run was resumed on {line.host}; it was {was}"
+        case "gate_answered":
+            return f"a person answered at the gate {line.text('gate')}: {line.text('answer')}"
+        case _:
+            limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(line.inner("limits").items()))
+            return f"the configuration changed; limits from here on: {limits}"
+
+
+def _tests(line: Line) -> TestsLine:
+    outcomes = {name: count for name, count in line.inner("outcomes").items() if isinstance(count, int)}
+    return TestsLine(
+        tree=line.text("tree"),
+        selected=None if line.data.get("selected") is None else line.texts("selected"),
+        state=line.text("state"),
+        outcomes=outcomes,
+        collection_errors=line.texts("collection_errors"),
+        command=line.texts("command"),
+    )
+
+
+def _exhausted(decided: Decided) -> tuple[Exhausted, ...]:
+    """Return the empty purses in the order they were found, each with what the matrix says follows (matrix 2)."""
+    found: list[Exhausted] = []
+    for loop in decided.decision.exhausted:
+        bound, role = BOUNDS[loop], decided.event.role
+        action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
+        purse = exhausted_counter(decided.before, loop, role)
+        found.append(Exhausted(purse=purse, follows=action_words(action, decided.before.origin)))
+    return tuple(found)
+
+
+# --- what the evidence says ------------------------------------------------------------------------------------------
+
+
+def _facts(run: Run, decided: Decided, evidence: tuple[EvidenceLine, ...]) -> tuple[str, ...]:
+    """Return what the artifacts say that the decision was based on, as long as they are what they were."""
+    found: list[str] = []
+    for line in evidence:
+        if line.state != "as_decided":
+            continue
+        review = _REVIEW.fullmatch(line.path)
+        if review is not None and decided.decision.step in STAGES:
+            found += _findings(run, decided, int(review["number"]))
+        elif _QUOTABLE.fullmatch(line.path):
+            found += _quoted(run.folder / line.path, line.path)
+    return tuple(found)
+
+
+def _findings(run: Run, decided: Decided, number: int) -> list[str]:
+    record = read_review(run.folder, STAGES[decided.decision.step], number)
+    if record is None:
+        return []
+    must = [finding for finding in record.ledger.open if finding.id in record.must_fix]
+    return [f"must be fixed: {finding_text(finding_line(finding))}" for finding in must]
+
+
+def _quoted(path: Path, name: str) -> list[str]:
+    """Return what an artifact states: its list, or else its text; without the output of programs in its fences."""
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL | re.MULTILINE
+    )
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    bullets = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+    found = bullets or lines
+    more = [f"... {len(found) - _MOST_QUOTED} more in {name}"] if len(found) > _MOST_QUOTED else []
+    return found[:_MOST_QUOTED] + more
+
+
+# --- for a person ----------------------------------------------------------------------------------------------------
+
+_GOOD: Final = frozenset(
+    {"OK", "CLAIMED", "DRAFTED", "ACCEPTABLE", "RED", "GREEN", "PUBLISHED", "STUBBED", "SEAM_DONE"}
+)
+
+
+def explain_text(document: ExplainDocument) -> str:
+    """Return the same for a person: one paragraph a decision, the reasons before the consequences."""
+    stands = document.place
+    if document.outcome is not None:
+        stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
+    head = (
+        f"{plain(document.run_id)} ({plain(document.issue)}): {plain(stands)}\n"
+        f"decided by {plain(document.workflow)} {plain(document.workflow_version)}, "
+        f"matrix {document.workflow_hash[:12]}"
+    )
+    paragraphs = [_paragraph(decision) for decision in document.decisions]
+    return "\n\n".join([head, *(paragraphs or ["Nothing was decided yet."])])
+
+
+def _paragraph(line: DecisionLine) -> str:
+    task = f" task {plain(line.task)}" if line.task else ""
+    slot = f" from @{line.role.value}" if line.role else ""
+    phase = f"phase {line.phase}, " if line.phase != "-" else ""
+    signal = paint(line.signal.value, _colour(line))
+    head = f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{line.at[:_SECONDS].replace('T', ' ')})"
+    rows = [
+        *(("before", plain(text)) for text in line.before),
+        *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
+        *(("measured", _tests_text(tests)) for tests in line.tests),
+        *([("signal", plain(line.note))] if line.note else []),
+        *(("fact", plain(text)) for text in line.facts),
+        (
+            "rule",
+            f"{line.row}" + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else ""),
+        ),
+        *(("paid", str(counter)) for counter in line.paid),
+        *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
+        *([("blockers", f"on record: {', '.join(map(plain, line.blockers))}")] if line.blockers else []),
+        ("then", plain(line.then)),
+        *(("evidence", _evidence_text(evidence)) for evidence in line.evidence),
+    ]
+    return "\n".join([head, *_columns(rows)])
+
+
+def _columns(rows: list[tuple[str, str]]) -> list[str]:
+    """Return the rows with their names in a column; a name that repeats is written once."""
+    lines: list[str] = []
+    before = ""
+    for name, text in rows:
+        lines.append(f"   {'' if name == before else name:<9} {text}")
+        before = name
+    return lines
+
+
+def _colour(line: DecisionLine) -> Colour:
+    if line.exhausted or line.outcome in {Outcome.FAILED, Outcome.REJECTED}:
+        return "red"
+    return "green" if line.signal.value in _GOOD else "yellow"
+
+
+def _tests_text(line: TestsLine) -> str:
+    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(line.outcomes.items())) or "none ran"
+    which = "all tests"
+    if line.selected is not None:
+        shown = ", ".join(map(plain, line.selected[:_SHOWN_IDS])) or "collected only"
+        which = shown + (f" and {len(line.selected) - _SHOWN_IDS} more" if len(line.selected) > _SHOWN_IDS else "")
+    ended = "" if line.state == "complete" else f"; the run was {plain(line.state)}"
+    errors = f"; not collected: {', '.join(map(plain, line.collection_errors))}" if line.collection_errors else ""
+    return f"{outcomes} ({which}, over tree {line.tree[:12]}){ended}{errors}"
+
+
+def _evidence_text(line: EvidenceLine) -> str:
+    said = {"as_decided": "", "changed": "  (written again since)", "missing": "  (gone)"}
+    return plain(line.path) + said[line.state]

@@ -1,0 +1,132 @@
+"""`redfirst routes` and `redfirst simulate`: the routing matrix, printed and walked with no agent (contract 1)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003  (typer reads the annotations when the program runs)
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pipeline.errors import UserError
+from pipeline.routing import diagrams, render, simulation
+from pipeline.routing.matrix import GATES
+from pipeline.routing.simulation import SignalsError
+from pipeline.routing.state import Settings
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ROUTES_EPILOG: Final = "Example: redfirst routes --format mermaid --diagram phase7"
+SIMULATE_EPILOG: Final = "Example: echo '[OK, CLAIMED, DRAFTED, NEEDS_WORK]' | redfirst simulate --signals -"
+
+
+class Format(StrEnum):
+    """How the matrix is printed."""
+
+    TABLE = "table"
+    MD = "md"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
+class Diagram(StrEnum):
+    """Which diagram is drawn."""
+
+    PIPELINE = "pipeline"
+    PHASE7 = "phase7"
+    ISSUE = "issue"
+
+
+_DIAGRAMS: Final[Mapping[Diagram, Callable[[], str]]] = {
+    Diagram.PIPELINE: diagrams.pipeline_mermaid,
+    Diagram.PHASE7: diagrams.phase7_mermaid,
+    Diagram.ISSUE: diagrams.issue_lifecycle_mermaid,
+}
+
+
+def routes(
+    form: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.TABLE,
+    diagram: Annotated[Diagram | None, typer.Option(help="One diagram only; without it, all of them.")] = None,
+    as_document: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> None:
+    """Print the routing matrix and its bounds: what follows what, how often, and what then."""
+    form = Format.JSON if as_document else form
+    if diagram is not None and form is not Format.MERMAID:
+        raise UserError(
+            f"--diagram {diagram} needs --format mermaid.",
+            Reason.USAGE,
+            actions=(f"redfirst routes --format mermaid --diagram {diagram}",),
+        )
+    match form:
+        case Format.TABLE:
+            typer.echo(render.table_text())
+        case Format.MD:
+            typer.echo(f"{render.table_markdown()}\n\n{render.bounds_markdown()}")
+        case Format.MERMAID:
+            typer.echo(_drawn(diagram))
+        case Format.JSON:
+            typer.echo(json.dumps(render.as_json(), indent=2))
+
+
+def _drawn(diagram: Diagram | None) -> str:
+    """Return one diagram as it is, or all of them as Markdown, since a Mermaid file holds only one."""
+    if diagram is not None:
+        return _DIAGRAMS[diagram]()
+    return "\n\n".join(f"```mermaid\n{draw()}\n```" for draw in _DIAGRAMS.values())
+
+
+def simulate(
+    signals: Annotated[
+        Path, typer.Option("--signals", metavar="FILE", help="A YAML or JSON list of signals; - is stdin.")
+    ],
+    approve: Annotated[
+        str, typer.Option("--approve", metavar="GATES", help="Gates, with commas: plan,split,commit.")
+    ] = "",
+    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Walk the routing matrix with signals from a file: each decision, what it cost, and how the run stands.
+
+    An entry is a signal, or keys: signal, role, tree, tasks, blockers, reason, note. The split needs its tasks:
+    {signal: DRAFTED, tasks: [{id: "1"}, {id: "2", depends_on: ["1"]}]}. RESUMED resumes a run that is parked.
+    """
+    name = "stdin" if str(signals) == "-" else str(signals)
+    gates = _gates(approve)
+    text = _read(signals)
+    try:
+        walk = simulation.simulate(simulation.parse_signals(text), Settings(gates=gates))
+    except SignalsError as error:
+        raise UserError(
+            f"{name}: {error}",
+            Reason.USAGE,
+            path=name,
+            pointer=error.pointer or None,
+            details={"accepted": list(error.accepted)},
+            actions=("redfirst routes", "redfirst simulate --help"),
+        ) from error
+    typer.echo(json.dumps(simulation.walk_value(walk), indent=2) if as_document else simulation.walk_text(walk))
+
+
+def _gates(words: str) -> frozenset[str]:
+    found = [word.strip() for word in words.split(",") if word.strip()]
+    for word in found:
+        if word not in GATES:
+            raise UserError(
+                f"--approve: {word} is no gate; accepted: {', '.join(GATES)}.",
+                Reason.USAGE,
+                details={"accepted": list(GATES)},
+                actions=("redfirst simulate --help",),
+            )
+    return frozenset(found)
+
+
+def _read(signals: Path) -> str:
+    try:
+        data = sys.stdin.buffer.read() if str(signals) == "-" else signals.read_bytes()
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UserError(f"{signals} cannot be read: {why}.", Reason.USAGE, path=str(signals)) from error

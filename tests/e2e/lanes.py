@@ -1,0 +1,228 @@
+"""What the tests of loops and lanes share: a project of many small modules, and what each agent was handed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kit import FILES, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, SPLIT_ACCEPTED, Project, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry
+
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One dispatch as its agent saw it: the document, and the artifacts beside the view."""
+
+    folder: Path
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the dispatch document."""
+        return json.loads((self.folder / "exchange" / "dispatch.json").read_text(encoding="utf-8"))
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Return result.json."""
+        return json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
+
+    @property
+    def artifacts(self) -> set[str]:
+        """Return the names of the artifacts that the document offers."""
+        return set(self.document["artifacts"])
+
+    def text(self, artifact: str) -> str:
+        """Return all the text of one artifact; the document must offer exactly the files that lie there."""
+        offered = self.document["artifacts"][artifact]
+        names = [offered] if isinstance(offered, str) else offered
+        files = sorted((self.folder / "artifacts" / artifact).iterdir())
+        assert sorted(name.rpartition("/")[2] for name in names) == [file.name for file in files]
+        return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run that was played: the project, the last document that redfirst printed, the run's name."""
+
+    project: Project
+    document: dict[str, Any]
+    name: str = "run-GAL-1"
+
+    @property
+    def rows(self) -> list[str]:
+        """Return the rows of the matrix that fired, in order."""
+        return self.project.rows(self.name)
+
+    def rows_of(self, task: str) -> list[str]:
+        """Return the rows that fired for one task, in order."""
+        lines = self.project.journal(self.name)
+        return [line["data"]["row"] for line in lines if line["kind"] == "decision" and line["data"]["task"] == task]
+
+    def counters(self, row: str) -> dict[str, int]:
+        """Return the purses that the decisions of one row paid from, as they stood after the last of them."""
+        lines = [line["data"] for line in self.project.journal(self.name) if line["kind"] == "decision"]
+        return {key: count for data in lines if data["row"] == row for key, count in data["counters"].items()}
+
+    def exhausted(self) -> list[tuple[str, str]]:
+        """Return every empty purse that was met: the row, and the loop."""
+        lines = [line["data"] for line in self.project.journal(self.name) if line["kind"] == "decision"]
+        return [(data["row"], loop) for data in lines for loop in data["exhausted"]]
+
+    def asked(self, step: str, nth: int = 1, *, role: str | None = None, task: str | None = None) -> Dispatch:
+        """Return the nth dispatch of a step, counted from 1."""
+        found = self.dispatches(step, role=role, task=task)
+        assert len(found) >= nth, f"{step} was asked {len(found)} times"
+        return found[nth - 1]
+
+    def dispatches(self, step: str, *, role: str | None = None, task: str | None = None) -> list[Dispatch]:
+        """Return the dispatches of a step in order."""
+        started = [line["data"] for line in self.project.journal(self.name) if line["kind"] == "dispatch_started"]
+        return [
+            Dispatch(self.folder / "dispatches" / data["dispatch"])
+            for data in started
+            if data["step"] == step and role in {None, data["role"]} and task in {None, data["task"]}
+        ]
+
+    @property
+    def folder(self) -> Path:
+        """Return the run's folder."""
+        return self.project.run_folder(self.name)
+
+    def artifact(self, name: str) -> str:
+        """Return the text of a file of the run."""
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def subjects(self) -> list[str]:
+        """Return the subjects of the commits that the run put on the branch, oldest first."""
+        start = json.loads(self.artifact("run.json"))["start_commit"]
+        return self.project.git("log", "--reverse", "--format=%s", f"{start}..{self.document['branch']}").splitlines()
+
+    def tasks(self) -> dict[str, str]:
+        """Return where each task of the present split stands."""
+        return {task["id"]: task["state"] for task in self.document["tasks"]}
+
+
+def play(project: Project, entries: list[Entry], *argv: str, extra: str = "", name: str = "run-GAL-1") -> Played:
+    """Run GAL-1 with these answers."""
+    project.use_script(entries, extra)
+    return Played(project, project.run(*argv), name)
+
+
+def go_on(played: Played, *argv: str) -> Played:
+    """Go on with the run: `resume`, `approve`, `reject` ... with further words."""
+    command, *rest = argv
+    return Played(played.project, played.project.document(command, played.name, *rest), played.name)
+
+
+# --- a project of many small modules -----------------------------------------------------------------------------------
+
+
+def module(number: int, value: int = 0) -> str:
+    """Return a module with one function."""
+    return f"def value_{number}():\n    return {value}\n"
+
+
+def module_test(number: int, value: int | None = None, more: str = "") -> str:
+    """Return the tests of a module: its function returns *value*, its number by default."""
+    wanted = number if value is None else value
+    head = f"from m{number} import value_{number}\n\n\n"
+    return f"{head}def test_value_{number}():\n    assert value_{number}() == {wanted}\n{more}"
+
+
+def modules_project(
+    tmp_path: Path, numbers: range, *, more: dict[str, str] | None = None, label: str = "feature"
+) -> Project:
+    """Return a project with a module m<n> for each number; `more` adds or replaces files."""
+    files = {
+        "pyproject.toml": FILES["pyproject.toml"],
+        "TODO/GAL-1.md": ISSUE.replace("[bug]", f"[{label}]"),
+        "TODO/README.md": README,
+        "tests/test_base.py": "import m1\n\n\ndef test_base():\n    assert callable(m1.value_1)\n",
+        **{f"m{number}.py": module(number) for number in numbers},
+        **(more or {}),
+    }
+    return make_project(tmp_path, files)
+
+
+def module_task(number: int, **more: Any) -> dict[str, Any]:
+    """Return a drafted task: the function of module *number* shall return its number, tests in a new file."""
+    return {
+        "title": f"Let value {number} be right",
+        "acceptance_criteria": [f"value_{number}() returns {number}"],
+        "files": [{"path": f"m{number}.py", "action": "modify"}],
+        "test_files": [{"path": f"tests/test_m{number}.py", "action": "create"}],
+        **more,
+    }
+
+
+def writes(number: int, content: str | None = None, **more: Any) -> Entry:
+    """Return an answer of @test for the task of that number: a new test file, TESTS_READY."""
+    report = {"verdict": "TESTS_READY", **more}
+    files = {f"tests/test_m{number}.py": module_test(number) if content is None else content}
+    return {"when": {"kind": "write-tests", "task": str(number)}, "files": files, "report": report}
+
+
+def makes(number: int, value: int | None = None, **more: Any) -> Entry:
+    """Return an answer of @make for the task of that number: the function returns *value*, its number by default."""
+    content = module(number, number if value is None else value)
+    return {
+        "when": {"kind": "implement", "task": str(number)},
+        "files": {f"m{number}.py": content},
+        "report": {"result": "COMPLETE", "summary": f"returns {number}", **more},
+    }
+
+
+def stops(number: int, **report: Any) -> Entry:
+    """Return an answer of @make that changes nothing and says why it stopped."""
+    return {"when": {"kind": "implement", "task": str(number)}, "report": {"result": "INCOMPLETE", **report}}
+
+
+def diagnoses(number: int, diagnosis: str, notes: str = "", **more: Any) -> Entry:
+    """Return a diagnosis of @check for the task of that number."""
+    when = {"kind": "judge", "question": "diagnose", "task": str(number)}
+    return {"when": when, "report": {"diagnosis": diagnosis, "notes": notes, **more}}
+
+
+def rules(number: int, question: str, *, accepted: bool, notes: str = "") -> Entry:
+    """Return a yes or no of @check for the task of that number."""
+    when = {"kind": "judge", "question": question, "task": str(number)}
+    return {"when": when, "report": {"accepted": accepted, "notes": notes}}
+
+
+def finding(title: str, severity: str = "HIGH", **more: Any) -> dict[str, Any]:
+    """Return a finding with evidence, so that its severity stands."""
+    return {"severity": severity, "title": title, "problem": f"{title}.", "evidence": "seen in the diff", **more}
+
+
+def review(kind: str, verdict: str, *findings: dict[str, Any], **more: Any) -> Entry:
+    """Return a review of @check."""
+    report = {"verdict": verdict, "findings": list(findings), **more}
+    return {"when": {"kind": kind, "role": "check"}, "report": report}
+
+
+def plan_for(*paths: str, **more: Any) -> Entry:
+    """Return a plan that modifies these files."""
+    report = {
+        "problem": "Some values are wrong.",
+        "approach": "Return the right ones.",
+        "files": [{"path": path, "action": "modify", "why": "it holds a value"} for path in paths],
+        "test_design": {"behaviours": [{"action": "call the function", "outcome": "its number is returned"}]},
+        **more,
+    }
+    return {"when": {"kind": "plan"}, "report": report}
+
+
+def split_into(*tasks: dict[str, Any]) -> Entry:
+    """Return a split."""
+    return {"when": {"kind": "split"}, "report": {"tasks": list(tasks)}}
+
+
+def until_tests(*tasks: dict[str, Any]) -> list[Entry]:
+    """Return the answers from the plan to the accepted split of these tasks."""
+    paths = dict.fromkeys(file["path"] for task in tasks for file in task["files"] if file["action"] == "modify")
+    return [plan_for(*paths), PLAN_ACCEPTED, PLAN_SIMPLE, split_into(*tasks), SPLIT_ACCEPTED]
