@@ -10,19 +10,18 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import itself fails where git is not installed
-
-from git import InvalidGitRepositoryError, NoSuchPathError, Repo
 
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from git import Repo
 
 HARDENED: Final = (
     *("-c", "core.hooksPath=/dev/null"),
@@ -32,6 +31,7 @@ HARDENED: Final = (
     *("-c", "submodule.recurse=false"),
     *("-c", "gc.auto=0"),
     *("-c", "advice.detachedHead=false"),
+    *("-c", "core.splitIndex=false"),
     "--no-optional-locks",
 )
 """For every command that reads or writes objects: nothing of the repository's own is run but its clean filters."""
@@ -42,6 +42,9 @@ PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=
 NO_OBJECT: Final = "0" * 40
 SIGNING_LIMIT_S: Final = 60.0
 GITLINK: Final = "160000"
+LOCK_LIMIT_S: Final = 5.0
+_PAUSE_S: Final = 0.02
+_DISK_FAULTS: Final = ("No space left on device", "Disk quota exceeded", "Read-only file system", "File too large")
 _KEPT_ENVIRONMENT: Final = (
     *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
     *("GIT_CONFIG_", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
@@ -56,6 +59,37 @@ class GitError(Exception):
         super().__init__(f"git {' '.join(argv)} ended with {code}: {stderr.strip()}")
         self.code = code
         self.stderr = stderr
+
+
+def _refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
+    """Turn what a full or read-only disk made git say into the user's error.
+
+    Raises:
+        UserError: reason `disk`.
+    """
+    said = done.stderr.decode(errors="replace")
+    fault = next((fault for fault in _DISK_FAULTS if fault in said), None) if done.returncode else None
+    if fault is not None:
+        raise UserError(
+            f"git cannot write below {where}: {fault}. Make room or mend the permissions, then go on with the run.",
+            Reason.DISK,
+            path=str(where),
+            details={"git": said.strip()},
+            actions=("free disk space", "redfirst resume RUN"),
+        )
+
+
+def await_lock(lock: Path) -> bool:
+    """Wait while the file *lock* is there, at most `LOCK_LIMIT_S`; return whether it is gone.
+
+    When a driver is killed, its git process goes on for a moment: that lock is not stale, it is about to be let go.
+    """
+    deadline = time.monotonic() + LOCK_LIMIT_S
+    while lock.exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
 
 
 class SigningError(Exception):
@@ -103,6 +137,19 @@ def _environment(extra: Mapping[str, str]) -> dict[str, str]:
     return env | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": ":"} | dict(extra)
 
 
+def _common_dir(git_dir: Path) -> Path:
+    """Return the directory that the worktrees share (GitPython would believe an inherited GIT_COMMON_DIR)."""
+    shared = git_dir / "commondir"
+    return (git_dir / os.fsdecode(shared.read_bytes()).strip()).resolve() if shared.is_file() else git_dir
+
+
+def _content(path: Path) -> bytes | None:
+    """Return what a file holds, or where a link points to; None for anything else."""
+    if path.is_symlink():
+        return os.fsencode(path.readlink())
+    return path.read_bytes() if path.is_file() else None
+
+
 def _worktree(repo: Repo, git_dir: Path, common_dir: Path) -> Path | None:
     """Return the top of the worktree that *repo* was found from; None where there is none."""
     linked = git_dir / "gitdir"
@@ -135,9 +182,17 @@ class Repository:
         Raises:
             UserError: there is none, it is bare, git is missing, or git refuses to work there.
         """
+        # loaded here, off the path of --help: it is slow, and importing it asks git for its version
+        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
+        try:
+            from git import InvalidGitRepositoryError, NoSuchPathError, Repo  # noqa: PLC0415
+        except ImportError as error:
+            said = str(error).strip().splitlines()[-1].strip()
+            raise UserError(f"git does not work here: {said}", Reason.USAGE, path=str(start)) from error
         try:
             with Repo(start, search_parent_directories=True) as repo:
-                git_dir, common_dir = Path(repo.git_dir).resolve(), Path(repo.common_dir).resolve()
+                git_dir = Path(repo.git_dir).resolve()
+                common_dir = _common_dir(git_dir)
                 worktree = _worktree(repo, git_dir, common_dir)
         except (InvalidGitRepositoryError, NoSuchPathError) as error:
             raise UserError(
@@ -182,7 +237,10 @@ class Repository:
         *,
         prefix: Sequence[str] = HARDENED,
         limit_s: float | None = None,
+        foreground: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
+        # Ctrl-C at a terminal reaches the whole process group: it is for the driver, which knows a safe point. Only a
+        # process that may ask for a passphrase stays in the foreground.
         return subprocess.run(
             ["git", *prefix, *argv],
             cwd=cwd or self.worktree,
@@ -190,6 +248,7 @@ class Repository:
             input=stdin if stdin is not None else b"",
             capture_output=True,
             timeout=limit_s,
+            process_group=None if foreground else 0,
             check=False,
         )
 
@@ -201,6 +260,7 @@ class Repository:
         stdin: bytes | None = None,
     ) -> bytes:
         done = self._start(argv, env, cwd, stdin)
+        _refuse_disk(done, self.common_dir)
         if done.returncode:
             raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
         return done.stdout
@@ -407,12 +467,21 @@ class Repository:
             for kind in ("AUTHOR", "COMMITTER")
             for what, value in (("NAME", who.name), ("EMAIL", who.email), ("DATE", who.date))
         }
-        argv = ["commit-tree", tree, *(part for parent in parents for part in ("-p", parent))]
+        argv = [
+            "-c",
+            "i18n.commitEncoding=UTF-8",
+            "commit-tree",
+            tree,
+            *(part for parent in parents for part in ("-p", parent)),
+        ]
         argv += [] if sign is None else [f"-S{sign}"]
         try:
-            done = self._start(argv, env, stdin=message.encode(), prefix=PUBLISHING, limit_s=SIGNING_LIMIT_S)
+            done = self._start(
+                argv, env, stdin=message.encode(), prefix=PUBLISHING, limit_s=SIGNING_LIMIT_S, foreground=True
+            )
         except subprocess.TimeoutExpired as error:
             raise SigningError(f"no signature within {SIGNING_LIMIT_S:.0f} s") from error
+        _refuse_disk(done, self.common_dir)
         if done.returncode:
             said = done.stderr.decode(errors="replace")
             if sign is not None:
@@ -422,8 +491,9 @@ class Repository:
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
         """Point *ref* at *new*; with *old*, only if it is there now (NO_OBJECT: only if the ref does not exist)."""
-        argv = ("update-ref", "--no-deref", "-m", "redfirst", ref, new)
-        return self._answers(*argv, *([] if old is None else [old])) is not None
+        done = self._start(("update-ref", "--no-deref", "-m", "redfirst", ref, new, *([] if old is None else [old])))
+        _refuse_disk(done, self.common_dir)
+        return done.returncode == 0
 
     def delete_ref(self, ref: str) -> None:
         """Delete one of our own refs; a missing one is fine."""
@@ -438,6 +508,7 @@ class Repository:
 
     def refresh_index(self) -> None:
         """Refresh the stat information of the user's index: a touched file is not an edited one."""
+        await_lock(self.git_dir / "index.lock")
         self._start(["update-index", "-q", "--refresh"], prefix=PUBLISHING)
 
     def index_is(self, commit: str) -> bool:
@@ -446,9 +517,58 @@ class Repository:
         return done.returncode == 0
 
     def move_worktree(self, old: str, new: str) -> str | None:
-        """Take the user's index and files from tree *old* to *new*; None, or git's refusal with nothing changed."""
+        """Take the user's index and files from tree *old* to *new*; None, or git's refusal with nothing changed.
+
+        Raises:
+            UserError: the disk is full: some files may be half written (see `take_back_half`).
+        """
+        in_the_way = self._in_the_way(old, new)
+        if in_the_way:
+            return f"these files would be overwritten, and git does not know them: {', '.join(in_the_way)}"
         done = self._start(["read-tree", "-m", "-u", old, new], prefix=PUBLISHING)
+        _refuse_disk(done, self.worktree)
         return done.stderr.decode(errors="replace").strip() or "refused" if done.returncode else None
+
+    def _in_the_way(self, old: str, new: str) -> tuple[str, ...]:
+        """Return the user's files at the places of new ones: git would overwrite ignored ones without a word."""
+        before = {entry.path for entry in self.entries(old)}
+        found: set[str] = set()
+        for change in self.diff(old, new):
+            if change.entry is None or change.path in before:
+                continue
+            place = self.worktree / change.path
+            above = [folder for folder in place.parents if folder.is_relative_to(self.worktree)]
+            there = [path for path in (place, *above) if path.is_symlink() or path.is_file()]
+            if not there and place.is_dir():
+                there = [path for path in place.rglob("*") if path.is_symlink() or not path.is_dir()]
+            found.update(str(path.relative_to(self.worktree)) for path in there)
+        return tuple(sorted(found - before))
+
+    def take_back_half(self, old: str, new: str) -> None:
+        """Undo what a killed `move_worktree` left: files that hold the beginning of what *new* has there, or all of it.
+
+        Such a file holds nothing that is lost: the user's index says that it was *old* when the move began. A file with
+        any other content is the user's own and stays; so does everything when the index is not *old*.
+        """
+        if self._start(["diff-index", "--cached", "--quiet", old, "--"], prefix=PUBLISHING).returncode:
+            return
+        dirty = set(self._git("diff-files", "--name-only", "-z").decode(errors="surrogateescape").split("\0"))
+        entries = {c.path: c.entry for c in self.diff(old, new) if c.entry is not None and c.entry.mode != GITLINK}
+        before = {entry.path for entry in self.entries(old, *entries)} if entries else set[str]()
+        written = self.blobs(entry.oid for entry in entries.values())
+        half: list[str] = []
+        for path, entry in entries.items():
+            there = _content(self.worktree / path) if path in dirty or path not in before else None
+            if there is not None and written[entry.oid].startswith(there):
+                half.append(path)
+        for path in half:
+            (self.worktree / path).unlink()
+        names = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in half if path in before)
+        if names:
+            _refuse_disk(
+                self._start(["checkout-index", "-z", "--stdin", "-f", "-u"], stdin=names, prefix=PUBLISHING),
+                self.worktree,
+            )
 
     def add_worktree(self, folder: Path, branch: str, base: str) -> None:
         """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`)."""

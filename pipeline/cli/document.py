@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.cli.plain import plain
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Outcome, Reason, exit_code
 from pipeline.runs.reading import safe_next_actions, usage_of

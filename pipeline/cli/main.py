@@ -10,10 +10,15 @@ import anyio
 import typer
 
 from pipeline import VERSION
-from pipeline.cli import agents, config, issue
+from pipeline.cli import agents, config, issue, routes
 from pipeline.cli.agent_try import try_agent
+from pipeline.cli.doctor import doctor
 from pipeline.cli.errors import run_guarded, wants_json
+from pipeline.cli.explain import explain
+from pipeline.cli.plain import plain
+from pipeline.cli.runs import runs
 from pipeline.cli.schema import schema
+from pipeline.cli.show import diff, show
 from pipeline.cli.trust import trust
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
@@ -36,6 +41,13 @@ app = typer.Typer(
 app.add_typer(issue.app, name="issue")
 app.add_typer(agents.app, name="agents")
 app.add_typer(config.app, name="config")
+app.command()(runs)
+app.command()(show)
+app.command()(explain)
+app.command()(diff)
+app.command()(routes.routes)
+app.command()(routes.simulate)
+app.command()(doctor)
 app.command()(trust)
 app.command()(schema)
 agents.app.command(name="try", epilog="Example: redfirst agents try make --kind implement --issue GAL-39 --write a.py")(
@@ -204,8 +216,6 @@ def _repository() -> Repository:
 
 
 def _say(text: str) -> None:
-    from pipeline.cli.plain import plain  # noqa: PLC0415  (heavy; not on the path of --help)
-
     typer.echo(plain(text), err=True)
 
 

@@ -1,0 +1,1 @@
+"""A whole run on an example project, with scripted agents: what `redfirst demo` shows."""

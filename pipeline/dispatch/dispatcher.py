@@ -16,6 +16,7 @@ from pipeline.backends.protocol import AgentJob, Ended
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt
+from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.view import ShadowView
 from pipeline.git import Entry, TreeChange
 from pipeline.policy.scope import ChangeKind, Writes
@@ -85,11 +86,14 @@ class Dispatcher:
         try:
             document = self._document(record, request, folder, view.mount.target, phase=phase, why=why)
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
-            before = Fingerprint.take(self.repository, self.checkout) if self.box.name == "none" else None
+            guarded = (self.repository, self.checkout, self.run_id)
+            before = Fingerprint.take(*guarded) if self.box.name == "none" else None
             answer = await self._ask(request, document, view.mount, folder)
             (folder / "stdout.log").write_bytes(answer.stdout)
             (folder / "stderr.log").write_bytes(answer.stderr)
-            escape = before.differs(self.repository, self.checkout) if before is not None else None
+            if answer.report_file is not None:
+                (folder / "report.raw").write_bytes(answer.report_file)
+            escape = before.differs(*guarded) if before is not None else None
             policy = Policy(self.roles[request.role].writes, request.grants, request.tests)
             gate = inspect(view, policy)
             result = self._result(record, request, answer, gate, escape)
@@ -175,7 +179,10 @@ class Dispatcher:
             search_path=self.search_path,
             depth=self.depth,
         )
-        return await BACKENDS[agent.backend.value].run(job)
+        try:
+            return await BACKENDS[agent.backend.value].run(job)
+        finally:
+            remove_tree(exchange / "out")  # the agent may have put anything beside its report
 
     def _used_entries(self, agent: AgentConfig) -> frozenset[int]:
         """Return the script entries that finished dispatches of this run took (from disk, so that a resume agrees)."""

@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.runs.store import publish_ref, run_ref
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -27,7 +29,7 @@ class Fingerprint:
     parts: tuple[tuple[str, str], ...]
 
     @classmethod
-    def take(cls, repository: Repository, checkout: PrivateCheckout) -> Fingerprint:
+    def take(cls, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Fingerprint:
         """Return how things stand now."""
         common = repository.common_dir
         parts = {
@@ -35,16 +37,21 @@ class Fingerprint:
             "hooks": _folder(common / "hooks"),
             "info": _folder(common / "info"),
             "private checkout": "intact" if checkout.is_intact() else "changed",
+            "refs of the run": " ".join(str(repository.resolve(ref)) for ref in _own_refs(repository, run_id)),
         }
         return cls(tuple(sorted(parts.items())))
 
-    def differs(self, repository: Repository, checkout: PrivateCheckout) -> str | None:
+    def differs(self, repository: Repository, checkout: PrivateCheckout, run_id: str) -> str | None:
         """Return what has changed since, in one sentence, or None."""
-        now = dict(Fingerprint.take(repository, checkout).parts)
+        now = dict(Fingerprint.take(repository, checkout, run_id).parts)
         changed = [name for name, value in self.parts if now[name] != value]
         if not changed:
             return None
         return f"While the agent ran, this changed outside its view: {', '.join(changed)} of {repository.common_dir}."
+
+
+def _own_refs(repository: Repository, run_id: str) -> tuple[str, str]:
+    return run_ref(repository, run_id), publish_ref(repository, run_id)
 
 
 def _dangerous(listing: str) -> str:

@@ -107,10 +107,16 @@ def judge_green(
 def expectations(
     baseline: Observation, accepted: Iterable[Observation] = (), *, may: frozenset[str] = frozenset()
 ) -> dict[str, TestRecord]:
-    """Return what must be kept: the baseline, then the GREEN runs of the accepted tasks, minus what may change."""
+    """Return what must be kept: the baseline, then the GREEN runs of the accepted tasks, minus what may change.
+
+    A test that is gone from an accepted run was removed with leave. One that failed there was flaky: what is expected
+    of it stays as it was.
+    """
     kept = {entry: record for entry, record in baseline.records.items() if record.ran}
     for green in accepted:
-        kept.update({entry: record for entry, record in green.records.items() if record.ran})
+        kept = {entry: record for entry, record in kept.items() if entry in green.records}
+        ran = {entry: record for entry, record in green.records.items() if record.ran}
+        kept |= {entry: record for entry, record in ran.items() if entry not in kept or _is_kept(kept[entry], record)}
     return {entry: record for entry, record in kept.items() if not may_change(record, may)}
 
 

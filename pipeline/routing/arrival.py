@@ -28,7 +28,8 @@ _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROP
 
 def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunState:
     """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
-    if event.signal is Signal.DRAFTED and state.step is Step.SPLIT:
+    edited = event.signal is Signal.APPROVED and bool(event.tasks)  # a person changed the task files (contract 5)
+    if edited or (event.signal is Signal.DRAFTED and state.step is Step.SPLIT):
         return _drafted(state, event)
     if event.signal is Signal.APPROVED and event.tasks:  # a person edited task files at the gate (contract 5)
         return _drafted(state, event)

@@ -104,8 +104,7 @@ def _way(at: Step | None, to: Step) -> str:
     if at is to:
         return f"{step_words(to)} again"
     backwards = at is not None and _ORDER.index(to) < _ORDER.index(at)
-    from_gate = at is Step.GATE
-    return f"{'back ' if backwards or from_gate else ''}to {step_words(to)}"
+    return f"{'back ' if backwards else ''}to {step_words(to)}"
 
 
 def _asked(ask: Question | None) -> str:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.runs.run import Run
 
-_LEFT_OUT = frozenset({"lock"})
+_LEFT_OUT = frozenset({"lock", "exchange"})
+"""Names in the run folder that say nothing later. `exchange` is where an agent writes: a crash leaves it as it was."""
 
 
 def trees_of(run: Run) -> dict[str, str]:
@@ -39,8 +40,9 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
     if whole:
         changes: list[TreeChange] = []
         for path in sorted(run.folder.rglob("*")):
-            if path.is_file() and not path.is_symlink() and path.name not in _LEFT_OUT:
-                name = f"run/{path.relative_to(run.folder).as_posix()}"
+            inside = path.relative_to(run.folder)
+            if path.is_file() and not path.is_symlink() and _LEFT_OUT.isdisjoint(inside.parts):
+                name = f"run/{inside.as_posix()}"
                 changes.append(TreeChange(name, Entry(name, "100644", repository.write_blob(path.read_bytes()))))
         tree = repository.build_tree(tree, changes)
     repository.set_ref(run_ref(repository, run.info.run_id), tree)

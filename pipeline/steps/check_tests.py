@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
+from pipeline.reports.fields import OldTest
 from pipeline.reports.findings import Ledger, Stage, apply_review
 from pipeline.reports.reviews import Acceptance, SuiteJudgement
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import amend_tests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question
 from pipeline.steps.evidence_files import TaskEvidence, read_evidence, write_evidence
 from pipeline.steps.judging import judge, judgement_md
+from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -50,4 +54,15 @@ def _record(ctx: Context, question: Question, judgement: str) -> None:
         evidence = TaskEvidence(
             task=task.id, tests_tree=start, production=start, test_paths=(), command=(), not_testable=why
         )
+    elif evidence.changed_old:
+        _allow(ctx, evidence.changed_old)
     write_evidence(ctx, evidence.model_copy(update={"judged_by": judgement}))
+
+
+def _allow(ctx: Context, changed: tuple[str, ...]) -> None:
+    """Add the old tests whose change @check agreed to to the task: what GREEN must keep goes by it (matrix 5)."""
+    known = baseline_of(ctx).records
+    tests = [OldTest(id=entry, reason="agreed by @check") for entry in changed]
+    files = [known[entry].path if entry in known else entry.partition("::")[0] for entry in changed]
+    task = amend_tests(ctx.task(), tests, files)
+    ctx.write(f"task-{task.id}.md", task_md(task))

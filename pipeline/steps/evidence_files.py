@@ -40,6 +40,8 @@ class TaskEvidence(BaseModel):
     test_paths: tuple[str, ...]
     command: tuple[str, ...]
     ledger: RedLedger | None = None
+    changed_old: tuple[str, ...] = ()
+    """Tests that existed and were changed or removed without leave of the task; CHECK_TESTS may agree."""
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
     green: GreenEvidence | None = None

@@ -63,6 +63,7 @@ def _commit(ctx: Context, work: str) -> Event | None:
     """Publish the failure: `chore(todo)`, before it the wip commit when `[failure] keep = "wip"`."""
     repository, info = ctx.repository, ctx.run.info
     intended = ctx.run.journal.of("publish_intended")
+    again = bool(intended)
     if not intended:
         who, key = signature(ctx), repository.signing_key()
         parent, tree = info.start_commit, info.start_tree
@@ -84,7 +85,7 @@ def _commit(ctx: Context, work: str) -> Event | None:
         ctx.run.journal.append("publish_intended", commits=commits, follow_ups=list(filed))
         intended = ctx.run.journal.of("publish_intended")
     commits = list(intended[-1].texts("commits"))
-    refused = move(ctx, commits[-1])
+    refused = move(ctx, commits[-1], again=again)
     if refused is None:
         if not ctx.run.journal.of("published"):
             ctx.run.journal.append("published", branch=info.branch, commits=commits)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 async def run(ctx: Context) -> Event:
     """Return PUBLISHED, or why the branch cannot be moved now; then nothing of the user's has changed."""
     intended = ctx.run.journal.of("publish_intended")
+    again = bool(intended)
     if not intended:
         try:
             commits, follow_ups = build_commits(ctx)
@@ -34,7 +35,7 @@ async def run(ctx: Context) -> Event:
         intended = ctx.run.journal.of("publish_intended")
     commits = intended[-1].texts("commits")
     follow_ups = intended[-1].texts("follow_ups")
-    refusal = move(ctx, commits[-1])
+    refusal = move(ctx, commits[-1], again=again)
     if refusal is not None:
         return refusal
     if not ctx.run.journal.of("published"):
@@ -45,8 +46,14 @@ async def run(ctx: Context) -> Event:
     return Event(signal=Signal.PUBLISHED, note=f"{len(commits)} commit(s) on {ctx.run.info.branch}", evidence=(name,))
 
 
-def move(ctx: Context, new: str) -> Event | None:
-    """Take worktree, index and branch to *new*; None, or the event of a refusal that changed nothing."""
+def move(ctx: Context, new: str, *, again: bool) -> Event | None:
+    """Take worktree, index and branch to *new*; None, or the event of a refusal that changed nothing.
+
+    Args:
+        ctx: The run.
+        new: The commit to publish.
+        again: It was tried before: a crash may have left index and files anywhere between the start and *new*.
+    """
     repository, info = ctx.repository, ctx.run.info
     ref = f"refs/heads/{info.branch}"
     old = info.start_commit
@@ -55,12 +62,15 @@ def move(ctx: Context, new: str) -> Event | None:
         return None  # published before the crash
     if now != old or repository.branch() != info.branch:
         return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new))
-    changed = tracker.put_back(ctx.run, repository.worktree)
-    if changed:
-        tracker_note = f"{', '.join(changed)} changed while the run held the issue; commit or undo that, then resume"
-        return _refused(ctx, tracker_note)
     repository.refresh_index()
-    if not repository.index_is(new):  # it is, when a crash came between the files and the branch
+    if not (again and repository.index_is(new)):  # it is, when a crash came between the files and the branch
+        if again:
+            repository.take_back_half(old, new)
+        changed = tracker.put_back(ctx.run, repository.worktree)
+        if changed:
+            why = f"{', '.join(changed)} changed while the run held the issue; commit or undo that, then resume"
+            return _refused(ctx, why)
+        repository.refresh_index()
         refusal = repository.move_worktree(old, new)
         if refusal is not None:
             return _refused(ctx, f"git refused to update the files: {refusal}")
@@ -69,7 +79,11 @@ def move(ctx: Context, new: str) -> Event | None:
     undone = repository.move_worktree(new, old)
     kept = "" if undone is None else f" (the files could not be taken back: {undone})"
     tracker.show_again(ctx.run, repository.worktree)
-    return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, repository.resolve(ref), new) + kept)
+    now = repository.resolve(ref)
+    if now == old:
+        why = f"git did not move {ref}: has a killed git left {ref}.lock? Remove it, then resume"
+        return Event(signal=Signal.BRANCH_MOVED, note=why + kept)
+    return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new) + kept)
 
 
 def _refused(ctx: Context, why: str) -> Event:

@@ -128,6 +128,7 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
         test_paths=measured.test_paths,
         command=measured.after.command,
         ledger=verdict.ledger,
+        changed_old=(*verdict.changed_old, *verdict.removed_old),
     )
     names = [answer.evidence, write_evidence(ctx, evidence)]
     names.append(ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", _red_md(task, signal, measured, report)))

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kit import Entry
 
 
-
 @dataclass(frozen=True)
 class Dispatch:
     """One dispatch as its agent saw it: the document, and the artifacts beside the view."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +44,10 @@ class Scene:
     start: str
     before: dict[str, bytes]
 
-    def entries_with(self, replaced: list[Entry], entries: list[Entry]) -> list[Entry]:
-        """Return *replaced* before *entries*: the first unused entry that matches is played."""
-        return [*replaced, *entries]
+    @property
+    def daemon(self) -> str:
+        """Return a word that only the processes of this test have in their command lines."""
+        return "left-behind-by-" + hashlib.sha256(str(self.host).encode()).hexdigest()[:12]
 
     def use_program(self, role: str, source: str, entries: list[Entry], extra: str = "") -> None:
         """Let one role be a Python program behind the `command` backend, and all others be played."""
@@ -70,6 +72,13 @@ class Scene:
         """Assert the same, and that branch, index and worktree are what they were."""
         self.assert_nothing_arrived()
         assert self.project.untouched_since(self.start)
+
+    def assert_explained(self, row: str, *words: str) -> None:
+        """Assert that `explain` shows a decision of this row with all the words."""
+        done = self.project.redfirst("explain", "GAL-1")
+        assert done.returncode == 0, done.stderr
+        assert row in done.stdout
+        assert [word for word in words if word not in done.stdout] == []
 
     def result(self, dispatch: str) -> dict[str, Any]:
         """Return the result of a dispatch."""

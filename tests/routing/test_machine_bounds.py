@@ -210,7 +210,9 @@ def test_work_that_is_never_well_formed_is_diagnosed(words: str, role: str, orig
 
 
 def test_a_new_visit_is_a_new_slot() -> None:
-    state = walk(begin(), "OK CLAIMED MALFORMED@orchestrator DRAFTED NEEDS_WORK MALFORMED@orchestrator")
+    state = walk(begin(), "OK CLAIMED MALFORMED@orchestrator DRAFTED NEEDS_WORK")
+    assert (state.step, state.reasks) == (Step.PLAN, {})
+    state = walk(state, "MALFORMED@orchestrator")
     assert (state.step, state.outcome) == (Step.PLAN, None)
 
 

@@ -9,7 +9,7 @@ from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with
 
 from pipeline.routing.actions import Goto, NextTask
 from pipeline.routing.machine import MatrixMachine, UnroutedSignalError, advance, limit_of, signals_of
-from pipeline.routing.state import Event, RunState
+from pipeline.routing.state import Event, NewTask, RunState
 from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
 
 MACHINE = MatrixMachine()
@@ -52,6 +52,14 @@ def test_all_gates_of_a_run_open_one_after_the_other() -> None:
         seen.append(state.gate)
     assert seen == ["plan", "split", "commit"]
     assert walk(state, "APPROVED PUBLISHED").outcome is Outcome.COMPLETED
+
+
+def test_tasks_that_a_person_edited_at_the_split_gate_count() -> None:
+    state = walk(begin(gates=["split"]), f"{TO_SPLIT} DRAFTED:1,2 ACCEPTABLE")
+    edited = (NewTask(id="1", depends_on=("2",)), NewTask(id="2", evidence="regression"))
+    state = walk(state, Event(signal=Signal.APPROVED, tasks=edited))
+    assert (state.step, state.current, state.queue) == (Step.CHECK_TESTS, "2", ("1",))
+    assert state.tasks["1"].spec == edited[0]
 
 
 def test_a_gate_that_was_passed_stands_there_again_after_a_rework() -> None:
@@ -239,6 +247,13 @@ def test_the_asker_goes_on_after_an_amendment_or_a_refusal(asker: Step, words: s
     amended, refused = walk(state, "AMENDED"), walk(state, "REFUSED")
     assert (amended.step, amended.via) == (asker, Loop.SCOPE_AMEND)
     assert (refused.step, refused.via) == (asker, Loop.MAKE_RETRY)
+
+
+@pytest.mark.parametrize("words", ["MISSING_SEAM REGRESSION NEEDS_WORK", "NOT_TESTABLE NEEDS_WORK"])
+def test_what_a_judge_of_tests_sends_on_comes_from_the_tests(words: str) -> None:
+    state = walk(at_first_task(limits={Loop.TEST_REWRITE: 0}), words)
+    assert (state.step, state.origin) == (Step.DIAGNOSE, Step.WRITE_TESTS)
+    assert walk(at_first_task(limits={Loop.TEST_REWRITE: 0, Loop.PLAN_REWORK: 0}), words, "PRODUCTION_LOGIC").failure
 
 
 def test_the_state_before_a_decision_is_untouched() -> None:

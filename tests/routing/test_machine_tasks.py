@@ -105,6 +105,11 @@ def test_when_all_is_done_already_only_the_tracker_is_published() -> None:
     assert (ended.outcome, ended.reason) == (Outcome.COMPLETED, Reason.NOTHING_TO_DO)
 
 
+def test_blockers_are_filed_even_when_nothing_had_to_be_done() -> None:
+    words = "OK CLAIMED DRAFTED CONVERGED!plan-2-01 DRAFTED:1 ACCEPTABLE PASSES_ALREADY=t ALREADY_DONE PUBLISHED"
+    assert walk(begin(), words).outcome is Outcome.COMPLETED_WITH_BLOCKERS
+
+
 def test_one_change_is_enough_for_a_final_review() -> None:
     state = walk(at_first_task("1", "2"), "RED=r1 GREEN=c1 PASSES_ALREADY=t2 ALREADY_DONE")
     assert (state.step, state.head) == (Step.FINAL_REVIEW, "c1")
@@ -157,6 +162,8 @@ def test_a_plan_that_is_reworked_during_fixes_is_split_and_reviewed_afresh() -> 
 def test_a_split_that_is_revised_before_any_task_began_may_keep_its_ids() -> None:
     state = walk(begin(), "OK CLAIMED DRAFTED ACCEPTABLE DRAFTED:1,2 NEEDS_WORK DRAFTED:2,1 ACCEPTABLE")
     assert order(state) == ["2", "1"]
+    state = walk(state, "RED=r2 GREEN=c2 RED=r1 GREEN=c1")
+    assert [task.id for task in state.done_tasks] == ["2", "1"]
 
 
 # --- blockers --------------------------------------------------------------------------------------------------------

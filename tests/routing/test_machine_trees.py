@@ -60,6 +60,12 @@ def trees(state: RunState, task: str = "1") -> str:
         ("new tests, old candidate", "RED=r1 TEST_DESIGN=c1 TEST_DESIGN RED=r2", Step.IMPLEMENT, "r2 start - r2 r2 c1"),
         ("a stale xfail is rewritten over RED", "RED=r1 STALE_XFAIL=c1 RED=r2", Step.IMPLEMENT, "r2 start - r2 r2 c1"),
         ("already done drops the tests", "PASSES_ALREADY=t1 ALREADY_DONE", Step.PUBLISH, "start start - t1 - -"),
+        (
+            "already done gives an earlier RED back too",
+            "RED=r1 TEST_DESIGN=c1 TEST_DESIGN PASSES_ALREADY=t2 ALREADY_DONE",
+            Step.PUBLISH,
+            "start start - t2 r1 c1",
+        ),
     ],
 )
 def test_the_trees_of_a_task(line: str, words: str, step: Step, expected: str) -> None:

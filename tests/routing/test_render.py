@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.render import as_json, block_names, blocks, bounds_markdown, refresh, table_markdown, table_text
 from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Step
 from pipeline.routing.words import action_words, routed_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def rows_of(markdown: str) -> list[list[str]]:
@@ -74,8 +78,10 @@ def test_the_table_is_in_the_order_of_the_seeds_phases() -> None:
         (
             "any",
             "MALFORMED",
-            "ask the same slot again, at most 1 per slot, then make, test: DIAGNOSE (7), question diagnose; "
-            "simplify: left out; others: parked (agent_unusable)",
+            (
+                "ask the same slot again, at most 1 per slot, then make, test: DIAGNOSE (7), question diagnose; "
+                "simplify: left out; others: parked (agent_unusable)"
+            ),
         ),
     ],
 )
@@ -205,9 +211,8 @@ def test_the_pipeline_shows_the_seeds_arrows() -> None:
 
 
 @pytest.mark.parametrize("draw", [phase7_mermaid, issue_lifecycle_mermaid])
-def test_every_line_of_a_state_diagram_is_a_name_an_edge_or_a_note(draw: object) -> None:
-    assert callable(draw)
-    head, *lines = str(draw()).partition("    note right")[0].rstrip().splitlines()
+def test_every_line_of_a_state_diagram_is_a_name_an_edge_or_a_note(draw: Callable[[], str]) -> None:
+    head, *lines = draw().partition("    note right")[0].rstrip().splitlines()
     assert head == "stateDiagram-v2"
     assert all(STATE_NAME.fullmatch(line) or STATE_EDGE.fullmatch(line) for line in lines)
 

@@ -1,0 +1,100 @@
+"""The demo's words: which mechanism just acted, read from the run's journal as it grows."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pydantic import TypeAdapter
+
+from pipeline.cli.plain import plain
+from pipeline.routing.vocabulary import Step
+from pipeline.runs.info import ViolationRecord
+from pipeline.runs.journal import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_WIDTH: Final = 112
+_NOTE: Final = "      "
+_VIOLATIONS: Final = TypeAdapter(tuple[ViolationRecord, ...])
+
+EXPLAINED: Final[Mapping[str, str]] = {
+    "sanity/OK": "The tests ran before any agent was asked: what passes now must pass at the end.",
+    "issue/CLAIMED": "The claim is a git ref, so no second run takes this issue.",
+    "review-plan/NEEDS_WORK": "@check reviews the plan before there is code. It goes back, at most twice.",
+    "review-plan/ACCEPTABLE": "The reviewer answered its own finding: resolved.",
+    "review-split/ACCEPTABLE": "Two tasks; the second depends on the first.",
+    "write-tests/DISPUTED": "RED is measured, but @test doubts the issue and wants a judgement first.",
+    "check-tests/ACCEPTABLE": "@check has judged the tests: they say what the plan says.",
+    "implement/NOT_GREEN": '@make said "COMPLETE, all tests pass". We ran them: not so. A claim moves nothing here.',
+    "diagnose/PRODUCTION_LOGIC": "@check says whose fault it is; @make gets one more attempt, with these notes.",
+    "write-tests/ILLEGAL_RED": "The test fails, but not because of missing behaviour. That is no RED: written again.",
+    "write-tests/RED": "Measured twice, and each test fails for a legal reason. From here on the tests are frozen.",
+    "implement/NEEDS_FILE": "Instead of reaching for a file that is not in its task, @make asks for it.",
+    "diagnose/AMENDED": "@check grants the file; our code adds it to the task, and @make goes on.",
+    "implement/GREEN": "Measured: the tests of the task pass, and so does everything that passed before.",
+    "final-review/FIX": "The review of the whole result found something. It becomes a task of its own, tests first.",
+    "split/DRAFTED[drafting fix tasks]": "A fix task goes the same way as any other: RED, then GREEN.",
+    "final-review/ACCEPTABLE": "Reviewed again after the fix, with only what changed.",
+    "publish/PUBLISHED": "Only now do branch and files change, all at once: code, issue, and the bug that @make saw.",
+}
+"""What a row of the matrix means to somebody who sees it for the first time, by the row's id."""
+
+REJECTED: Final = "Put back in the view; the agent is told why and asked again. The branch never saw it."
+
+
+@dataclass
+class Narrator:
+    """Reads what a journal gained since it was last asked, and says it."""
+
+    path: Path
+    rows: list[str] = field(default_factory=list[str])
+    _read: int = 0
+
+    def more(self) -> Iterator[str]:
+        """Yield the lines about what is new in the journal; a line that is not whole yet is left for the next time."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as stream:
+            stream.seek(self._read)
+            whole, newline, _ = stream.read().rpartition(b"\n")
+        self._read += len(whole) + len(newline)
+        for text in whole.splitlines():
+            yield from self._told(Line.model_validate(json.loads(text)))
+
+    def _told(self, line: Line) -> Iterator[str]:
+        match line.kind:
+            case "change_rejected":
+                yield from _rejection(line)
+            case "decision":
+                row = line.text("row")
+                self.rows.append(row)
+                yield _decision(line)
+                if row in EXPLAINED:
+                    yield from _note(EXPLAINED[row])
+            case _:
+                pass
+
+
+def _decision(line: Line) -> str:
+    phase = Step(line.text("step")).phase
+    task = f" task {line.text('task')}" if line.text("task") else ""
+    # what the gate refused has just been told
+    said = "" if line.text("signal") == "VIOLATION" else str(line.inner("event").get("note") or "")
+    paid = "".join(f"; {key.partition('@')[0]} {count}" for key, count in line.inner("counters").items())
+    text = f"[{phase}] {line.text('step')}{task}: {line.text('signal')}" + (f": {said}" if said else "") + paid
+    return textwrap.shorten(plain(text), _WIDTH, placeholder=" ...")
+
+
+def _rejection(line: Line) -> Iterator[str]:
+    for violation in _VIOLATIONS.validate_python(line.data["violations"]):
+        yield textwrap.shorten(f"GATE: rejected: {plain(violation.why)}", _WIDTH, placeholder=" ...")
+    yield from _note(REJECTED)
+
+
+def _note(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=_NOTE, subsequent_indent=_NOTE)

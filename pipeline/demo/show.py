@@ -1,0 +1,165 @@
+"""`redfirst demo`: the real way from an issue to commits, in a repository of its own, with scripted agents."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import anyio
+import typer
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.demo.narration import Narrator
+from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
+from pipeline.dispatch.box import open_box
+from pipeline.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
+REAL: Final = "What stands around them is the real program: views, sandbox, gate, test runs, routing, git."
+_PROGRAM: Final = "import redfirst; redfirst.main()"
+_LINE: Final = "-" * 112
+
+
+class DemoDocument(BaseModel):
+    """What `demo --json` prints: the folders, the rows of the matrix that fired, and the run's own document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.demo/1"] = Field(default="redfirst.demo/1", alias="schema")
+    ok: bool
+    scripted: Literal[True] = True
+    folder: str
+    repository: str
+    rows: tuple[str, ...]
+    seconds: float
+    run: dict[str, Any]
+
+
+def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], None]) -> int:
+    """Make the example repository, run its issue, and show what happened; return the exit code of the run.
+
+    Args:
+        folder: Where the example is made; a new temporary folder, which is kept, if None.
+        as_document: Print one JSON document to stdout, and tell the story by *say*.
+        say: The progress stream.
+
+    Raises:
+        UserError: the folder is taken, or git is not there.
+    """
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        for line in text.split("\n"):
+            (say if as_document else typer.echo)(line)
+
+    tell(f"{SCRIPTED}\n{REAL}\n")
+    place = lay_out(folder, sandbox=_sandbox(tell))
+    tell(f"A small shop in {place.repository}, on branch {BRANCH}. Its issue {ISSUE}: discount codes at the till.")
+    tell(f"\n$ redfirst run {ISSUE}\n")
+    narrator = Narrator(place.run_folder / "journal.jsonl")
+    code, run = _run(place, narrator, tell)
+    if code == 0:
+        _show_result(place, tell)
+    else:
+        tell(f"\nThe run ended with exit code {code}: {_why(run)}")
+    seconds = time.monotonic() - began
+    tell(f"\n{seconds:.0f} seconds. Everything is in {place.folder}; remove that folder and nothing of it is left.")
+    tell(SCRIPTED)
+    if as_document:
+        document = DemoDocument(
+            ok=code == 0,
+            folder=str(place.folder),
+            repository=str(place.repository),
+            rows=tuple(narrator.rows),
+            seconds=round(seconds, 3),
+            run=run,
+        )
+        typer.echo(document.model_dump_json(by_alias=True, indent=2))
+    return code
+
+
+def _sandbox(tell: Callable[[str], None]) -> str:
+    """Return `auto` where agents can be isolated; else say so, and `none`: these agents are ours, and known."""
+    try:
+        anyio.run(open_box, "auto")
+    except UserError as error:
+        tell(f"WARNING: NO SANDBOX. {error.message.partition(', or set')[0]}.")
+        tell("WARNING: The demo goes on without one, because its agents are prepared. A run of yours would refuse.\n")
+        return "none"
+    return "auto"
+
+
+def _run(place: Place, narrator: Narrator, tell: Callable[[str], None]) -> tuple[int, dict[str, Any]]:
+    """Run the issue as a user would, in a process of its own; return its exit code and its document."""
+    result = place.folder / "result.json"
+    log: list[str] = []
+    # -P: the working directory is the example project, which must not be imported from
+    argv = [sys.executable, "-P", "-c", _PROGRAM, "run", ISSUE, "--json"]
+    with (
+        result.open("wb") as stdout,
+        subprocess.Popen(
+            argv,
+            cwd=place.repository,
+            env=place.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        ) as child,
+        _signals_to(child),
+    ):
+        for line in child.stderr or ():
+            log.append(line)
+            for told in narrator.more():
+                tell(told)
+    for told in narrator.more():
+        tell(told)
+    (place.folder / "progress.log").write_text("".join(log), encoding="utf-8")
+    try:
+        document: dict[str, Any] = json.loads(result.read_bytes())
+    except ValueError:
+        document = {"ok": False, "error": {"message": "".join(log).strip()}}
+    return child.returncode, document
+
+
+@contextlib.contextmanager
+def _signals_to(child: subprocess.Popen[str]) -> Generator[None]:
+    """Hand SIGINT and SIGTERM on: the run stops at a safe point, and the demo tells how it ended."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda which, _frame: child.send_signal(which)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _why(run: dict[str, Any]) -> str:
+    return str(run["error"]["message"]) if "error" in run else f"{run['outcome']}, {run['reason']}: {run['note']}"
+
+
+def _show_result(place: Place, tell: Callable[[str], None]) -> None:
+    tell(f"\n{_LINE}\n$ git log --stat {BASE}..{BRANCH}\n")
+    tell(place.git("log", "--stat", f"{BASE}..{BRANCH}").rstrip())
+    tell(f"\n{_LINE}\n$ cat .workflow/{place.run_folder.name}/summary.md\n")
+    tell((place.run_folder / "summary.md").read_text(encoding="utf-8").rstrip())
+    tell(f"\n{_LINE}\nWhere to look next:")
+    tell(f"  cd {place.repository}")
+    for command, shows in (
+        (f"redfirst explain {ISSUE}", "which rows of the matrix fired, on what evidence"),
+        (f"redfirst show {ISSUE} --log", "the journal, event by event"),
+        (f"ls .workflow/{place.run_folder.name}", "plan, tasks, reviews, evidence, dispatches, and what was refused"),
+        (f"less ../{place.script.name}", "what the agents were given to say"),
+    ):
+        tell(f"  {command:<28}  {shows}")

@@ -1,0 +1,141 @@
+"""`redfirst routes` and `redfirst simulate`, through the parser and the error handler that the program has."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+
+from pipeline.cli.errors import run_guarded, wants_json
+from pipeline.cli.routes import ROUTES_EPILOG, SIMULATE_EPILOG, routes, simulate
+from pipeline.routing.matrix import MATRIX
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WALK = '[OK, CLAIMED, DRAFTED, ACCEPTABLE, {signal: DRAFTED, tasks: [{id: "1"}]}, ACCEPTABLE, RED, GREEN]'
+
+
+def run(*args: str) -> int:
+    app = typer.Typer()
+    app.command(epilog=ROUTES_EPILOG)(routes)
+    app.command(epilog=SIMULATE_EPILOG)(simulate)
+    return run_guarded(lambda: app(list(args), standalone_mode=False), json=wants_json(args))
+
+
+@pytest.fixture
+def signals(tmp_path: Path) -> Path:
+    path = tmp_path / "signals.yaml"
+    path.write_text(WALK, encoding="utf-8")
+    return path
+
+
+def test_the_table_is_what_one_gets_without_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("routes") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["PHASE", "STEP", "SIGNAL", "GIVEN", "ACTION"]
+    assert lines[1].startswith("1      SANITY")
+
+
+def test_markdown_has_both_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("routes", "--format", "md") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("| Phase | Step |")
+    assert "\n\n| Loop | Limit |" in out
+
+
+@pytest.mark.parametrize("args", [("--format", "json"), ("--json",)])
+def test_json_is_one_document(args: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("routes", *args) == 0
+    captured = capsys.readouterr()
+    assert len(json.loads(captured.out)["rows"]) == len(MATRIX)
+    assert captured.err == ""
+
+
+def test_all_diagrams_come_as_markdown_and_one_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("routes", "--format", "mermaid") == 0
+    assert capsys.readouterr().out.count("```mermaid\n") == 3
+    assert run("routes", "--format", "mermaid", "--diagram", "phase7") == 0
+    assert capsys.readouterr().out.startswith("stateDiagram-v2\n")
+
+
+def test_a_diagram_needs_the_format_that_has_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("routes", "--diagram", "issue") == 2
+    assert "--diagram issue needs --format mermaid" in capsys.readouterr().err
+
+
+def test_an_unknown_format_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("routes", "--format", "xml") == 2
+    assert "'table', 'md', 'mermaid', 'json'" in capsys.readouterr().err
+
+
+def test_a_walk_is_told(signals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("simulate", "--signals", str(signals)) == 0
+    out = capsys.readouterr().out
+    assert "  8  IMPLEMENT (7) task 1  GREEN: next task: FINAL_REVIEW (8)" in out
+    assert "The run waits in FINAL_REVIEW (8) for one of: ACCEPTABLE" in out
+
+
+def test_a_walk_is_one_document_with_json(signals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("simulate", "--signals", str(signals), "--json") == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["step"] == "final-review"
+    assert captured.err == ""
+
+
+def test_signals_may_come_on_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"[OK]"), encoding="utf-8"))
+    assert run("simulate", "--signals", "-") == 0
+    assert "The run waits in ISSUE (2)" in capsys.readouterr().out
+
+
+def test_gates_stop_the_walk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "signals.json"
+    path.write_text('["OK", "CLAIMED", "DRAFTED", "ACCEPTABLE"]', encoding="utf-8")
+    assert run("simulate", "--signals", str(path), "--approve", "plan, commit") == 0
+    assert "The run waits in GATE for one of: APPROVED, REJECTED_TO_PLAN." in capsys.readouterr().out
+
+
+def test_an_unknown_gate_is_refused(signals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("simulate", "--signals", str(signals), "--approve", "plan,deploy") == 2
+    assert "--approve: deploy is no gate; accepted: plan, split, commit." in capsys.readouterr().err
+
+
+def test_an_entry_that_cannot_be_taken_is_an_error_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "signals.yaml"
+    path.write_text("[OK, RED]", encoding="utf-8")
+    assert run("simulate", "--signals", str(path), "--json") == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["kind"], error["path"], error["pointer"]) == ("usage", str(path), "/1/signal")
+    assert "ISSUE (2) cannot take RED, only: CLAIMED" in error["message"]
+    assert "CLAIMED" in error["details"]["accepted"]
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"], ids=["missing", "not UTF-8"])
+def test_a_file_that_cannot_be_read_is_an_error(
+    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "signals.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    assert run("simulate", "--signals", str(path)) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["routes", "simulate"])
+def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--help") == 0
+    assert "Example:" in capsys.readouterr().out
+
+
+def test_the_example_of_the_help_works(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    said = SIMULATE_EPILOG.split("'")[1]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode()), encoding="utf-8"))
+    assert run("simulate", "--signals", "-") == 0
+    assert "plan_review 1/2" in capsys.readouterr().out

@@ -1,0 +1,119 @@
+"""Ways to end a driver at a chosen moment, and what must hold of a project when its run has been brought to its end."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kit import REDFIRST
+
+if TYPE_CHECKING:
+    from kit import Project
+
+DYING = Path(__file__).with_name("dying.py")
+KILLED = -9
+
+
+def spawn(project: Project, *argv: str, cwd: Path | None = None, program: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """Start redfirst in a session of its own, with its output in pipes."""
+    return subprocess.Popen(
+        [*(program or (str(REDFIRST),)), *argv],
+        cwd=cwd or project.root,
+        env=project.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def kill_after(project: Project, seconds: float, *argv: str) -> int:
+    """Run redfirst, kill its process (and nothing else) after *seconds*; return its exit code, -9 when it was killed."""
+    with spawn(project, *argv) as driver:
+        try:
+            driver.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            driver.kill()
+            driver.communicate()
+        return driver.returncode
+
+
+def die_at(project: Project, pattern: str, number: int, *argv: str) -> int:
+    """Run redfirst so that it dies at an instant (see `dying`); return its exit code, -9 when it died there."""
+    program = (sys.executable, "-P", str(DYING), pattern, str(number))
+    with spawn(project, *argv, program=program) as driver:
+        _, said = driver.communicate()
+    assert driver.returncode in {KILLED, 0}, said
+    return driver.returncode
+
+
+def going_on(project: Project, name: str = "run-GAL-1") -> tuple[str, str]:
+    """Return what a user types after a crash: resume, or run where there is no run yet."""
+    return ("resume", name) if (project.run_folder(name) / "run.json").exists() else ("run", "GAL-1")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run put on the branch."""
+
+    commits: tuple[str, ...]
+    tree: str
+
+    @classmethod
+    def of(cls, project: Project) -> Result:
+        """Return what is on the branch now."""
+        commits = project.git("rev-list", "--reverse", "main..work").splitlines()
+        return cls(tuple(commits), project.git("rev-parse", "work^{tree}"))
+
+
+def problems(project: Project) -> list[str]:
+    """Return what a run that has ended must not leave: locks, worktrees, refs, files, processes."""
+    found = [f"lock {path}" for where in (project.root / ".git", project.home) for path in where.rglob("*.lock")]
+    found += [f"temporary file {path}" for path in project.root.rglob("*.tmp")]
+    found += [f"state {path}" for path in (project.home / "state").glob("redfirst/runs/*/*")]
+    found += [f"status {line}" for line in project.git("status", "--porcelain", "--ignored").splitlines()]
+    found += [f"worktree {line}" for line in project.git("worktree", "list").splitlines()[1:]]
+    refs = project.git("for-each-ref", "--format=%(refname)", "refs/redfirst").splitlines()
+    found += [f"ref {ref}" for ref in refs if not ref.startswith("refs/redfirst/runs/")]
+    found += [f"process {pid}" for pid in processes_of(project)]
+    return [line for line in found if line != "status !! .workflow/"]
+
+
+def processes_of(project: Project) -> list[str]:
+    """Return the processes that the project's runs started: by their home, or by what their box has mounted."""
+    home = str(project.home).encode()
+    found: list[str] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                if home in (folder / "environ").read_bytes() or home in (folder / "mountinfo").read_bytes():
+                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            except OSError:
+                continue  # it has ended, or is a zombie
+    return found
+
+
+def repeated_dispatches(project: Project, name: str = "run-GAL-1") -> list[str]:
+    """Return what contradicts "a finished dispatch is never repeated", by journal and folders."""
+    wrong: list[str] = []
+    finished: set[str] = set()
+    for line in project.journal(name):
+        dispatch = line["data"].get("dispatch")
+        if line["kind"] == "dispatch_started" and dispatch in finished:
+            wrong.append(f"{dispatch} was started again after it had finished")
+        if line["kind"] == "dispatch_finished":
+            wrong += [f"{dispatch} finished twice"] if dispatch in finished else []
+            finished.add(dispatch)
+    folders = {path.name for path in (project.run_folder(name) / "dispatches").iterdir()}
+    with_result = {n for n in folders if (project.run_folder(name) / "dispatches" / n / "result.json").exists()}
+    wrong += [f"{n} has a result and no line" for n in with_result - finished]
+    wrong += [f"{n} is no folder of a finished or lost dispatch" for n in folders - finished if ".lost-" not in n]
+    numbers = sorted(re.sub(r"-.*", "", n) for n in finished)
+    wrong += [] if numbers == [f"{n:03}" for n in range(1, len(numbers) + 1)] else [f"numbers {numbers}"]
+    return wrong

@@ -1,0 +1,82 @@
+"""redfirst as a user starts it, that kills itself (SIGKILL) at a named instant: `dying.py PATTERN NUMBER ARGUMENT...`.
+
+Instants are named before and after every durable write and every git process of the driver: `after journal
+dispatch_started`, `before replace plan.md`, `after git update-ref ...`. It dies at the NUMBER-th that PATTERN (a regular
+expression) is found in. Nothing of redfirst is changed: what is wrapped is the standard library below it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATTERN, NUMBER = re.compile(sys.argv[1]), int(sys.argv[2])
+LOG = os.environ.get("DYING_LOG")
+_seen = 0
+
+
+def instant(name: str) -> None:
+    """Pass an instant, or die at it."""
+    global _seen  # noqa: PLW0603  (a counter of this process)
+    if LOG is not None:
+        with Path(LOG).open("a", encoding="utf-8") as log:
+            log.write(f"{name}\n")
+    if PATTERN.search(name):
+        _seen += 1
+        if _seen == NUMBER:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def around(call: Callable[..., Any], name_of: Callable[..., str | None]) -> Callable[..., Any]:
+    """Return *call* with an instant before and one after it, where `name_of` its arguments is a name."""
+
+    @wraps(call)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        name = name_of(*args)
+        if name is None:
+            return call(*args, **kwargs)
+        instant(f"before {name}")
+        result = call(*args, **kwargs)
+        instant(f"after {name}")
+        return result
+
+    return wrapped
+
+
+def _journalled(handle: int) -> str | None:
+    path = Path(f"/proc/self/fd/{handle}").readlink()
+    if path.name != "journal.jsonl":
+        return None
+    return f"journal {json.loads(path.read_bytes().splitlines()[-1])['kind']}"
+
+
+def _renamed(_source: str | Path, target: str | Path) -> str:
+    return f"replace {Path(target).name}"
+
+
+def _git(argv: list[str]) -> str | None:
+    if argv[0] != "git":
+        return None
+    words = [word for flag, word in zip(argv, argv[1:], strict=False) if "-c" not in {flag, word}]
+    return " ".join(["git", *(word for word in words if word != "--no-optional-locks")])
+
+
+os.fdatasync = around(os.fdatasync, _journalled)
+os.replace = around(os.replace, _renamed)
+os.rename = around(os.rename, _renamed)
+subprocess.run = around(subprocess.run, _git)
+sys.argv[:] = ["redfirst", *sys.argv[3:]]
+
+from pipeline.cli.main import run  # noqa: E402  (only now: everything below it is wrapped)
+
+run()

@@ -1,0 +1,87 @@
+"""Projects of many shapes: answers for any change, and environments that are made without a network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from typing import TYPE_CHECKING, Any
+
+from kit import AFTER_MAKE, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, SPLIT_ACCEPTED, Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from kit import Project
+
+TRACKER = {"TODO/GAL-1.md": ISSUE, "TODO/README.md": README}
+
+
+def answers(
+    existing: Iterable[str],
+    tests: dict[str, str],
+    code: dict[str, str],
+    *,
+    symbols: Iterable[dict[str, Any]] = (),
+    run: list[str] | None = None,
+) -> list[Entry]:
+    """Return the answers of a run without detours that writes these tests and this code.
+
+    Args:
+        existing: Paths that are there; others are created.
+        tests: Test files and their content.
+        code: Production files and their content.
+        symbols: What the task introduces.
+        run: What @make runs after writing.
+    """
+    there = set(existing)
+    files = [{"path": path, "action": "modify" if path in there else "create"} for path in code]
+    task = {
+        "title": "Reject empty names",
+        "description": "greet must refuse an empty name.",
+        "acceptance_criteria": ['greet("") raises ValueError'],
+        "files": files,
+        "test_files": [{"path": path, "action": "modify" if path in there else "create"} for path in tests],
+        "symbols": list(symbols),
+    }
+    plan = {
+        "problem": "greet accepts an empty name.",
+        "approach": "Raise ValueError before formatting.",
+        "files": files,
+        "test_design": {"behaviours": [{"action": "call greet with nothing", "outcome": "ValueError is raised"}]},
+    }
+    made = {"result": "COMPLETE", "summary": "raises ValueError"}
+    return [
+        {"when": {"kind": "plan"}, "report": plan},
+        PLAN_ACCEPTED,
+        PLAN_SIMPLE,
+        {"when": {"kind": "split"}, "report": {"tasks": [task]}},
+        SPLIT_ACCEPTED,
+        {"when": {"kind": "write-tests"}, "files": tests, "report": {"verdict": "TESTS_READY"}},
+        {"when": {"kind": "implement"}, "files": code, "run": run, "report": made},
+        *AFTER_MAKE,
+    ]
+
+
+def make_environment(folder: Path) -> Path:
+    """Return the python of a new virtual environment in *folder* that has the packages of ours, pytest among them."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    ours = sysconfig.get_path("purelib")
+    pointer = folder / "lib" / version / "site-packages" / "ours.pth"
+    pointer.write_text(f"{ours}\n", encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+def install_editable(python: Path, project: Path) -> None:
+    """Install the project into an environment as `pip install -e .` does, without dependencies or a network."""
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "install", "--quiet"]
+    done = subprocess.run(
+        [*pip, "--no-deps", "--no-build-isolation", "--no-index", "--editable", str(project)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+

@@ -1,0 +1,329 @@
+"""Walking the matrix from a file: strict about what it reads, exact about what it says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.routing.simulation import (
+    Entry,
+    SignalsError,
+    Walk,
+    parse_signals,
+    simulate,
+    walk_text,
+    walk_value,
+    words_of,
+)
+from pipeline.routing.state import Settings
+from pipeline.routing.vocabulary import Loop, Outcome, Reason, Signal, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ONE_TASK: list[Any] = [
+    "OK",
+    "CLAIMED",
+    "DRAFTED",
+    "ACCEPTABLE",
+    {"signal": "DRAFTED", "tasks": [{"id": "1"}]},
+    "ACCEPTABLE",
+]
+
+ANY_DISPATCH = "MALFORMED, VIOLATION, TIMED_OUT, UNAVAILABLE, BUDGET, ESCAPE, CANCELLED"
+
+
+def walk(*entries: Any, run: Settings | None = None) -> Walk:
+    return simulate(parse_signals(yaml.safe_dump(list(entries))), run)
+
+
+def refused(*entries: Any) -> SignalsError:
+    with pytest.raises(SignalsError) as caught:
+        walk(*entries)
+    return caught.value
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '["OK", {"signal": "CLAIMED", "note": "n"}]',
+        "- OK\n- signal: CLAIMED\n  note: n\n",
+        "[OK, {signal: CLAIMED, note: n}]",
+    ],
+    ids=["json", "yaml", "flow"],
+)
+def test_yaml_and_json_say_the_same(text: str) -> None:
+    assert parse_signals(text) == (Entry(signal="OK"), Entry(signal="CLAIMED", note="n"))
+
+
+def test_an_empty_list_is_a_walk_that_has_not_begun() -> None:
+    walked = walk()
+    assert (walked.taken, walked.state.step) == ((), Step.SANITY)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "pointer"),
+    [
+        ("{OK", "This is neither YAML nor JSON", ""),
+        ("OK", "Expected a list of signals", ""),
+        ("", "Expected a list of signals", ""),
+        ("{signal: OK}", "Expected a list of signals", ""),
+        ("[OK, 7]", "Entry 2: expected a word, or keys and values; accepted: signal, role, tree, tasks", "/1"),
+        ("[[OK]]", "Entry 1: expected a word, or keys and values", "/0"),
+        ("[{role: check}]", "Entry 1, signal: Field required", "/0/signal"),
+        ("[{signal: true}]", "Entry 1, signal: True must be a text: put it in quotes", "/0/signal"),
+        (
+            "[OK, {signal: CLAIMED, roel: pm}]",
+            "Entry 2, roel: this key is not known; accepted: signal, role",
+            "/1/roel",
+        ),
+        ("[{signal: OK, role: chek}]", "Entry 1, role: 'chek' is not known; accepted: orchestrator, check", "/0/role"),
+        (
+            "[{signal: OK, reason: bad}]",
+            "Entry 1, reason: 'bad' is not known; accepted: done, nothing_to_do",
+            "/0/reason",
+        ),
+        (
+            "[{signal: OK, tasks: [{id: 1}]}]",
+            "Entry 1, tasks.0.id: 1 must be a text: put it in quotes",
+            "/0/tasks/0/id",
+        ),
+        (
+            "[{signal: OK, tasks: [{id: '1', x: 2}]}]",
+            "tasks.0.x: this key is not known; accepted: id, title",
+            "/0/tasks/0/x",
+        ),
+        ("[{signal: OK, blockers: plan-1}]", "Entry 1, blockers: Input should be a valid tuple", "/0/blockers"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_its_place_and_the_accepted_words(
+    text: str, message: str, pointer: str
+) -> None:
+    with pytest.raises(SignalsError) as caught:
+        parse_signals(text)
+    assert message in str(caught.value)
+    assert caught.value.pointer == pointer
+
+
+# --- walking ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_from_issue_to_commits() -> None:
+    walked = walk(*ONE_TASK, "RED", "GREEN", "ACCEPTABLE", "PUBLISHED")
+    assert (walked.state.outcome, walked.state.reason) == (Outcome.COMPLETED, Reason.DONE)
+    assert walked.waits_for == ()
+
+
+def test_trees_that_are_left_out_get_names() -> None:
+    state = walk(*ONE_TASK, "RED", {"signal": "NOT_GREEN", "tree": "mine"}).state
+    assert (state.task.red, state.task.candidate) == ("tree-7", "mine")
+
+
+def test_the_only_role_of_a_step_need_not_be_named() -> None:
+    state = walk("OK", "CLAIMED", "MALFORMED", "MALFORMED").state
+    assert state.reason is Reason.AGENT_UNUSABLE
+
+
+def test_the_role_must_be_named_where_two_are_asked() -> None:
+    error = refused("OK", "CLAIMED", "DRAFTED", "MALFORMED")
+    assert str(error) == "Entry 4: MALFORMED must name a slot of review-plan that is still asked: check, simplify."
+
+
+def test_a_role_that_the_step_does_not_ask_is_refused() -> None:
+    error = refused("OK", "CLAIMED", {"signal": "DRAFTED", "role": "make"})
+    assert str(error) == "Entry 3: PLAN (3) does not ask make, only: orchestrator."
+    assert (error.pointer, error.accepted) == ("/2/role", ("orchestrator",))
+
+
+def test_a_signal_that_the_step_cannot_report_is_refused_with_those_that_it_can() -> None:
+    error = refused("OK", "CLAIMED", "DRAFTED", "ACEPTABLE")
+    assert str(error).startswith(
+        "Entry 4: REVIEW_PLAN (4) cannot take ACEPTABLE, only: ACCEPTABLE, CONVERGED, NEEDS_WORK"
+    )
+    assert str(error).endswith("Did you mean ACCEPTABLE?")
+    assert error.pointer == "/3/signal"
+    assert error.accepted[:2] == ("ACCEPTABLE", "CONVERGED")
+
+
+def test_a_split_without_tasks_is_refused() -> None:
+    error = refused("OK", "CLAIMED", "DRAFTED", "ACCEPTABLE", "DRAFTED")
+    assert str(error) == 'Entry 5: the split needs its tasks, for example tasks: [{id: "1"}].'
+    assert error.pointer == "/4/tasks"
+
+
+def test_tasks_that_wait_for_each_other_are_refused() -> None:
+    tasks = [{"id": "1", "depends_on": ["2"]}, {"id": "2", "depends_on": ["1"]}]
+    assert "Entry 5: tasks wait for each other" in str(refused(*ONE_TASK[:4], {"signal": "DRAFTED", "tasks": tasks}))
+
+
+def test_a_precondition_says_which() -> None:
+    assert str(refused("PRECONDITION")) == "Entry 1: PRECONDITION in sanity must say its reason."
+    assert walk({"signal": "PRECONDITION", "reason": "dirty_tree"}).state.reason is Reason.DIRTY_TREE
+
+
+def test_nothing_is_taken_after_the_end() -> None:
+    error = refused("OK", "NOT_FOUND", "CLAIMED")
+    assert str(error) == "Entry 3: CLAIMED comes after the run has ended as rejected; it takes no more entries."
+
+
+def test_a_parked_run_goes_on_only_when_it_is_resumed() -> None:
+    parked: Sequence[Any] = [*ONE_TASK, "ENV_BROKEN"]
+    assert walk(*parked).waits_for == ("RESUMED",)
+    assert "the run is parked and cannot take RED, only: RESUMED" in str(refused(*parked, "RED"))
+    state = walk(*parked, "RESUMED", "RED").state
+    assert (state.step, state.resumes) == (Step.IMPLEMENT, 1)
+
+
+def test_a_run_that_goes_on_cannot_be_resumed() -> None:
+    assert "SANITY (1) cannot take RESUMED" in str(refused("RESUMED"))
+
+
+def test_a_gate_waits_for_a_person() -> None:
+    run = Settings(gates=frozenset({"plan"}))
+    walked = walk(*ONE_TASK[:4], run=run)
+    assert walked.waits_for == ("APPROVED", "REJECTED_TO_PLAN")
+    assert walk(*ONE_TASK[:4], "APPROVED", run=run).state.step is Step.SPLIT
+
+
+def test_blockers_are_on_record_at_the_end() -> None:
+    entries: list[Any] = [
+        "OK",
+        "CLAIMED",
+        "DRAFTED",
+        {"signal": "CONVERGED", "role": "check", "blockers": ["plan-2-01"]},
+    ]
+    walked = walk(*entries, *ONE_TASK[4:], "RED", "GREEN", "ACCEPTABLE", "PUBLISHED")
+    assert walked.state.outcome is Outcome.COMPLETED_WITH_BLOCKERS
+    assert walk_value(walked)["blockers"] == ["plan-2-01"]
+
+
+def test_dispatches_are_counted_as_slots_that_are_asked() -> None:
+    assert walk("OK", "CLAIMED").state.dispatches == 1
+    assert walk("OK", "CLAIMED", "MALFORMED").state.dispatches == 2
+    assert walk("OK", "CLAIMED", "DRAFTED").state.dispatches == 3  # two reviewers
+    left_out = {"signal": "MALFORMED", "role": "simplify"}
+    assert walk("OK", "CLAIMED", "DRAFTED", left_out).state.dispatches == 4
+    assert walk("OK", "CLAIMED", "DRAFTED", left_out, left_out).state.dispatches == 4
+    assert walk(*ONE_TASK, "RED", "GREEN", "ACCEPTABLE", "PUBLISHED").state.dispatches == 9
+
+
+# --- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_each_decision_is_told_with_its_row_what_it_paid_and_its_effects() -> None:
+    run = Settings(limits={Loop.PLAN_REVIEW: 2}, gates=frozenset({"plan"}))
+    text = walk_text(walk("OK", "CLAIMED", "DRAFTED", "NEEDS_WORK", "DRAFTED", "BLOCK", "APPROVED", run=run))
+    assert text.splitlines() == [
+        "  1  SANITY (1)  OK: to ISSUE (2)",
+        "     row sanity/OK",
+        "  2  ISSUE (2)  CLAIMED: to PLAN (3)",
+        "     row issue/CLAIMED",
+        "  3  PLAN (3)  DRAFTED: to REVIEW_PLAN (4)",
+        "     row plan/DRAFTED",
+        "  4  REVIEW_PLAN (4)  NEEDS_WORK: back to PLAN (3)",
+        "     row review-plan/NEEDS_WORK; plan_review 1/1",
+        "  5  PLAN (3)  DRAFTED: to REVIEW_PLAN (4)",
+        "     row plan/DRAFTED",
+        "  6  REVIEW_PLAN (4)  BLOCK: to SPLIT (5)",
+        "     row review-plan/BLOCK; plan_review used up",
+        "     gate_opened gate=plan",
+        "     run_parked outcome=parked reason=approval",
+        "  7  GATE  APPROVED: go on where the gate stood: SPLIT (5)",
+        "     row gate/APPROVED",
+        "",
+        f"The run waits in SPLIT (5) for one of: DRAFTED, HYGIENE, {ANY_DISPATCH}.",
+        "Dispatches: at most 7/30.",
+    ]
+
+
+def test_the_default_counters_are_shown_with_their_limits() -> None:
+    text = walk_text(walk("OK", "CLAIMED", "DRAFTED", "NEEDS_WORK"))
+    assert "row review-plan/NEEDS_WORK; plan_review 1/2" in text
+
+
+def test_a_task_is_named_where_there_is_one() -> None:
+    lines = walk_text(walk(*ONE_TASK, "NEEDS_FILE", "AMENDED", "CANCELLED", "RESUMED")).splitlines()
+    assert "  6  REVIEW_SPLIT (5.5)  ACCEPTABLE: next task: WRITE_TESTS (6) task 1" in lines
+    assert "  8  DIAGNOSE (7) task 1  AMENDED: back to the step that asked: WRITE_TESTS (6) task 1" in lines
+    assert " 10  WRITE_TESTS (6)  RESUMED" in lines
+
+
+def test_the_end_is_told_with_its_exit_code() -> None:
+    failed = walk_text(walk("OK", "CLAIMED", "ESCAPE", "HANDLED"))
+    assert "Outcome: failed (escape), exit 6." in failed
+    assert "waits" not in failed
+    parked = walk_text(walk("OK", "CLAIMED", "BUDGET"))
+    assert "Outcome: parked (budget), exit 5.\nThe run waits in PLAN (3) for one of: RESUMED." in parked
+
+
+def test_more_dispatches_than_the_limit_are_pointed_out() -> None:
+    run = Settings(limits={Loop.DISPATCHES: 2})
+    assert "at most 3/2. A run that needs them all is parked" in walk_text(walk("OK", "CLAIMED", "DRAFTED", run=run))
+    assert walk_text(walk("OK", "CLAIMED", run=run)).endswith("at most 1/2.")
+
+
+def test_the_document_says_the_same() -> None:
+    value = json.loads(json.dumps(walk_value(walk(*ONE_TASK, "ILLEGAL_RED", "CANCELLED", "RESUMED", "RED"))))
+    assert (value["schema"], value["ok"]) == ("redfirst.simulation/1", True)
+    rewritten = value["decisions"][6]
+    assert rewritten == {
+        "number": 7,
+        "signal": "ILLEGAL_RED",
+        "step": "write-tests",
+        "phase": "6",
+        "task": "1",
+        "row": "write-tests/ILLEGAL_RED",
+        "action": {"do": "Retry", "to": "write-tests", "loop": "test_rewrite", "ask": None},
+        "words": "WRITE_TESTS (6) again",
+        "counters": {"test_rewrite@task 1": 1},
+        "exhausted": [],
+        "effects": [],
+    }
+    assert value["decisions"][7]["effects"] == [{"kind": "run_parked", "outcome": "cancelled", "reason": "interrupted"}]
+    assert value["decisions"][8] == {"number": 9, "signal": "RESUMED", "step": "write-tests", "phase": "6"}
+    assert (value["step"], value["task"], value["outcome"], value["exit_code"]) == ("implement", "1", None, None)
+    assert value["dispatches"] == {"at_most": 8, "limit": 40}
+
+
+def test_the_documents_end_has_outcome_and_exit_code() -> None:
+    value = walk_value(walk("OK", "NOT_FOUND"))
+    assert (value["outcome"], value["reason"], value["exit_code"], value["waits_for"]) == (
+        "rejected",
+        "issue_not_found",
+        2,
+        [],
+    )
+
+
+WORDS = st.sampled_from([*(signal.value for signal in Signal), "RESUMED"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(
+        st.one_of(WORDS, st.fixed_dictionaries({"signal": WORDS, "role": st.sampled_from(["check", "make"])})),
+        max_size=6,
+    )
+)
+def test_any_list_of_signals_is_walked_or_refused_in_words(entries: list[Any]) -> None:
+    try:
+        walked = walk(*entries)
+    except SignalsError as error:
+        assert str(error).startswith("Entry ")  # noqa: PT017  (either of two outcomes is right)
+    else:
+        assert len(walked.taken) == len(entries)
+        assert walk_text(walked)
+
+
+def test_the_words_of_a_state_are_those_that_it_takes() -> None:
+    state = walk(*ONE_TASK).state
+    assert set(words_of(state)) >= {"RED", "DISPUTED", "BUDGET"}
+    assert "GREEN" not in words_of(state)
