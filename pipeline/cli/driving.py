@@ -126,7 +126,7 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
             park_on_blockers=config.final_review.on_blockers == "park",
             started_at=stamp(utc_now()),
         )
-        run = Run.create(folder, info, MatrixMachine())
+        run = Run.create(folder, info, MatrixMachine(), sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, order.environ, say)
         say(f"{run.info.run_id}: {order.issue} on {ground.branch}, sandbox {box.name}")
         return await finish(ctx)
@@ -224,7 +224,6 @@ def build_context(
         run_id=run.info.run_id,
         results=run.results,
     )
-    networks = sorted({config.agent(role).network.value for role in Role})
     return Context(
         run=run,
         repository=repository,
@@ -236,8 +235,14 @@ def build_context(
         search_path=search_path,
         environ=environ,
         say=say,
-        sandbox_facts={"sandbox": box.name, "network": ", ".join(networks)},
+        sandbox_facts=isolation(config, box),
     )
+
+
+def isolation(config: Config, box: Box) -> dict[str, str]:
+    """Return what isolates the agents of a run; journal, summary and JSON say it."""
+    networks = sorted({config.agent(role).network.value for role in Role})
+    return {"sandbox": box.name, "network": ", ".join(networks)}
 
 
 def _toolchain(repository: Repository) -> Toolchain:

@@ -66,7 +66,9 @@ def _innermost(error: BaseException) -> BaseException:
     if not isinstance(error, BaseExceptionGroup):
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
-    return _innermost(group.exceptions[0]) if len(group.exceptions) == 1 else group
+    inner = [_innermost(each) for each in group.exceptions]
+    # Two dispatches side by side meet the same full disk: one sentence is enough.
+    return inner[0] if len(inner) == 1 or all(isinstance(each, UserError) for each in inner) else group
 
 
 def _tell(error: BaseException, *, json: bool) -> int:
@@ -80,9 +82,10 @@ def _tell(error: BaseException, *, json: bool) -> int:
         case UserError():
             _render(error, json=json)
             return exit_code(Outcome.REJECTED, error.reason)
-        case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}:
             where = str(error.filename) if error.filename else None
-            _render(UserError(f"No space left: {error.strerror}.", Reason.DISK, path=where), json=json)
+            what = f"Cannot write{f' {where}' if where else ''}: {error.strerror}. Make room, then try again."
+            _render(UserError(what, Reason.DISK, path=where, actions=("free disk space",)), json=json)
             return exit_code(Outcome.REJECTED, Reason.DISK)
         case typer.Exit():
             return error.exit_code

@@ -49,7 +49,7 @@ def resume(ctx: Context) -> None:
             Reason.APPROVAL,
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
         )
-    ctx.run.resume()
+    ctx.run.resume(sandbox=ctx.sandbox_facts)
 
 
 def approve(ctx: Context) -> None:
@@ -70,7 +70,7 @@ def approve(ctx: Context) -> None:
     hashes = {name: sha256_hex(ctx.path(name).read_bytes()) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     _check_order(specs)
-    ctx.run.resume()
+    ctx.run.resume(sandbox=ctx.sandbox_facts)
     ctx.run.journal.append("gate_answered", gate=gate, answer="approved", artifacts=hashes)
     ctx.run.decide(Event(signal=Signal.APPROVED, tasks=specs if changed else ()))
 
@@ -98,7 +98,7 @@ def reject(ctx: Context, feedback: str, to: str | None) -> None:
     where = to or next(iter(ways))
     if where not in ways:
         raise UserError(f"From the gate {gate!r} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
-    ctx.run.resume()
+    ctx.run.resume(sandbox=ctx.sandbox_facts)
     number = len(ctx.run.journal.of("gate_answered")) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
     ctx.run.journal.append("gate_answered", gate=gate, answer=f"rejected to {where}", artifacts={})

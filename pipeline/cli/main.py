@@ -24,7 +24,7 @@ from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from pipeline.cli.driving import Order
     from pipeline.git import Repository
@@ -192,10 +192,10 @@ def _answer(name: str, prepare: Callable[[Context], None], order: Order, as_docu
     _drive(lambda: driving.go_on(repository, folder, order, _say, prepare), as_document=as_document)
 
 
-def _drive(start: Callable[[], object], *, as_document: bool) -> None:
+def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> None:
     from pipeline.cli.document import run_document, run_text  # noqa: PLC0415
 
-    ctx: Context = anyio.run(start)  # type: ignore[arg-type]
+    ctx = anyio.run(start)
     document = run_document(ctx)
     typer.echo(document.model_dump_json(by_alias=True, indent=2) if as_document else run_text(document))
     raise typer.Exit(document.exit_code)

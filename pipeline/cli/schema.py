@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
+from pipeline.demo.document import DemoDocument
 from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.errors import UserError
 from pipeline.reports.kinds import KINDS, report_schema
@@ -68,6 +69,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "run-record": _of(RunInfo),
     "journal": _of(Line),
     "dispatch-result": _of(DispatchResult),
+    "demo": _of(DemoDocument),
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import typer
-from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.demo.document import DemoDocument
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.dispatch.box import open_box
@@ -27,21 +27,6 @@ SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answe
 REAL: Final = "What stands around them is the real program: views, sandbox, gate, test runs, routing, git."
 _PROGRAM: Final = "import redfirst; redfirst.main()"
 _LINE: Final = "-" * 112
-
-
-class DemoDocument(BaseModel):
-    """What `demo --json` prints: the folders, the rows of the matrix that fired, and the run's own document."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    schema_: Literal["redfirst.demo/1"] = Field(default="redfirst.demo/1", alias="schema")
-    ok: bool
-    scripted: Literal[True] = True
-    folder: str
-    repository: str
-    rows: tuple[str, ...]
-    seconds: float
-    run: dict[str, Any]
 
 
 def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], None]) -> int:

@@ -11,7 +11,7 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from pipeline.git import GITLINK, Repository
+from pipeline.git import GITLINK, Repository, await_lock
 from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
@@ -29,14 +29,16 @@ class PrivateCheckout:
         self._number = 0
 
     def open(self, tree: str) -> None:
-        """Make the checkout hold *tree*; a stale lock of ours from a killed driver is cleared.
+        """Make the checkout hold *tree*; a killed driver's git may end first, a stale lock of ours is cleared.
 
         Raises:
             UserError: the disk does not take it.
         """
+        lock = self._index.with_name("index.lock")
+        await_lock(lock)
         with disk(self.root):
             self.tree.mkdir(parents=True, exist_ok=True)
-            self._index.with_name("index.lock").unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
         self.repository.materialise(tree, self.tree, self._index)
 
     def is_intact(self) -> bool:
@@ -45,7 +47,10 @@ class PrivateCheckout:
 
     def fill(self, tree: str, folder: Path) -> None:
         """Make *folder* (empty) hold *tree*, with the submodules that the user's worktree has initialised."""
-        _fill(self.repository, tree, folder, self.root / "fill.index")
+        # an index of its own: a killed driver's git may still be at work on another folder
+        index = folder.with_name(f".{folder.name}.index")
+        _fill(self.repository, tree, folder, index)
+        index.unlink(missing_ok=True)
 
     def views(self) -> Path:
         """Return the folder below which views are made."""

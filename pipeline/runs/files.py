@@ -31,34 +31,49 @@ def disk(path: Path) -> Generator[None]:
         if error.errno not in _DISK_FAULTS:
             raise
         raise UserError(
-            f"Cannot write {path}: {os.strerror(error.errno or 0)}. Nothing was published. "
-            "Make room or mend the permissions, then: redfirst resume RUN",
+            f"Cannot write {path}: {os.strerror(error.errno or 0)}. Make room or mend the permissions, then try again.",
             Reason.DISK,
             path=str(path),
-            actions=("free disk space", "redfirst resume RUN"),
+            actions=("free disk space",),
         ) from error
 
 
-def write_atomic(path: Path, content: bytes | str) -> None:
+def write_atomic(path: Path, content: bytes | str, *, mode: int | None = None, staging: Path | None = None) -> None:
     """Write *content* to *path* by way of a temporary file: written, fsynced, renamed, folder fsynced.
+
+    Args:
+        path: The file.
+        content: Its new content.
+        mode: Its permissions; by default those of a new file.
+        staging: A folder of the same file system for the temporary file, where one that a crash leaves does no harm;
+            by default the folder of the file.
 
     Raises:
         UserError: the disk does not take it.
     """
     data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = (staging or path.parent) / f".{path.name}.{os.getpid()}.tmp"
     with disk(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as stream:
                 stream.write(data)
                 stream.flush()
+                if mode is not None:
+                    os.fchmod(stream.fileno(), mode)
                 os.fsync(stream.fileno())
             temporary.replace(path)
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
         sync_folder(path.parent)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove what writers that were killed left anywhere below *folder*; nobody else may be writing there."""
+    for path in folder.rglob(".*.tmp"):
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
 
 
 def sync_folder(folder: Path) -> None:

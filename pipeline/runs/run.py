@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.errors import UserError
 from pipeline.routing.state import Event, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Outcome, Reason
-from pipeline.runs.files import to_json, write_atomic
+from pipeline.runs.files import remove_temporaries, to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.journal import Clock, Journal, utc_now
 
@@ -110,6 +110,7 @@ class Run:
 
     def recover(self) -> None:
         """Say in the journal what happened before a crash but was not said: finished dispatches, effects."""
+        remove_temporaries(self.folder)
         if not self.journal.lines:
             self.journal.append("run_started", run_id=self.info.run_id, issue=self.info.issue)
         for record in list(self.records.values()):

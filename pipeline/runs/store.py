@@ -48,10 +48,13 @@ def _order(name: str) -> tuple[str, int]:
 
 
 def next_name(worktree: Path, issue: str) -> str:
-    """Return the name of the next run of *issue*: `run-GAL-39`, `run-GAL-39@2` ..."""
+    """Return the name of the next run of *issue*: `run-GAL-39`, `run-GAL-39@2` ...
+
+    A folder without run.json is no run: its driver died before it began, or is about to begin (the lease tells).
+    """
     folder = worktree / ".workflow"
     attempt = 1
-    while (folder / (name := f"run-{issue}" + (f"@{attempt}" if attempt > 1 else ""))).exists():
+    while (folder / (name := f"run-{issue}" + (f"@{attempt}" if attempt > 1 else "")) / "run.json").exists():
         attempt += 1
     return name
 

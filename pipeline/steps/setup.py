@@ -37,6 +37,7 @@ async def run_once(ctx: Context) -> None:
                 cwd=ctx.checkout.tree,
                 env=dict(ctx.environ),
                 stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C at the terminal is for the driver, which knows a safe point
                 check=False,
             )
     except TimeoutError as error:

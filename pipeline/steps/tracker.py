@@ -75,7 +75,7 @@ def show_in_progress(run: Run, worktree: Path, edits: Edits) -> None:
         files[name] = {"before": _sha256(before), "after": _sha256(content)}
     run.journal.append("tracker_written", files=files)
     for name, content in edits.items():
-        _write_keeping_mode(worktree / FOLDER / name, content)
+        _write_keeping_mode(run, worktree / FOLDER / name, content)
 
 
 def shown_files(run: Run) -> Mapping[str, tuple[str, str]]:
@@ -95,16 +95,16 @@ def put_back(run: Run, worktree: Path) -> tuple[str, ...]:
         path = worktree / FOLDER / name
         now = _sha256(path.read_bytes()) if path.is_file() else ""
         if now == after:
-            _write_keeping_mode(path, (run.folder / "tracker" / name).read_bytes())
+            _write_keeping_mode(run, path, (run.folder / "tracker" / name).read_bytes())
         elif now != before:
             changed.append(f"{FOLDER}/{name}")
     return tuple(changed)
 
 
-def _write_keeping_mode(path: Path, content: bytes) -> None:
+def _write_keeping_mode(run: Run, path: Path, content: bytes) -> None:
+    # Staged in the run folder: what a crash leaves beside the user's files would make their tree dirty.
     mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
-    write_atomic(path, content)
-    path.chmod(mode)
+    write_atomic(path, content, mode=mode, staging=run.folder)
 
 
 def _sha256(content: bytes) -> str:

@@ -9,6 +9,9 @@ import pytest
 from e2e.misbehaviour import POISON, entry, last_rows, processes_with, scene, shell
 from kit import AFTER_MAKE, GREET_DONE, HONEST, MAKE, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, TESTS, UNTIL_TESTS, judge
 
+from pipeline.git import Repository
+from pipeline.runs.store import publish_ref
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -135,7 +138,7 @@ reached = []
 def attempt(name, act):
     try:
         act()
-    except OSError:
+    except (OSError, IndexError):
         return
     reached.append(name)
 
@@ -209,7 +212,8 @@ def test_without_a_box_the_gate_still_judges_and_a_write_into_the_main_checkout_
     it.assert_explained("publish/WORKTREE_CHANGED", "greet.py")
 
     it.project.git("checkout", "--", "greet.py")
-    assert it.project.document("resume", "GAL-1")["_code"] == 0
+    resumed = it.project.document("resume", "GAL-1")
+    assert resumed["_code"] == 0, resumed
     it.assert_nothing_arrived()
 
 
@@ -218,7 +222,7 @@ ESCAPES = {
     "config": "git -C ROOT config core.fsmonitor 'touch HOST/marker'",
     "info": "echo '* filter=evil' > ROOT/.git/info/attributes",
     "private checkout": "for tree in HOME_/state/redfirst/runs/*/*/tree; do echo POISON > $tree/greet.py; done",
-    "refs of the run": "git -C ROOT update-ref $(git -C ROOT for-each-ref --format='%(refname)' refs/redfirst/runs) HEAD",
+    "refs of the run": "git -C ROOT update-ref REF HEAD",
 }
 
 
@@ -228,6 +232,7 @@ def test_without_a_box_an_agent_that_plants_something_in_the_repository_ends_the
     (it.project.root / ".git" / "hooks").mkdir(exist_ok=True)
     plant = ESCAPES[what].replace("ROOT", str(it.project.root)).replace("HOST", str(it.host))
     plant = plant.replace("HOME_", str(it.project.home))
+    plant = plant.replace("REF", publish_ref(Repository.find(it.project.root), "run-GAL-1"))
     planned = {**PLAN, "run": shell(f"unset GIT_DIR; {plant}")}
     it.project.use_script([planned, *HONEST], 'sandbox = "none"')
 
@@ -264,6 +269,7 @@ print("I think that this plan is ACCEPTABLE.")
     assert it.project.git("rev-parse", "HEAD") == it.start
     it.assert_explained("any/MALFORMED", "There was no report", "agent_unusable")
 
-    it.project.use_script(HONEST)  # another agent for @check; the run goes on where it stood
-    assert it.project.document("resume", "GAL-1")["_code"] == 0
+    it.project.use_script([PLAN, PLAN_SIMPLE, *HONEST])  # another agent for @check; the run goes on where it stood
+    resumed = it.project.document("resume", "GAL-1")
+    assert resumed["_code"] == 0, resumed
     it.assert_nothing_arrived()

@@ -83,7 +83,7 @@ def info_of(repository: Repository, name: str, **more: Any) -> RunInfo:
         "prompts_hash": "p",
         "started_at": "2026-11-20T14:00:00.000Z",
     }
-    return RunInfo(**{**facts, **more})
+    return RunInfo.model_validate({**facts, **more})
 
 
 def ticking() -> Callable[[], datetime]:
@@ -143,14 +143,15 @@ def start_dispatch(run: Run, role: Role, kind: str, **more: Any) -> DispatchReco
         "base_tree": run.state.head,
         "backend": "scripted",
     }
-    record = DispatchRecord(**{**facts, **more})
+    record = DispatchRecord.model_validate({**facts, **more})
     run.start_dispatch(record)
     return record
 
 
 def write_result(run: Run, record: DispatchRecord, **more: Any) -> DispatchResult:
     """Write result.json as the dispatcher does; the journal does not know of it yet."""
-    result = DispatchResult(**{"dispatch": record.dispatch, "base_tree": record.base_tree, "gate": "admitted", **more})
+    facts = {"dispatch": record.dispatch, "base_tree": record.base_tree, "gate": "admitted", **more}
+    result = DispatchResult.model_validate(facts)
     write_atomic(
         run.folder / "dispatches" / record.dispatch / "result.json",
         to_json(result.model_dump(mode="json", by_alias=True)),

@@ -1,0 +1,363 @@
+"""Where runs are: names, claims, leases, private checkouts, atomic files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runs.real import alone, begin, event, git, make_repository, tree_with
+
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.checkout import PrivateCheckout, remove_tree
+from pipeline.runs.files import write_atomic
+from pipeline.runs.lease import FileLease
+from pipeline.runs.store import (
+    claim_holder,
+    claim_ref,
+    find_run,
+    next_name,
+    publish_ref,
+    release_claim,
+    run_names,
+    run_ref,
+    state_of_run,
+    take_claim,
+    workflow_folder,
+    worktree_key,
+)
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]
+    alone(monkeypatch, tmp_path / "home")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return make_repository(tmp_path / "project")
+
+
+def python(code: str, *argv: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, argv)],
+        cwd=Path.cwd(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.communicate()
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_workflow_folder_hides_itself_from_git(repository: Repository) -> None:
+    workflow_folder(repository.worktree)
+    workflow_folder(repository.worktree)
+    assert repository.status() == ()
+    assert (repository.worktree / ".workflow/.gitignore").read_text() == "*\n"
+
+
+def test_attempts_are_numbered_and_sorted_as_numbers(repository: Repository) -> None:
+    for attempt in range(1, 12):
+        name = next_name(repository.worktree, "GAL-3")
+        assert name == ("run-GAL-3" if attempt == 1 else f"run-GAL-3@{attempt}")
+        begin(repository, name)
+    assert run_names(repository.worktree)[-3:] == ["run-GAL-3@9", "run-GAL-3@10", "run-GAL-3@11"]
+
+
+def test_a_folder_without_run_json_is_no_run_but_keeps_its_name(repository: Repository) -> None:
+    (workflow_folder(repository.worktree) / "run-GAL-3").mkdir()
+    assert run_names(repository.worktree) == []
+    assert next_name(repository.worktree, "GAL-3") == "run-GAL-3@2"
+
+
+def test_an_exact_name_beats_every_prefix(repository: Repository) -> None:
+    for name in ("run-GAL-3", "run-GAL-3@2", "run-GAL-39", "run-run-GAL-3"):
+        begin(repository, name)
+    found = {
+        asked: find_run(repository.worktree, asked).name
+        for asked in ("run-GAL-3", "GAL-3", "GAL-3@2", "run-GAL-3@2", "GAL-39", "run-run")
+    }
+    assert found == {
+        "run-GAL-3": "run-GAL-3",
+        "GAL-3": "run-GAL-3",
+        "GAL-3@2": "run-GAL-3@2",
+        "run-GAL-3@2": "run-GAL-3@2",
+        "GAL-39": "run-GAL-39",
+        "run-run": "run-run-GAL-3",
+    }
+
+
+def test_a_prefix_must_be_unique_and_the_error_names_the_runs(repository: Repository) -> None:
+    for name in ("run-GAL-3", "run-GAL-39"):
+        begin(repository, name)
+    with pytest.raises(UserError, match="fits more than one run") as refused:
+        find_run(repository.worktree, "GAL")
+    assert refused.value.details == {"runs": ["run-GAL-3", "run-GAL-39"]}
+    with pytest.raises(UserError, match="is not a run of this worktree"):
+        find_run(repository.worktree, "../project")
+    with pytest.raises(UserError, match="fits more than one run"):
+        find_run(repository.worktree, "")
+
+
+def test_refs_and_state_folders_of_two_worktrees_and_attempts_differ(repository: Repository, tmp_path: Path) -> None:
+    repository.add_worktree(tmp_path / "linked", "other", "main")
+    linked = Repository.find(tmp_path / "linked")
+    places = [
+        (run_ref(repo, name), publish_ref(repo, name), state_of_run(tmp_path, repo, name))
+        for repo in (repository, linked)
+        for name in ("run-X", "run-X@2")
+    ]
+    for kind in zip(*places, strict=True):
+        assert len(set(kind)) == 4
+    for ref, publish, _ in places:
+        git(repository.worktree, "check-ref-format", ref)
+        git(repository.worktree, "check-ref-format", publish)
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_claim_is_seen_from_every_worktree_and_given_back_by_its_holder_only(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.add_worktree(tmp_path / "linked", "other", "main")
+    linked = Repository.find(tmp_path / "linked")
+    assert take_claim(repository, "GAL-39", "run-GAL-39") is None
+    assert take_claim(repository, "GAL-39", "run-GAL-39") is None
+    holder = f"{worktree_key(repository)}/run-GAL-39"
+    assert take_claim(linked, "GAL-39", "run-GAL-39") == holder
+    assert take_claim(repository, "GAL-39", "run-GAL-39@2") == holder
+    release_claim(linked, "GAL-39", "run-GAL-39")
+    assert claim_holder(linked, "GAL-39") == holder
+    release_claim(repository, "GAL-39", "run-GAL-39")
+    assert claim_holder(repository, "GAL-39") is None
+    assert take_claim(linked, "GAL-39", "run-GAL-39") is None
+
+
+def test_a_claim_that_cannot_be_written_is_not_taken_for_granted(repository: Repository) -> None:
+    lock = repository.common_dir / f"{claim_ref('GAL-39')}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    with pytest.raises(UserError) as refused:
+        take_claim(repository, "GAL-39", "run-GAL-39")
+    assert refused.value.reason is Reason.DISK
+
+
+_CLAIM = """
+import sys
+from pathlib import Path
+from pipeline.git import Repository
+from pipeline.runs.store import take_claim
+repository = Repository.find(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.read()
+print(take_claim(repository, "GAL-39", sys.argv[2]), flush=True)
+"""
+
+
+def test_of_processes_that_claim_at_once_exactly_one_wins(repository: Repository) -> None:
+    racers = [python(_CLAIM, repository.worktree, name) for name in ("run-GAL-39", "run-GAL-39@2", "run-GAL-39@3")]
+    assert [told(racer) for racer in racers] == ["ready"] * 3
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.close()
+    answers = [told(racer) for racer in racers]
+    for racer in racers:
+        racer.wait()
+        assert racer.stdout is not None
+        racer.stdout.close()
+    assert answers.count("None") == 1
+    assert set(answers) - {"None"} == {claim_holder(repository, "GAL-39")}
+
+
+# --- leases ----------------------------------------------------------------------------------------------------------
+
+_HOLD = """
+import sys
+from pathlib import Path
+from pipeline.runs.lease import FileLease
+lease = FileLease.take(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_run_is_driven_by_one_process_and_free_again_when_it_dies(repository: Repository) -> None:
+    run = begin(repository)
+    assert not FileLease.is_held(run.folder)
+    holder = python(_HOLD, run.folder)
+    assert told(holder) == "held"
+    assert FileLease.is_held(run.folder)
+    with pytest.raises(UserError) as refused:
+        FileLease.take(run.folder)
+    assert refused.value.reason is Reason.LOCKED
+    holder.kill()
+    end(holder)
+    assert not FileLease.is_held(run.folder)
+    lease = FileLease.take(run.folder)
+    lease.release()
+    lease.release()
+    assert not FileLease.is_held(run.folder)
+
+
+_WATCH = """
+import sys
+from pathlib import Path
+from pipeline.runs.lease import FileLease
+print("watching", flush=True)
+while True:
+    FileLease.is_held(Path(sys.argv[1]))
+"""
+
+
+def test_a_reader_that_asks_who_drives_never_keeps_a_driver_out(repository: Repository) -> None:
+    run = begin(repository)
+    FileLease.take(run.folder).release()
+    watcher = python(_WATCH, run.folder)
+    assert told(watcher) == "watching"
+    for _ in range(300):
+        FileLease.take(run.folder).release()
+    watcher.kill()
+    end(watcher)
+
+
+def test_a_child_of_the_driver_does_not_keep_the_lease(repository: Repository) -> None:
+    run = begin(repository)
+    lease = FileLease.take(run.folder)
+    child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    lease.release()
+    assert not FileLease.is_held(run.folder)
+    child.kill()
+    child.wait()
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_write_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep/file.txt"
+    write_atomic(path, "first, which is longer\n")
+    write_atomic(path, b"second\n")
+    assert path.read_bytes() == b"second\n"
+    assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as refused:
+        write_atomic(Path("/proc/redfirst"), "x")
+    assert refused.value.reason is Reason.DISK
+
+
+# --- checkouts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def checkout(repository: Repository, tmp_path: Path) -> PrivateCheckout:
+    return PrivateCheckout(repository, tmp_path / "state")
+
+
+def test_a_checkout_is_opened_again_after_a_kill_that_left_its_lock(
+    repository: Repository, checkout: PrivateCheckout
+) -> None:
+    start = repository.tree_of("HEAD")
+    checkout.open(start)
+    (checkout.root / "index.lock").touch()
+    (checkout.tree / "app.py").write_text("half")
+    checkout.open(tree_with(repository, start, {"more.py": "m\n"}))
+    assert (checkout.tree / "app.py").read_text() == "one\n"
+    assert (checkout.tree / "more.py").read_text() == "m\n"
+    assert git(repository.worktree, "worktree", "list").count("\n") == 0
+    assert repository.status() == ()
+
+
+def test_views_get_new_folders_even_when_old_ones_are_left(checkout: PrivateCheckout) -> None:
+    first = checkout.new_folder("view")
+    again = PrivateCheckout(checkout.repository, checkout.root).new_folder("view")
+    assert first != again
+    assert again.is_dir()
+    checkout.close()
+    checkout.close()
+    assert not checkout.root.exists()
+
+
+def test_submodules_that_the_user_has_are_filled_and_others_stay_empty(tmp_path: Path) -> None:
+    library = make_repository(tmp_path / "library", {"lib.py": "LIB = 1\n"})
+    outer = make_repository(tmp_path / "outer")
+    allow = ("-c", "protocol.file.allow=always")
+    for name in ("have", "lack"):
+        git(outer.worktree, *allow, "submodule", "add", "-q", str(library.worktree), f"vendor/{name}")
+    git(outer.worktree, "commit", "-q", "-m", "vendor")
+    git(outer.worktree, "submodule", "deinit", "-q", "-f", "vendor/lack")
+    repository = Repository.find(outer.worktree)
+    checkout = PrivateCheckout(repository, tmp_path / "state")
+    folder = checkout.new_folder("view")
+    checkout.fill(repository.tree_of("HEAD"), folder)
+    assert (folder / "vendor/have/lib.py").read_text() == "LIB = 1\n"
+    assert list((folder / "vendor/lack").iterdir()) == []
+    assert repository.status() == ()
+    inner = Repository.find(outer.worktree / "vendor/have")
+    assert inner.worktree == outer.worktree / "vendor/have"
+    assert inner.status() == ()
+
+
+def test_removing_a_tree_follows_no_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    doomed = tmp_path / "doomed"
+    doomed.mkdir()
+    (doomed / "link").symlink_to(outside)
+    (doomed / os.fsdecode(b"no-text-\xff")).touch()
+    remove_tree(doomed)
+    remove_tree(doomed)
+    assert not doomed.exists()
+    assert (outside / "kept").exists()
+
+
+_AS_NOBODY = """
+import os, sys, tempfile
+from pathlib import Path
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+from pipeline.runs.checkout import remove_tree
+folder = Path(tempfile.mkdtemp()) / "view"
+(folder / "a" / "b").mkdir(parents=True)
+(folder / "a" / "b" / "file").touch()
+for part in (folder / "a" / "b", folder / "a", folder):
+    part.chmod(0)
+remove_tree(folder)
+print(folder.exists())
+folder.parent.rmdir()
+"""
+
+
+def test_removing_a_tree_works_where_an_agent_took_the_permissions_away() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY], capture_output=True, text=True, check=True, cwd=Path.cwd()
+    )
+    assert done.stdout == "False\n"
+
+
+def test_a_driven_run_is_marked_as_such_for_others_only_while_it_is_driven(repository: Repository) -> None:
+    run = begin(repository)
+    lease = FileLease.take(run.folder)
+    run.decide(event(Signal.OK))
+    assert FileLease.is_held(run.folder)
+    lease.release()
+    assert not FileLease.is_held(run.folder)
