@@ -20,10 +20,11 @@ from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
-from pipeline.orchestrator import drive, has_ended
+from pipeline.orchestrator import drive, has_ended, tell
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Loop, Reason, Role
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Loop, Reason, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk, to_json
 from pipeline.runs.info import RunInfo
@@ -38,7 +39,7 @@ from pipeline.steps.preconditions import examine
 from pipeline.toolchains import TOOLCHAINS, detect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from pipeline.config.model import Config
@@ -104,9 +105,15 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
     box = await _box(config)
     folder = workflow_folder(repository.worktree) / next_name(repository.worktree, order.issue)
     with disk(folder):
-        folder.mkdir(parents=True, exist_ok=False)
+        folder.mkdir(exist_ok=True)  # there already, where another driver is about to begin or died before it did
     lease = FileLease.take(folder)
     try:
+        if (folder / "run.json").exists():
+            raise UserError(
+                f"Another process has just begun {folder.name}. Watch it: redfirst show {folder.name} --log --follow",
+                Reason.LOCKED,
+                actions=(f"redfirst show {folder.name} --log --follow",),
+            )
         dumped = config.model_dump(mode="json")
         info = RunInfo(
             run_id=folder.name,
@@ -139,6 +146,8 @@ async def go_on(
 ) -> Context:
     """Go on with an existing run: *prepare* answers its gate, or resumes it.
 
+    Of a run that has ended while its driver died before it had put everything away, that is done.
+
     Raises:
         UserError: the run is driven by another process, has ended, or is damaged.
     """
@@ -146,7 +155,8 @@ async def go_on(
     lease = FileLease.take(folder)
     try:
         run = Run.load(folder, MatrixMachine(), driving=True)
-        if has_ended(run.state.outcome) or run.state.reason is Reason.ABANDONED:
+        ended = is_over(run)
+        if ended and not place_of_run(repository, run, order.environ).exists():
             raise UserError(
                 f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). "
                 f"Start again: redfirst run {run.info.issue}",
@@ -155,6 +165,8 @@ async def go_on(
             )
         config = load_config(repository, run.info.start_commit, order)
         ctx = build_context(repository, run, config, await _box(config), order.environ, say)
+        if ended:
+            return put_away(ctx)
         prepare(ctx)
         _note_config(ctx)
         return await finish(ctx)
@@ -163,17 +175,46 @@ async def go_on(
 
 
 async def finish(ctx: Context) -> Context:
-    """Drive the run; afterwards its ref holds everything and, when it has ended, its checkout is gone."""
-    ctx.checkout.open(ctx.state.start)
-    async with anyio.create_task_group() as group:
-        group.start_soon(_listen, ctx, group.cancel_scope)
-        await drive(ctx, STEPS)
-        group.cancel_scope.cancel()
-    ended = has_ended(ctx.state.outcome)
+    """Drive the run; afterwards its ref holds everything and, when it has ended, its checkout is gone.
+
+    Raises:
+        UserError: something must be mended first; the run can be resumed then, which the error says.
+    """
+    try:
+        ctx.checkout.open(ctx.state.start)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_listen, ctx, group.cancel_scope)
+            await drive(ctx, STEPS)
+            group.cancel_scope.cancel()
+        if ctx.state.outcome is None:  # the second signal took the running dispatch away
+            event = Event(signal=Signal.CANCELLED, note="the user killed the running dispatch")
+            tell(ctx, ctx.run.decide(event), event)
+    except* UserError as errors:
+        for error in _each(errors):
+            error.actions = (*error.actions, f"redfirst resume {ctx.run.info.run_id}")
+        raise
+    return put_away(ctx)
+
+
+def put_away(ctx: Context) -> Context:
+    """Let the run's ref hold everything; when the run is over, remove what it had outside the repository."""
     keep(ctx.repository, ctx.run, whole=True)
-    if ended:
+    if is_over(ctx.run):
         ctx.checkout.close()
     return ctx
+
+
+def is_over(run: Run) -> bool:
+    """Return whether the run can never go on."""
+    return has_ended(run.state.outcome) or run.state.reason is Reason.ABANDONED
+
+
+def _each(errors: BaseExceptionGroup[UserError]) -> Iterator[UserError]:
+    for error in errors.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _each(error)
+        else:
+            yield error
 
 
 async def _listen(ctx: Context, scope: anyio.CancelScope) -> None:
@@ -201,6 +242,11 @@ async def _box(config: Config) -> Box:
     return box
 
 
+def place_of_run(repository: Repository, run: Run, environ: Mapping[str, str]) -> Path:
+    """Return the folder outside the repository that is the run's own."""
+    return state_of_run(state_folder(environ), repository, run.info.run_id)
+
+
 def build_context(
     repository: Repository,
     run: Run,
@@ -210,7 +256,7 @@ def build_context(
     say: Callable[[str], None],
 ) -> Context:
     """Return the ports of one driver."""
-    checkout = PrivateCheckout(repository, state_of_run(state_folder(environ), repository, run.info.run_id))
+    checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
     search_path = environ.get("PATH", os.defpath)
     dispatcher = Dispatcher(
         run_folder=run.folder,

@@ -126,20 +126,18 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
     lease = FileLease.take(folder)
     try:
         run = Run.load(folder, MatrixMachine(), driving=True)
-        ended = {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.FAILED, Outcome.REJECTED}
-        if run.state.outcome in ended or run.state.reason is Reason.ABANDONED:
+        environ = dict(os.environ)
+        ended = is_over(run)
+        if ended and not place_of_run(repository, run, environ).exists():
             raise UserError(
                 f"{run.info.run_id} has ended already ({run.state.outcome}).", Reason.USAGE, actions=("redfirst runs",)
             )
-        environ = dict(os.environ)
-        config = load_config(repository, run.info.start_commit, Order(run.info.issue, environ=environ))
-        ctx = build_context(repository, run, config, NoBox(), environ, say)  # nothing is run: no box is needed
-        left = failure.abandon(ctx)
-        run.abandon()
-        keep(repository, run, whole=True)
-        ctx.checkout.close()
-        for path in left:
-            say(f"{path} was changed meanwhile and is left as it is")
-        return ctx
+        # Nothing is run: no box is needed, and the configuration of today may be what is broken.
+        ctx = build_context(repository, run, _config_of(run), NoBox(), environ, say)
+        if not ended:
+            for path in failure.abandon(ctx):
+                say(f"{path} was changed meanwhile and is left as it is")
+            run.abandon()
+        return put_away(ctx)
     finally:
         lease.release()

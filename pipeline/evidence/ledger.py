@@ -128,7 +128,7 @@ def judge_red(
         all_new_pass=bool(everything) and all(found.cls in PASSED for found in everything.values()),
         structural_only=_only_structural(everything),
         illegal=_refusals(after, everything),
-        unstable=_unstable(everything, again, context) if again is not None else (),
+        unstable=_unstable(everything, after, again, context) if again is not None else (),
         changed_old=_changed_old(before, after, tests_to_change),
         removed_old=_removed_old(before, after, tests_to_change),
         ledger=ledger,
@@ -197,9 +197,19 @@ def _ledger(after: Observation, everything: Mapping[str, Classified], *, task: s
     return RedLedger(task=task, tree=tree, red=red, guards=guards, frozen=freeze.freeze(after, everything.keys()))
 
 
-def _unstable(everything: Mapping[str, Classified], again: Observation, context: Context) -> tuple[str, ...]:
-    """Return the ids and files that a second run saw differently; what it did not see counts as different."""
-    second = {entry: classify(record, context) for entry, record in again.records.items() if entry in everything}
+def _unstable(
+    everything: Mapping[str, Classified], after: Observation, again: Observation, context: Context
+) -> tuple[str, ...]:
+    """Return the ids and files that a second run saw differently; what it did not see counts as different.
+
+    Only one of the two runs is traced: what a test reached is no difference that the other one could show.
+    """
+    reach = {entry: record.reach for entry, record in after.records.items()}
+    second = {
+        entry: classify(record.model_copy(update={"reach": record.reach or reach.get(entry)}), context)
+        for entry, record in again.records.items()
+        if entry in everything
+    }
     second |= {error.path: classify_collection(error, context) for error in again.collection_errors}
     return tuple(
         sorted(

@@ -94,8 +94,9 @@ class TestScope:
 
     Args:
         files: The task's test files with their actions.
-        folders: Where the toolchain looks for tests (pytest's `testpaths`); empty means that it did not say, then
-            names decide.
+        folders: Where the toolchain looks for tests (pytest's `testpaths`, patterns included); empty means that it did
+            not say, then names decide.
+        shared: Those of `folders` that hold production too (tests beside the code); there names decide.
         names: Patterns of test file names.
         known: Files that the toolchain did collect tests from.
     """
@@ -104,6 +105,7 @@ class TestScope:
 
     files: tuple[Grant, ...] = ()
     folders: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     names: tuple[str, ...] = ("test_*.py", "*_test.py")
     known: frozenset[str] = frozenset()
 
@@ -111,15 +113,23 @@ class TestScope:
         """Return whether `path` is a test file or lies among tests."""
         if path in self.known or any(path in {grant.path, grant.from_path} for grant in self.files):
             return True
-        folders = [folder.strip("/") for folder in self.folders if folder.strip("/.")]
-        if folders:
-            return any(is_inside(path, folder) for folder in folders)
+        around = [folder for folder in self.folders if _lies_in(path, folder)]
+        if self.folders and not around:
+            return False
+        if any(folder not in self.shared for folder in around):
+            return True
         *parts, name = path.split("/")
         return not _TEST_FOLDERS.isdisjoint(parts) or any(fnmatchcase(name, pattern) for pattern in self.names)
 
     def is_beside(self, path: str) -> bool:
         """Return whether `path` lies in the folder of one of the task's test files, or below it."""
         return any(is_inside(path, parent(grant.path)) for grant in self.files)
+
+
+def _lies_in(path: str, pattern: str) -> bool:
+    """Return whether `path` is, or lies below, what the pattern names."""
+    parts = path.split("/")
+    return any(fnmatchcase("/".join(parts[:end]), pattern) for end in range(1, len(parts) + 1))
 
 
 @dataclass(frozen=True)

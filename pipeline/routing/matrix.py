@@ -148,7 +148,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(None, S.BUDGET, _parked(Reason.BUDGET), "any dispatch", "the budget is used up"),
     Row(None, S.ESCAPE, Goto(P.FAILURE), "any dispatch", "refs, config, hooks or the private checkout changed"),
     Row(None, S.CANCELLED, Stop(Outcome.CANCELLED, Reason.INTERRUPTED), "any dispatch", "the user stopped the run"),
-    Row(None, S.ENV_BROKEN, _parked(Reason.ENVIRONMENT), "any measurement", "the test environment does not work"),
+    Row(None, S.ENV_BROKEN, _parked(Reason.ENVIRONMENT), "any measurement, any box", "the test environment or the box does not work"),
 )
 # fmt: on
 
@@ -216,7 +216,7 @@ ASKS: Final[Mapping[Step, tuple[Role, ...]]] = {
 MEASURING: Final[frozenset[Step]] = frozenset(
     {P.SANITY, P.STUB, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.FINAL_REVIEW, P.PUBLISH}
 )
-"""The steps in which tests or checks are run: ENV_BROKEN holds in these."""
+"""The steps in which tests or checks are run; ENV_BROKEN holds in these, and wherever an agent's box may not work."""
 
 GATES: Final[Mapping[str, tuple[Signal, ...]]] = {
     "plan": (S.APPROVED, S.REJECTED_TO_PLAN),
@@ -231,7 +231,7 @@ def steps_of(row: Row) -> frozenset[Step]:
     if row.step is not None:
         return frozenset({row.step})
     if row.signal is Signal.ENV_BROKEN:
-        return MEASURING
+        return frozenset(ASKS) | MEASURING
     if row.signal is Signal.CANCELLED:  # SIGINT may come while the harness itself measures or publishes
         return frozenset(ASKS) | MEASURING | {Step.ISSUE}
     return frozenset(ASKS)

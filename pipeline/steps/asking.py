@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pipeline.process import SandboxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.routing.machine import limit_of, purse
@@ -50,15 +51,17 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
 
     One failing never cancels the other (architecture 6): the matrix hears of one failure at a time.
     """
-    for slot in asks:
-        if _needs_dispatch(ctx, slot):
-            stopped = _may_not_start(ctx)
-            if stopped is not None:
-                return stopped
-    pending = [(slot, _start(ctx, slot)) for slot in asks if _needs_dispatch(ctx, slot)]
+    missing = [slot for slot in asks if _needs_dispatch(ctx, slot)]
+    stopped = _may_not_start(ctx, len(missing)) if missing else None
+    if stopped is not None:
+        return stopped
+    pending = [(slot, _start(ctx, slot)) for slot in missing]
+    broken: list[str] = []
     async with anyio.create_task_group() as group:
         for slot, record in pending:
-            group.start_soon(_run, ctx, slot, record)
+            group.start_soon(_run, ctx, slot, record, broken)
+    if broken:  # the dispatch is lost, not failed: its slot is asked again when the run goes on
+        return Event(signal=Signal.ENV_BROKEN, note=f"the sandbox did not work: {broken[0]}")
     answers: list[Answer] = []
     for slot in asks:
         result = _last(ctx, slot)
@@ -82,12 +85,12 @@ def _report(slot: Request, result: DispatchResult) -> Report:
     return report
 
 
-def _may_not_start(ctx: Context) -> Event | None:
+def _may_not_start(ctx: Context, count: int) -> Event | None:
     """Return the event of a run that must stop before its next dispatch: the user, or the budget (matrix 2)."""
     if ctx.stopping != "no":
         return Event(signal=Signal.CANCELLED, note="the user stopped the run")
     limit = limit_of(ctx.state, Loop.DISPATCHES)
-    if limit is not None and ctx.state.dispatches >= limit:
+    if limit is not None and ctx.state.dispatches + count > limit:
         return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
     return None
 
@@ -154,8 +157,12 @@ def _start(ctx: Context, slot: Request) -> DispatchRecord:
     return record
 
 
-async def _run(ctx: Context, slot: Request, record: DispatchRecord) -> None:
-    result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.state.step.phase, why=ctx.why())
+async def _run(ctx: Context, slot: Request, record: DispatchRecord, broken: list[str]) -> None:
+    try:
+        result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.state.step.phase, why=ctx.why())
+    except SandboxError as error:
+        broken.append(str(error))
+        return
     ctx.run.finish_dispatch(result)
     if result.signal is not None:
         ctx.say(f"{record.dispatch}: {result.signal.value}: {result.complaint}")

@@ -170,7 +170,8 @@ async def _confirm_provisional(
 def _signal(ctx: Context, report: MakeReport, measured: _Measured, *, changed: bool) -> Signal:
     verdict = measured.verdict
     facts = reduce.ImplementFacts(
-        green=measured.green and (changed or ctx.state.task.testable),  # without tests, doing nothing proves nothing
+        # without tests only the claim says that the work is done, and doing nothing is no work
+        green=measured.green and (ctx.state.task.testable or (changed and isinstance(report, Complete))),
         stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.suspects.regressions,
         regression=bool(measured.suspects.regressions),
         changed=changed,

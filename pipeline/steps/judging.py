@@ -50,7 +50,7 @@ async def judge(
     output = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")]
     if output:
         artifacts["test_output"] = output
-    tree = (task.candidate if task.red else task.tests) or task.tests or start
+    tree = ctx.state.in_question or task.tests or start
     request = Request(Role.CHECK, "judge", tree, question=question, artifacts=artifacts, accept=accept)
     return await ask(ctx, request)
 

@@ -33,7 +33,7 @@ async def run(ctx: Context) -> Event:
     if not isinstance(report, PlanReport):
         raise TypeError(f"kind plan was answered by {type(report).__name__}")
     title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
-    text = plan_md(report, ctx.issue, title, ctx.state.draft - 1)
+    text = plan_md(report, ctx.issue, title, ctx.run.records[int(answer.result.dispatch[:3])].attempt)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
     problems = lint_plan(text, files=report.files, existing=existing)
     name = ctx.write("plan.md", text)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 async def run(ctx: Context) -> Event:
     """Return SEAM_DONE when the seam is there and every test is kept, or why not."""
     task = ctx.task()
-    start = ctx.state.task.start or ctx.state.head
+    start = ctx.state.task.stubs or ctx.state.task.start or ctx.state.head
     report_names = [name for name in ctx.handover() if name.endswith(".json")]
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],

@@ -103,8 +103,9 @@ def put_back(run: Run, worktree: Path) -> tuple[str, ...]:
 
 def _write_keeping_mode(run: Run, path: Path, content: bytes) -> None:
     # Staged in the run folder: what a crash leaves beside the user's files would make their tree dirty.
+    near = run.folder.stat().st_dev == path.parent.stat().st_dev
     mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
-    write_atomic(path, content, mode=mode, staging=run.folder)
+    write_atomic(path, content, mode=mode, staging=run.folder if near else None)
 
 
 def _sha256(content: bytes) -> str:

@@ -23,6 +23,7 @@ from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
+    from pipeline.policy.scope import TestScope
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 async def run(ctx: Context) -> Event:
     """Return the measured signal of @test's work."""
     task = ctx.task()
-    base = _base(ctx)
+    scope = test_scope(ctx, task)
+    base = _base(ctx, scope)
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],
         "plan": [ctx.path("plan.md")],
@@ -39,7 +41,6 @@ async def run(ctx: Context) -> Event:
     came_back = [ctx.path(name) for name in ctx.handover()] if ctx.state.via is not None else []
     if came_back:
         artifacts["findings"] = came_back
-    scope = test_scope(ctx, task)
     try:
         tools, env = await project_tools(ctx)
     except UnmeasurableError as error:
@@ -77,11 +78,19 @@ async def run(ctx: Context) -> Event:
             raise TypeError(f"kind write-tests was answered by {type(answer.report).__name__}")
 
 
-def _base(ctx: Context) -> str:
-    """Return what @test starts from: task_start, with its own last tests over it (matrix 4)."""
+def _base(ctx: Context, scope: TestScope) -> str:
+    """Return what @test starts from: task_start (with stubs), its own last tests over it (matrix 4)."""
     task = ctx.state.task
-    start = task.start or ctx.state.head
-    return compose(ctx, task.tests, start, changed_paths(ctx, start, task.tests)) if task.tests else start
+    start = _start(ctx)
+    if task.tests is None:
+        return start
+    # a seam may have been added since: only the test side of the last tests is theirs
+    return compose(ctx, task.tests, start, [p for p in changed_paths(ctx, start, task.tests) if scope.covers(p)])
+
+
+def _start(ctx: Context) -> str:
+    task = ctx.state.task
+    return task.stubs or task.start or ctx.state.head
 
 
 def _not_testable(ctx: Context, report: NotTestable, answer: Answer) -> Event:
@@ -137,7 +146,7 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
 
 async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> _Measured:
     state = ctx.state.task
-    start = state.start or ctx.state.head
+    start = _start(ctx)
     paths = changed_paths(ctx, start, tree)
     # A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4).
     production = ctx.state.start if state.spec.red_base == "start" else start

@@ -444,7 +444,7 @@ class Recorder:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, None]:
         path = self._workspace.relative(_path_of(collector))
-        if path and isinstance(collector, pytest.File) and path not in self._seen_files:
+        if path and isinstance(collector, pytest.File) and path not in self._seen_files and not _is_doctest(collector):
             self._seen_files.add(path)
             self._records.write("file", path=path, sha256=self._workspace.sha256(path))
         outcome: Any = yield
@@ -487,6 +487,7 @@ class Recorder:
             "function": self._faults.portable(function),
             "path": path,
             "region_sha256": self._workspace.region_sha256(path, node, owners),
+            "doctest": _is_doctest(item),
         }
 
     def _locate(self, item: Any, path: str) -> tuple[ast.AST | None, list[ast.AST]]:
@@ -634,6 +635,11 @@ def _skip_reason(longrepr: Any) -> Any:
 def _path_of(node: Any) -> str:
     """Return the node's file; `path` exists from pytest 7 on, `fspath` before."""
     return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
+
+
+def _is_doctest(node: Any) -> bool:
+    """Return whether the node stands for doctests: production and manuals have them, and are no test files for that."""
+    return any("doctest" in kind.__name__.lower() for kind in type(node).__mro__)
 
 
 def _defined(scope: ast.AST, name: str) -> ast.AST | None:

@@ -77,6 +77,7 @@ class Item(_Line):
     function: str
     path: str
     region_sha256: str
+    doctest: bool
 
 
 class Start(_Line):
@@ -193,6 +194,7 @@ def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str)
     if state is RunState.UNUSABLE and any(session.forged for session in sessions):
         return Observation(state=state, detail=detail, command=command, tail=tail)
     files = {record.path: record.sha256 for record in everything if isinstance(record, FileLine)}
+    tests = {record.path for record in everything if isinstance(record, Item) and not record.doctest}
     records = _tests(sessions, everything)
     layout = next((record for record in everything if isinstance(record, LayoutLine)), None)
     modules = [record for record in everything if isinstance(record, Modules)]
@@ -206,7 +208,7 @@ def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str)
         layout=Layout(
             testpaths=layout.testpaths if layout else (),
             python_files=layout.python_files if layout else (),
-            collected=frozenset({record.path for record in records.values()} | set(files)),
+            collected=frozenset(tests | set(files)),
         ),
         modules={name: path for record in modules for name, path in record.own.items()},
         foreign_modules=tuple(ForeignModule(name=name, origin=foreign[name]) for name in sorted(foreign)),

@@ -311,10 +311,10 @@ SEAMS: list[Entry] = [
     diagnoses(5, "production_logic", "the number five"),
     writes(5),
     makes(5),
-    # 6: without tests, nothing measures what @make did not do
+    # 6: without tests only @make can say that it is done
     untestable(6, "config-only"),
     rules(6, "not_testable", accepted=True),
-    {"when": {"kind": "implement", "task": "6"}, "report": {"result": "CANNOT_PROCEED", "missing": "the value"}},
+    {**makes(6, 3), "report": {"result": "INCOMPLETE", "blocking_issue": "half of it"}},
     diagnoses(6, "production_logic", "it is six"),
     makes(6),
     *AFTER_MAKE,
@@ -386,8 +386,8 @@ def test_blocked_tests_are_diagnosed_and_written(seams: Played) -> None:
     assert "the number five" in seams.asked("write-tests", 2, task="5").text("findings")
 
 
-def test_a_task_without_tests_is_not_green_because_nothing_was_done(seams: Played) -> None:
-    assert seams.rows_of("6")[2:] == ["implement/CANNOT_PROCEED", "diagnose/PRODUCTION_LOGIC", "implement/GREEN"]
+def test_a_task_without_tests_is_not_green_before_make_says_so(seams: Played) -> None:
+    assert seams.rows_of("6")[2:] == ["implement/INCOMPLETE", "diagnose/PRODUCTION_LOGIC", "implement/GREEN"]
     assert "return 6" in seams.project.git("show", "work:m6.py")
 
 

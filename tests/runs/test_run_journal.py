@@ -45,14 +45,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return begin(make_repository(tmp_path / "project"))
 
 
-def damage(run: Run, change: Callable[[list[str]], None]) -> None:
+def damage(run: Run, change: Callable[[list[str]], object]) -> None:
     path = run.folder / "journal.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     change(lines)
     path.write_text("".join(lines))
 
 
-def rewrite(run: Run, number: int, change: Callable[[dict[str, Any]], None]) -> None:
+def rewrite(run: Run, number: int, change: Callable[[dict[str, Any]], object]) -> None:
     def edit(lines: list[str]) -> None:
         line = json.loads(lines[number])
         change(line)

@@ -79,10 +79,10 @@ def test_attempts_are_numbered_and_sorted_as_numbers(repository: Repository) -> 
     assert run_names(repository.worktree)[-3:] == ["run-GAL-3@9", "run-GAL-3@10", "run-GAL-3@11"]
 
 
-def test_a_folder_without_run_json_is_no_run_but_keeps_its_name(repository: Repository) -> None:
+def test_a_folder_without_run_json_is_no_run_and_its_name_is_free(repository: Repository) -> None:
     (workflow_folder(repository.worktree) / "run-GAL-3").mkdir()
     assert run_names(repository.worktree) == []
-    assert next_name(repository.worktree, "GAL-3") == "run-GAL-3@2"
+    assert next_name(repository.worktree, "GAL-3") == "run-GAL-3"
 
 
 def test_an_exact_name_beats_every_prefix(repository: Repository) -> None:
@@ -257,10 +257,36 @@ def test_a_write_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: 
     assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
 
 
-def test_a_place_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as refused:
-        write_atomic(Path("/proc/redfirst"), "x")
-    assert refused.value.reason is Reason.DISK
+_AS_NOBODY = """
+import os, sys, tempfile
+from pathlib import Path
+from pipeline.errors import UserError
+from pipeline.runs.checkout import remove_tree
+from pipeline.runs.files import write_atomic
+folder = Path(tempfile.mkdtemp())
+if os.geteuid() == 0:
+    os.chown(folder, 65534, 65534)
+    os.setgid(65534)
+    os.setuid(65534)
+"""
+
+
+def as_nobody(code: str) -> str:
+    """Run code as a user whom permissions bind, also where the tests run as root."""
+    argv = [sys.executable, "-c", _AS_NOBODY + code]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, cwd=Path.cwd()).stdout.strip()
+
+
+def test_a_place_that_cannot_be_written_is_the_users_to_mend() -> None:
+    code = """
+folder.chmod(0o500)
+try:
+    write_atomic(folder / "plan.md", "x")
+except UserError as error:
+    print(error.reason.value, error.message)
+folder.rmdir()
+"""
+    assert as_nobody(code).startswith("disk Cannot write /")
 
 
 # --- checkouts -------------------------------------------------------------------------------------------------------
@@ -329,29 +355,18 @@ def test_removing_a_tree_follows_no_link(tmp_path: Path) -> None:
     assert (outside / "kept").exists()
 
 
-_AS_NOBODY = """
-import os, sys, tempfile
-from pathlib import Path
-if os.geteuid() == 0:
-    os.setgid(65534)
-    os.setuid(65534)
-from pipeline.runs.checkout import remove_tree
-folder = Path(tempfile.mkdtemp()) / "view"
-(folder / "a" / "b").mkdir(parents=True)
-(folder / "a" / "b" / "file").touch()
-for part in (folder / "a" / "b", folder / "a", folder):
-    part.chmod(0)
-remove_tree(folder)
-print(folder.exists())
-folder.parent.rmdir()
-"""
-
-
 def test_removing_a_tree_works_where_an_agent_took_the_permissions_away() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _AS_NOBODY], capture_output=True, text=True, check=True, cwd=Path.cwd()
-    )
-    assert done.stdout == "False\n"
+    code = """
+view = folder / "view"
+(view / "a" / "b").mkdir(parents=True)
+(view / "a" / "b" / "file").touch()
+for part in (view / "a" / "b", view / "a", view):
+    part.chmod(0)
+remove_tree(view)
+print(view.exists())
+folder.rmdir()
+"""
+    assert as_nobody(code) == "False"
 
 
 def test_a_driven_run_is_marked_as_such_for_others_only_while_it_is_driven(repository: Repository) -> None:
