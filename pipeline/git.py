@@ -421,6 +421,13 @@ class Repository:
         argv = ("hash-object", "-w", "--stdin", "--path", path)
         return self._git(*argv, env=self._at(checkout), cwd=checkout, stdin=content).decode().strip()
 
+    def write_files(self, folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+        """Store files below *folder* as they are, through one process; return their object names, in order."""
+        stdin = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+        argv = ("hash-object", "-w", "--no-filters", "--stdin-paths")
+        out = self._git(*argv, env=self._at(folder), cwd=folder, stdin=stdin)
+        return tuple(out.decode().split())
+
     def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
         """Return *base* with *changes*: built from the list, never by scanning a folder (architecture 8)."""
         lines: list[bytes] = []

@@ -17,7 +17,7 @@ from pipeline.cli.facts import (
     finding_line,
     finding_text,
     read_review,
-    standing_words,
+    then_words,
 )
 from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
@@ -101,7 +101,7 @@ def _decision(
         source=row.source if row else "",
         says=row.says if row else "",
         action=action_value(decision.action),
-        then=f"{action_words(decision.action, before.origin)} -> {standing_words(after)}",
+        then=then_words(decision.action, after),
         before=tuple(_happening(line) for line in _of(between, "run_resumed", "gate_answered", "config_changed")),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
         tests=tuple(_tests(line) for line in _of(between, "tests_ran")),
@@ -231,7 +231,7 @@ def _paragraph(line: DecisionLine) -> str:
         *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
         *(("measured", _tests_text(tests)) for tests in line.tests),
         *([("signal", plain(line.note))] if line.note else []),
-        *(("fact", plain(text)) for text in line.facts),
+        *(("found", plain(text)) for text in line.facts),
         (
             "rule",
             f"{line.row}" + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else ""),

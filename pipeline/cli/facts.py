@@ -149,6 +149,26 @@ def action_words(action: Action, origin: Step | None = None) -> str:
             assert_never(action)
 
 
+def then_words(action: Action, after: RunState) -> str:
+    """Return what followed a decision: where the run went, and in which way when that is not plain."""
+    where = standing_words(after)
+    match action:
+        case NextTask():
+            return f"the next task: {where}" if after.current else f"no task is left: {where}"
+        case Return():
+            return f"back to who asked: {where}"
+        case Again():
+            return f"the same agent is asked again, told why: {where}"
+        case LeaveOut():
+            return f"on without this agent: {where}"
+        case Forward():
+            return f"on through the gate: {where}"
+        case Goto() | Retry() | Stop():
+            return where
+        case _:
+            assert_never(action)
+
+
 def standing_words(state: RunState) -> str:
     """Return where a decision left the run: the outcome, the gate, or the step and task that came next."""
     if state.step is Step.GATE and state.gate:

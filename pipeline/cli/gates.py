@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.cli.driving import Order, build_context, load_config
+from pydantic import ValidationError
+
+from pipeline.cli.driving import build_context, is_over, place_of_run, put_away
+from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Outcome, Reason, Signal, Step
-from pipeline.runs.keeping import keep
+from pipeline.routing.vocabulary import Reason, Signal, Step
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.steps import failure
@@ -125,7 +127,7 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
     """
     lease = FileLease.take(folder)
     try:
-        run = Run.load(folder, MatrixMachine(), driving=True)
+        run = _load_or_salvage(folder, say)
         environ = dict(os.environ)
         ended = is_over(run)
         if ended and not place_of_run(repository, run, environ).exists():
@@ -141,3 +143,19 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
         return put_away(ctx)
     finally:
         lease.release()
+
+
+def _load_or_salvage(folder: Path, say: Callable[[str], None]) -> Run:
+    try:
+        return Run.load(folder, MatrixMachine(), driving=True)
+    except UserError as error:
+        run = Run.salvage(folder, MatrixMachine())
+        say(f"{error.message}\nGiving up what can be read of it; the damaged journal is kept beside the new one.")
+        return run
+
+
+def _config_of(run: Run) -> Config:
+    try:
+        return Config.model_validate(run.info.config)
+    except ValidationError:  # an older version's
+        return Config()

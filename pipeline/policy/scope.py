@@ -96,7 +96,8 @@ class TestScope:
         files: The task's test files with their actions.
         folders: Where the toolchain looks for tests (pytest's `testpaths`, patterns included); empty means that it did
             not say, then names decide.
-        shared: Those of `folders` that hold production too (tests beside the code); there names decide.
+        code: The task's production files; a folder of `folders` that holds one has tests beside the code, and there
+            names decide.
         names: Patterns of test file names.
         known: Files that the toolchain did collect tests from.
     """
@@ -105,7 +106,7 @@ class TestScope:
 
     files: tuple[Grant, ...] = ()
     folders: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
+    code: frozenset[str] = frozenset()
     names: tuple[str, ...] = ("test_*.py", "*_test.py")
     known: frozenset[str] = frozenset()
 
@@ -113,10 +114,11 @@ class TestScope:
         """Return whether `path` is a test file or lies among tests."""
         if path in self.known or any(path in {grant.path, grant.from_path} for grant in self.files):
             return True
-        around = [folder for folder in self.folders if _lies_in(path, folder)]
-        if self.folders and not around:
+        folders = [folder for folder in self.folders if folder.strip("/.")]
+        around = [folder for folder in folders if _lies_in(path, folder)]
+        if folders and not around:
             return False
-        if any(folder not in self.shared for folder in around):
+        if any(not any(_lies_in(file, folder) for file in self.code) for folder in around):
             return True
         *parts, name = path.split("/")
         return not _TEST_FOLDERS.isdisjoint(parts) or any(fnmatchcase(name, pattern) for pattern in self.names)
@@ -127,9 +129,10 @@ class TestScope:
 
 
 def _lies_in(path: str, pattern: str) -> bool:
-    """Return whether `path` is, or lies below, what the pattern names."""
+    """Return whether `path` is, or lies below, what an entry of `testpaths` names."""
     parts = path.split("/")
-    return any(fnmatchcase("/".join(parts[:end]), pattern) for end in range(1, len(parts) + 1))
+    plain = pattern.removeprefix("./").strip("/")
+    return any(fnmatchcase("/".join(parts[:end]), plain) for end in range(1, len(parts) + 1))
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class Journal:
             kind=kind,
             data=data,
         )
-        text = to_json(line.model_dump(mode="json", by_alias=True), pretty=False) + "\n"
+        text = text_of(line)
         with disk(self.path):
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
@@ -153,6 +153,11 @@ class Journal:
         return [line for line in self.lines if line.kind in kinds]
 
 
+def text_of(line: Line) -> str:
+    """Return *line* as the file has it."""
+    return to_json(line.model_dump(mode="json", by_alias=True), pretty=False) + "\n"
+
+
 def _write_all(handle: int, data: bytes) -> None:
     start = os.fstat(handle).st_size
     try:
@@ -161,6 +166,20 @@ def _write_all(handle: int, data: bytes) -> None:
     except OSError:
         os.ftruncate(handle, start)  # a half line would look like a crash
         raise
+
+
+def readable(path: Path) -> list[Line]:
+    """Return the lines before the first one that is damaged."""
+    lines: list[Line] = []
+    for text in path.read_bytes().splitlines() if path.exists() else []:
+        try:
+            line = Line.model_validate(json.loads(text))
+        except ValueError:
+            break
+        if line.seq != len(lines) + 1:
+            break
+        lines.append(line)
+    return lines
 
 
 def _parse(path: Path) -> tuple[list[Line], int]:
@@ -181,10 +200,10 @@ def _parse(path: Path) -> tuple[list[Line], int]:
 
 def _damaged(path: Path, number: int, why: str) -> UserError:
     return UserError(
-        f"The journal {path} is damaged at line {number} ({why}). Nothing was changed. The run cannot go on; "
-        "its ref still holds the work: git for-each-ref refs/redfirst/runs",
+        f"The journal {path} is damaged at line {number} ({why}). Nothing was changed. The run cannot go on; put the "
+        f"file back, or: redfirst abandon {path.parent.name} (its ref still holds the work)",
         Reason.USAGE,
         path=str(path),
         pointer=f"/{number - 1}",
-        actions=("redfirst abandon RUN",),
+        actions=(f"redfirst abandon {path.parent.name}", "git for-each-ref refs/redfirst/runs"),
     )

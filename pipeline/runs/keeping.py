@@ -38,11 +38,14 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
     """
     tree = repository.make_tree(trees_of(run))
     if whole:
-        changes: list[TreeChange] = []
-        for path in sorted(run.folder.rglob("*")):
-            inside = path.relative_to(run.folder)
-            if path.is_file() and not path.is_symlink() and _LEFT_OUT.isdisjoint(inside.parts):
-                name = f"run/{inside.as_posix()}"
-                changes.append(TreeChange(name, Entry(name, "100644", repository.write_blob(path.read_bytes()))))
+        names = [
+            inside.as_posix()
+            for path in sorted(run.folder.rglob("*"))
+            if path.is_file() and not path.is_symlink()
+            if _LEFT_OUT.isdisjoint((inside := path.relative_to(run.folder)).parts)
+        ]
+        places = [f"run/{name}" for name in names]
+        oids = repository.write_files(run.folder, names)
+        changes = [TreeChange(p, Entry(p, "100644", oid)) for p, oid in zip(places, oids, strict=True)]
         tree = repository.build_tree(tree, changes)
     repository.set_ref(run_ref(repository, run.info.run_id), tree)

@@ -63,7 +63,20 @@ class Counter:
 
     def __str__(self) -> str:
         of = f" of {self.limit}" if self.limit is not None else ""
-        return f"{self.loop.value} {self.spent}{of} ({self.scope})"
+        return f"{self.loop.value} {self.spent}{of} ({_scope_words(self.scope)})"
+
+
+def _scope_words(scope: str) -> str:
+    """Return the scope of a purse in words; the words of `machine.purse` are for programs."""
+    match scope.split(" "):
+        case ["plan" | "split" as what, number]:
+            return f"{what} revision {number}"
+        case ["task", task, red]:
+            return f"task {task}, red tree {red or '-'}"
+        case ["visit", visit, role, _]:
+            return f"@{role}, visit {visit}"
+        case _:
+            return scope
 
 
 _SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})

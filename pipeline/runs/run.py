@@ -14,7 +14,7 @@ from pipeline.routing.state import Event, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Outcome, Reason
 from pipeline.runs.files import remove_temporaries, to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
-from pipeline.runs.journal import Clock, Journal, utc_now
+from pipeline.runs.journal import Clock, Journal, readable, text_of, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,17 +95,32 @@ class Run:
         Raises:
             UserError: the run is damaged, or was written by a version that decides otherwise.
         """
-        try:
-            info = RunInfo.model_validate_json((folder / "run.json").read_bytes())
-        except (OSError, ValidationError) as error:
-            why = str(error).splitlines()[0]
-            raise UserError(
-                f"{folder.name} cannot be read: run.json: {why}", Reason.USAGE, path=str(folder / "run.json")
-            ) from error
+        info = _info(folder)
         path = folder / "journal.jsonl"
         run = cls(folder, info, Journal.open(path, clock=clock) if driving else Journal.read(path), machine)
         if driving:
             run.recover()
+        return run
+
+    @classmethod
+    def salvage(cls, folder: Path, machine: Machine) -> Run:
+        """Return a damaged run as far as it can be read, so that it can be given up; its journal is set aside.
+
+        Raises:
+            UserError: run.json cannot be read either, or the disk does not take it.
+        """
+        path = folder / "journal.jsonl"
+        run = cls(folder, _info(folder), Journal(path, []), machine)
+        for line in readable(path):
+            try:
+                run._fold(line)
+            except UserError:
+                break
+            run.journal.lines.append(line)
+            run.journal.epoch = line.epoch
+        aside = sum(1 for _ in folder.glob("journal.damaged-*")) + 1
+        write_atomic(folder / f"journal.damaged-{aside}.jsonl", path.read_bytes() if path.exists() else b"")
+        write_atomic(path, "".join(map(text_of, run.journal.lines)))
         return run
 
     def recover(self) -> None:
@@ -273,6 +288,20 @@ class Run:
             and decision.counters == line.data["counters"]
         )
         return Decided(line, event, self.state, state, decision) if same else None
+
+
+def _info(folder: Path) -> RunInfo:
+    try:
+        return RunInfo.model_validate_json((folder / "run.json").read_bytes())
+    except (OSError, ValidationError) as error:
+        why = str(error).splitlines()[0]
+        raise UserError(
+            f"{folder.name} cannot be read: run.json: {why}. Put the file back; if it is lost, remove {folder} and "
+            "free the issue: git for-each-ref refs/redfirst/claims",
+            Reason.USAGE,
+            path=str(folder / "run.json"),
+            actions=("git for-each-ref refs/redfirst/claims",),
+        ) from error
 
 
 def _sandbox(facts: Mapping[str, str] | None) -> dict[str, object]:

@@ -99,9 +99,24 @@ def _slot_records(ctx: Context, slot: Request) -> list[DispatchRecord]:
     return [r for r in ctx.run.records.values() if r.visit == ctx.state.visit and r.role is slot.role]
 
 
+def _spent(ctx: Context) -> frozenset[str]:
+    """Return the dispatches whose answers parked the run in this visit: a resumed run asks anew (matrix 1, RESUMED).
+
+    The rows of "any dispatch" are no decision on an answer: what was answered beside a failure still counts.
+    """
+    decided = [
+        line.seq
+        for line in ctx.run.journal.of("decision")
+        if line.data["visit"] == ctx.state.visit and not line.text("row").startswith("any/")
+    ]
+    finished = ctx.run.journal.of("dispatch_finished")
+    return frozenset(line.text("dispatch") for line in finished if line.seq < max(decided, default=0))
+
+
 def _last(ctx: Context, slot: Request) -> DispatchResult | None:
     """Return the slot's result: one that counts wins; else the last of this attempt at the visit."""
-    results = [(r, ctx.run.results[r.dispatch]) for r in _slot_records(ctx, slot) if r.dispatch in ctx.run.results]
+    finished = ctx.run.results.keys() - _spent(ctx)
+    results = [(r, ctx.run.results[r.dispatch]) for r in _slot_records(ctx, slot) if r.dispatch in finished]
     for _, result in results:
         if result.signal is None:
             return result

@@ -15,7 +15,7 @@ from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps import tracker
 from pipeline.steps.commits import run_time, signature, trailers
 from pipeline.steps.follow_ups import file_items, items
-from pipeline.steps.publish import move
+from pipeline.steps.publish import move, take_back
 from pipeline.steps.summary import write_summary
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def abandon(ctx: Context) -> tuple[str, ...]:
     """End the run without a commit: tracker files put back, claim released, work kept as a patch and on the ref.
 
     Returns:
-        The tracker files that the user changed meanwhile, which are left as they are.
+        The files that the user changed meanwhile, which are left as they are.
     """
     work = work_tree(ctx)
     if work != ctx.state.start:
         ctx.write(WORK_PATCH, ctx.repository.patch(ctx.state.start, work))
-    left = tracker.put_back(ctx.run, ctx.repository.worktree)
+    left = (*take_back(ctx), *tracker.put_back(ctx.run, ctx.repository.worktree))
     release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
     ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
     write_summary(ctx)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.policy.paths import is_inside
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.steps.sanity import baseline_of
 
@@ -30,7 +29,10 @@ def suite_grants(task: Task) -> tuple[Grant, ...]:
 def test_scope(ctx: Context, task: Task) -> TestScope:
     """Return what counts as a test here: what the runner collected at the baseline, and this task's own files."""
     layout = baseline_of(ctx).layout
-    wanted = (path.removeprefix("./").rstrip("/") for path in layout.testpaths)
-    folders = tuple(path for path in wanted if path not in {"", "."})
-    shared = tuple(path for path in folders if any(is_inside(change.path, path) for change in task.files))
-    return TestScope(suite_grants(task), folders, shared, names=layout.python_files, known=layout.collected)
+    return TestScope(
+        files=suite_grants(task),
+        folders=layout.testpaths,
+        code=frozenset(change.path for change in task.files if not layout.is_test_side(change.path)),
+        names=layout.python_files,
+        known=layout.collected,
+    )

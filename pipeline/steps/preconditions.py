@@ -72,12 +72,14 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     _check_clean(repository)
     holder = claim_holder(repository, issue)
     if holder is not None and holder != f"{worktree_key(repository)}/{ours}":
+        where, _, run = holder.rpartition("/")
+        place = "" if where == worktree_key(repository) else f" in the worktree {where} (git worktree list)"
         raise UserError(
-            f"{issue} is claimed by {holder}. Go on with that run (redfirst resume, or approve), or give it up: "
-            f"redfirst abandon {holder.rpartition('/')[2]}",
+            f"{issue} is claimed by {run}{place}. Go on with that run: redfirst resume {run}; "
+            f"or give it up: redfirst abandon {run}",
             Reason.CLAIMED_ELSEWHERE,
             details={"holder": holder},
-            actions=("redfirst runs", f"redfirst abandon {holder.rpartition('/')[2]}"),
+            actions=(f"redfirst show {run}", f"redfirst resume {run}", f"redfirst abandon {run}"),
         )
     return Ground(branch, base_branch, commit, repository.tree_of(commit))
 

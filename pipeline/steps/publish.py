@@ -86,6 +86,26 @@ def move(ctx: Context, new: str, *, again: bool) -> Event | None:
     return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new) + kept)
 
 
+def take_back(ctx: Context) -> tuple[str, ...]:
+    """Undo what a crash left between files and branch, for a run that is given up.
+
+    Returns:
+        The files of the publication, where the user has changed them since: then they stay as they are.
+    """
+    repository, info = ctx.repository, ctx.run.info
+    intended = ctx.run.journal.of("publish_intended")
+    old = info.start_commit
+    if not intended or repository.branch() != info.branch or repository.resolve("HEAD") != old:
+        return ()
+    new = intended[-1].texts("commits")[-1]
+    repository.refresh_index()
+    if not repository.index_is(new):
+        repository.take_back_half(old, new)
+        return ()
+    refusal = repository.move_worktree(new, old)
+    return () if refusal is None else tuple(change.path for change in repository.diff(old, new))
+
+
 def _refused(ctx: Context, why: str) -> Event:
     tracker.show_again(ctx.run, ctx.repository.worktree)
     return Event(signal=Signal.WORKTREE_CHANGED, note=why)

@@ -43,11 +43,21 @@ async def confirm(ctx: Context, suspects: Sequence[str], candidate: str, before:
     """
     if not suspects:
         return Suspects()
-    selection = Selection(ids=frozenset(suspects))
-    second = await measure(ctx, candidate, selection)
-    before_runs = [await measure(ctx, before, selection), await measure(ctx, before, selection)]
-    verdicts = {test: confirm_regression(test, [first, second], before_runs) for test in suspects}
+    alone = Selection(ids=frozenset(suspects))
+    verdicts = await _compared(ctx, suspects, candidate, before, first, alone)
+    unsure = [test for test, verdict in verdicts.items() if verdict is Verdict.FLAKY]
+    if unsure:  # what passes alone may still break each time in the company of the other tests
+        verdicts |= await _compared(ctx, unsure, candidate, before, first, None)
     return Suspects(
         regressions=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.REGRESSION),
         flaky=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.FLAKY),
     )
+
+
+async def _compared(
+    ctx: Context, tests: Sequence[str], candidate: str, before: str, first: Observation, selection: Selection | None
+) -> dict[str, Verdict]:
+    """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
+    again = await measure(ctx, candidate, selection, again=True)
+    before_runs = [await measure(ctx, before, selection), await measure(ctx, before, selection, again=True)]
+    return {test: confirm_regression(test, [first, again], before_runs) for test in tests}

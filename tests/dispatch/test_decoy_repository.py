@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,28 @@ def test_no_hook_and_nothing_of_the_users_git_gets_in(
     assert git(tree, "log", "--format=%an %ad", "--date=iso") == "base 2000-01-01 00:00:00 +0000"
 
 
+def test_links_execute_bits_and_odd_names_are_in_the_commit(tree: Path) -> None:
+    (tree / "deep" / "er").mkdir(parents=True)
+    (tree / "deep" / "er" / 'a "quoted"\n\\name').write_text("x")
+    (tree / os.fsdecode(b"not utf-8 \xff")).write_text("y")
+    (tree / "tool").write_text("#!/bin/sh\n")
+    (tree / "tool").chmod(0o755)
+    (tree / "link").symlink_to("app.py")
+    (tree / "folder-link").symlink_to("deep")
+    make_decoy(tree)
+    assert git(tree, "status", "--porcelain") == ""
+    modes = [line.split(" ")[0] for line in git(tree, "ls-tree", "HEAD", "tool", "link", "folder-link").splitlines()]
+    assert modes == ["120000", "120000", "100755"]
+    assert git(tree, "rev-list", "--count", "HEAD") == "1"
+
+
+def test_a_large_tree_costs_one_pack(tree: Path) -> None:
+    for number in range(150):
+        (tree / f"{number}.txt").write_text(str(number))
+    make_decoy(tree)
+    assert len([path for path in (tree / ".git" / "objects").rglob("*") if path.is_file()]) == 2
+
+
 def test_an_empty_tree_has_a_decoy_too(tmp_path: Path) -> None:
     make_decoy(tmp_path)
     assert git(tmp_path, "rev-list", "--count", "HEAD") == "1"
@@ -90,5 +113,5 @@ def test_an_empty_tree_has_a_decoy_too(tmp_path: Path) -> None:
 
 def test_a_git_that_fails_is_broken_machinery(tree: Path) -> None:
     (tree / ".git").write_text("not a repository")
-    with pytest.raises(SandboxError, match="git init"):
+    with pytest.raises(SandboxError, match="decoy"):
         make_decoy(tree)

@@ -118,7 +118,7 @@ def go_on(played: Played, *argv: str) -> Played:
     return Played(played.project, played.project.document(command, played.name, *rest), played.name)
 
 
-# --- a project of many small modules -----------------------------------------------------------------------------------
+# --- a project of many small modules ----------------------------------------------------------------------------
 
 
 def module(number: int, value: int = 0) -> str:
@@ -159,18 +159,18 @@ def module_task(number: int, **more: Any) -> dict[str, Any]:
     }
 
 
-def writes(number: int, content: str | None = None, **more: Any) -> Entry:
-    """Return an answer of @test for the task of that number: a new test file, TESTS_READY."""
+def writes(number: int, content: str | None = None, *, task: str | None = None, **more: Any) -> Entry:
+    """Return an answer of @test about a module: a new test file, TESTS_READY. The task has its number by default."""
     report = {"verdict": "TESTS_READY", **more}
     files = {f"tests/test_m{number}.py": module_test(number) if content is None else content}
-    return {"when": {"kind": "write-tests", "task": str(number)}, "files": files, "report": report}
+    return {"when": {"kind": "write-tests", "task": task or str(number)}, "files": files, "report": report}
 
 
-def makes(number: int, value: int | None = None, **more: Any) -> Entry:
-    """Return an answer of @make for the task of that number: the function returns *value*, its number by default."""
+def makes(number: int, value: int | None = None, *, task: str | None = None, **more: Any) -> Entry:
+    """Return an answer of @make about a module: its function returns *value*, its number by default; COMPLETE."""
     content = module(number, number if value is None else value)
     return {
-        "when": {"kind": "implement", "task": str(number)},
+        "when": {"kind": "implement", "task": task or str(number)},
         "files": {f"m{number}.py": content},
         "report": {"result": "COMPLETE", "summary": f"returns {number}", **more},
     }

@@ -23,7 +23,7 @@ MORE_FILES = {
     ".gitignore": "*.log\n__pycache__/\n.pytest_cache/\n",
 }
 AGENT = """\
-import json, os, pathlib, subprocess, sys
+import json, os, pathlib, signal, subprocess, sys, time
 
 document = json.load(sys.stdin)
 
@@ -49,21 +49,23 @@ class Scene:
         """Return a word that only the processes of this test have in their command lines."""
         return "left-behind-by-" + hashlib.sha256(str(self.host).encode()).hexdigest()[:12]
 
-    def use_program(self, role: str, source: str, entries: list[Entry], extra: str = "") -> None:
-        """Let one role be a Python program behind the `command` backend, and all others be played."""
+    def use_program(self, role: str, source: str, entries: list[Entry], words: str = "") -> None:
+        """Let one role be a Python program behind the `command` backend (`words`: more TOML of its table)."""
         folder = self.project.home / "bot"
         folder.mkdir()
         program = folder / "agent.py"
         program.write_text(AGENT + source, encoding="utf-8")
         table = f'[agents.{role}]\nbackend = "command"\nargv = ["python3", "{program}"]\nread = ["{folder}"]'
-        self.project.use_script(entries, f"{extra}\n{table}")
+        self.project.use_script(entries, f"{table}\n{words}")
 
     def assert_nothing_arrived(self) -> None:
         """Assert that the poison is in no commit, not in index or worktree, and that git and host are as before."""
         project = self.project
         assert project.git("log", "--all", "--format=%H", "-G", POISON) == ""
         assert project.git("status", "--porcelain") == ""
-        worktree = [p for p in project.root.rglob("*") if not {".git", ".workflow"} & set(p.relative_to(project.root).parts)]
+        worktree = [
+            p for p in project.root.rglob("*") if not {".git", ".workflow"} & set(p.relative_to(project.root).parts)
+        ]
         assert [path for path in worktree if path.is_symlink()] == []
         assert [path for path in worktree if path.is_file() and POISON.encode() in path.read_bytes()] == []
         assert surroundings(project, self.host) == self.before
@@ -119,7 +121,9 @@ def surroundings(project: Project, host: Path) -> dict[str, bytes]:
     git = project.root / ".git"
     places = [*(git / "hooks").rglob("*"), *(git / "info").rglob("*"), git / "config", *host.rglob("*")]
     found = {str(path): path.read_bytes() if path.is_file() else b"" for path in places}
-    refs = project.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/main", "refs/tags", "refs/remotes")
+    refs = project.git(
+        "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/main", "refs/tags", "refs/remotes"
+    )
     return found | {"refs": refs.encode(), "HEAD": (git / "HEAD").read_bytes()}
 
 

@@ -31,7 +31,10 @@ FORBIDDEN: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "a hard link": ("ln .gitignore twin.txt", {"twin.txt": "hard-link", ".gitignore": "hard-link"}),
     "mode bits": ("chmod 755 keep.py", {"keep.py": "mode-change"}),
-    "a repository below": ("git init -q --template= sub", {"sub/.git/HEAD": "git-alias", "sub/.git/config": "git-alias"}),
+    "a repository below": (
+        "git init -q --template= sub",
+        {"sub/.git/HEAD": "git-alias", "sub/.git/config": "git-alias"},
+    ),
     "a bare repository below": (
         "git init -q --bare --template= store",
         {"store/HEAD": "nested-repository", "store/config": "outside-task"},
@@ -60,7 +63,8 @@ FORBIDDEN: dict[str, tuple[str, dict[str, str]]] = {
 
 def test_a_maker_that_breaks_every_rule_is_told_why_and_goes_on_from_its_legal_work(tmp_path: Path) -> None:
     it = scene(tmp_path)
-    hook = "mkdir -p .git/hooks; printf '#!/bin/sh\necho POISON > HOST/x\n' > .git/hooks/pre-commit; chmod 755 .git/hooks/*"
+    hook = "mkdir -p .git/hooks; printf '#!/bin/sh\necho POISON > HOST/x\n' > .git/hooks/pre-commit"
+    hook += "; chmod 755 .git/hooks/pre-commit"
     tricks = "\n".join([LEGAL_PART, hook, *(do for do, _ in FORBIDDEN.values())]).replace("HOST", str(it.host))
     rules = {path: rule for _, paths in FORBIDDEN.values() for path, rule in paths.items()}
     seen = "grep -q 'a name is needed' greet.py; test -z \"$(git status --porcelain)\"; test ! -e other.py"
@@ -70,7 +74,7 @@ def test_a_maker_that_breaks_every_rule_is_told_why_and_goes_on_from_its_legal_w
 
     done = it.project.run()
 
-    assert (done["outcome"], done["_code"]) == ("completed", 0), done["_stderr"]
+    assert (done.get("outcome"), done["_code"]) == ("completed", 0), done
     assert last_rows(it.project, "write-tests/RED")[:2] == ["any/VIOLATION", "implement/GREEN"]
     assert it.violations("007-implement-make") == rules
     assert it.project.git("diff", "--name-only", it.start, "HEAD", "--", ":!TODO").split() == [
@@ -89,7 +93,7 @@ def test_a_maker_that_breaks_every_rule_is_told_why_and_goes_on_from_its_legal_w
     it.assert_explained("any/VIOLATION", "other.py", "outside-task", "the task names only: greet.py (modify)")
 
 
-def test_a_program_that_deletes_the_failing_test_twice_is_diagnosed_and_then_asked_again(tmp_path: Path) -> None:
+def test_a_program_that_deletes_the_failing_test_and_then_hangs_still_gets_its_turns(tmp_path: Path) -> None:
     it = scene(tmp_path)
     source = f"""
 target = pathlib.Path("greet.py")
@@ -100,21 +104,26 @@ elif document["attempt"] == 2:
     assert "are not yours to make" in document["reask"] and "tests/test_greet.py" in document["reask"]
     assert "HALF" in target.read_text() and pathlib.Path("tests/test_greet.py").exists()
     pathlib.Path("tests/test_greet.py").write_text("def test_an_empty_name_is_refused():\\n    pass  # POISON\\n")
-else:
+elif document["attempt"] == 3:
     assert document["reask"] is None and "diagnosis" in document["artifacts"]
     target.write_text({GREET_DONE!r})
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+else:
+    assert "did not finish" in document["reask"] and target.read_text() == {GREET_DONE!r}
 report(result="COMPLETE", summary="attempt " + str(document["attempt"]))
 """
     diagnosis = judge("diagnose", diagnosis="production_logic", notes="leave the tests alone")
-    it.use_program("make", source, [*UNTIL_TESTS, TESTS, diagnosis, *AFTER_MAKE])
+    it.use_program("make", source, [*UNTIL_TESTS, TESTS, diagnosis, *AFTER_MAKE], "timeout_s = 4")
 
     done = it.project.run()
 
-    assert (done["outcome"], done["_code"]) == ("completed", 0), done["_stderr"]
-    assert last_rows(it.project, "write-tests/RED")[:4] == [
+    assert (done.get("outcome"), done["_code"]) == ("completed", 0), done
+    assert last_rows(it.project, "write-tests/RED")[:5] == [
         "any/VIOLATION",
         "any/VIOLATION",
         "diagnose/PRODUCTION_LOGIC",
+        "any/TIMED_OUT",
         "implement/GREEN",
     ]
     decisions = [line["data"] for line in it.project.journal() if line["kind"] == "decision"]
@@ -129,7 +138,7 @@ report(result="COMPLETE", summary="attempt " + str(document["attempt"]))
 def test_a_program_in_the_box_reaches_nothing_of_the_host(tmp_path: Path) -> None:
     it = scene(tmp_path)
     source = f"""
-import socket, time
+import socket
 
 host, root = pathlib.Path({str(it.host)!r}), pathlib.Path({str(it.project.root)!r})
 reached = []
@@ -170,11 +179,14 @@ report(result="COMPLETE", summary="reached: " + ", ".join(reached))
 
     done = it.project.run()
 
-    assert (done["outcome"], done["_code"]) == ("completed", 0), done["_stderr"]
+    assert (done.get("outcome"), done["_code"]) == ("completed", 0), done
     assert last_rows(it.project, "write-tests/RED")[0] == "implement/GREEN"
     assert it.result("007-implement-make")["report"]["summary"] == "reached: "
     it.assert_nothing_arrived()
     assert processes_with(it.daemon) == []
+    kept = it.project.files_at(it.project.git("for-each-ref", "--format=%(objectname)", "refs/redfirst/runs"))
+    assert "run/dispatches/007-implement-make/report.raw" in kept
+    assert [name for name in kept if "flood" in name or "/out/" in name] == []
     assert not (it.project.run_folder() / "dispatches" / "007-implement-make" / "exchange" / "out").exists()
 
 
@@ -184,22 +196,30 @@ def test_without_a_box_the_gate_still_judges_and_a_write_into_the_main_checkout_
     it = scene(tmp_path)
     checked = entry("review-plan", "check", run=shell("echo POISON > note.txt"), report=PLAN_ACCEPTED["report"])
     meddled = "echo '# POISON' >> greet.py; echo '# POISON' > tests/conftest.py"
+    advised = entry("review-plan", "simplify", run=shell("rm keep.py"), report=PLAN_SIMPLE["report"])
     tested = {**TESTS, "run": shell(meddled)}
     daemon = f"setsid sh -c 'sleep 900; echo {it.daemon}' > /dev/null 2>&1 &"
     made = {**MAKE, "run": shell(f"echo '# POISON' >> {it.project.root}/greet.py; {daemon}")}
     again = entry("write-tests", run=shell("test ! -e tests/conftest.py; grep -q ValueError tests/test_greet.py"))
     again["report"] = TESTS["report"]
-    it.project.use_script([checked, tested, again, made, *HONEST], 'sandbox = "none"')
+    stolen = entry("review-result", "check", run=shell(f'ln -s {it.host}/secret.txt "$REDFIRST_REPORT"'))
+    script = [checked, advised, advised, tested, again, made, stolen, *HONEST]
+    it.project.use_script(script, 'sandbox = "none"')
 
     parked = it.project.run()
 
-    assert (parked["outcome"], parked["reason"], parked["_code"]) == ("parked", "worktree_changed", 4), parked["_stderr"]
-    assert it.project.rows()[3:5] == ["any/VIOLATION", "review-plan/ACCEPTABLE"]
+    assert (parked["outcome"], parked["reason"], parked["_code"]) == ("parked", "worktree_changed", 4), parked[
+        "_stderr"
+    ]
+    assert it.project.rows()[3:7] == [*3 * ["any/VIOLATION"], "review-plan/ACCEPTABLE"]
+    decisions = [line["data"] for line in it.project.journal() if line["kind"] == "decision"]
+    assert [line["action"]["do"] for line in decisions[3:6]] == ["Again", "Again", "LeaveOut"]
     assert it.violations("002-review-plan-check") == {"note.txt": "read-only-role"}
     assert last_rows(it.project, "review-split/ACCEPTABLE") == [
         "any/VIOLATION",
         "write-tests/RED",
         "implement/GREEN",
+        "any/MALFORMED",
         "final-review/ACCEPTABLE",
         "publish/WORKTREE_CHANGED",
     ]
@@ -218,7 +238,7 @@ def test_without_a_box_the_gate_still_judges_and_a_write_into_the_main_checkout_
 
 
 ESCAPES = {
-    "hooks": "printf '#!/bin/sh\necho ran > HOST/marker\n' > ROOT/.git/hooks/post-checkout; chmod 755 ROOT/.git/hooks/*",
+    "hooks": "cd ROOT/.git/hooks; printf '#!/bin/sh\necho ran > HOST/marker\n' > post-checkout; chmod 755 *",
     "config": "git -C ROOT config core.fsmonitor 'touch HOST/marker'",
     "info": "echo '* filter=evil' > ROOT/.git/info/attributes",
     "private checkout": "for tree in HOME_/state/redfirst/runs/*/*/tree; do echo POISON > $tree/greet.py; done",
@@ -238,7 +258,7 @@ def test_without_a_box_an_agent_that_plants_something_in_the_repository_ends_the
 
     failed = it.project.run()
 
-    assert (failed["outcome"], failed["reason"], failed["_code"]) == ("failed", "escape", 6), failed["_stderr"]
+    assert (failed.get("outcome"), failed.get("reason"), failed["_code"]) == ("failed", "escape", 6), failed
     assert it.project.rows()[2:] == ["any/ESCAPE", "failure/HANDLED"]
     assert [path.name for path in it.host.iterdir()] == ["secret.txt"]
     assert it.result("001-plan-orchestrator")["tree"] is None
@@ -261,7 +281,7 @@ print("I think that this plan is ACCEPTABLE.")
 
     parked = it.project.run()
 
-    assert (parked["outcome"], parked["reason"], parked["_code"]) == ("parked", "agent_unusable", 4), parked["_stderr"]
+    assert (parked.get("outcome"), parked.get("reason"), parked["_code"]) == ("parked", "agent_unusable", 4), parked
     assert it.project.rows()[2:] == ["plan/DRAFTED", "any/MALFORMED", "any/MALFORMED"]
     log = (it.project.run_folder() / "dispatches" / "002-review-plan-check" / "stdout.log").read_text()
     assert "could not write: Read-only file system" in log

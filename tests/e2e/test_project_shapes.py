@@ -194,8 +194,10 @@ def test_a_project_with_every_sort_of_test_and_a_red_baseline_goes_through(tmp_p
     assert not (project.root / ".coverage").exists()
 
 
-def test_tests_beside_the_code_without_testpaths(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ini", ["", "[pytest]\ntestpaths = shop\naddopts = --doctest-modules\n"])
+def test_tests_may_lie_beside_the_code(ini: str, tmp_path: Path) -> None:
     files = {
+        "pytest.ini": ini or "[pytest]\n",
         "shop/__init__.py": "",
         "shop/greet.py": GREET,
         "shop/greet_test.py": "from shop.greet import greet\n\n\ndef test_greets():\n    assert greet('a')\n",

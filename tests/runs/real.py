@@ -159,9 +159,9 @@ def write_result(run: Run, record: DispatchRecord, **more: Any) -> DispatchResul
     return result
 
 
-def dispatch(run: Run, role: Role, kind: str, **more: Any) -> str:
+def dispatch(run: Run, role: Role, kind: str, *, question: str | None = None, **more: Any) -> str:
     """Carry out one dispatch; return the name of its result."""
-    record = start_dispatch(run, role, kind)
+    record = start_dispatch(run, role, kind, question=question)
     run.finish_dispatch(write_result(run, record, **more))
     return f"dispatches/{record.dispatch}/result.json"
 

@@ -1,0 +1,573 @@
+"""`runs`, `show`, `explain`, `diff`: what they tell of runs that the real machine decided."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+import typer
+from cli import stories
+from hypothesis import given
+from hypothesis import strategies as st
+from runs.real import (
+    alone,
+    begin,
+    dispatch,
+    event,
+    git,
+    load,
+    make_repository,
+    start_dispatch,
+    ticking,
+    to_first_task,
+    to_split,
+)
+from typer.testing import CliRunner
+
+from pipeline.cli.explain import explain
+from pipeline.cli.listing import list_runs, runs_text
+from pipeline.cli.loglines import log_line
+from pipeline.cli.plain import block, plain
+from pipeline.cli.reading import READING_SCHEMAS, ShowDocument
+from pipeline.cli.runs import runs
+from pipeline.cli.show import diff, show
+from pipeline.errors import UserError
+from pipeline.routing.state import NewTask
+from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.runs.files import to_json
+from pipeline.runs.info import Usage
+from pipeline.runs.journal import Kind, Line
+from pipeline.runs.lease import FileLease
+
+if TYPE_CHECKING:
+    from pipeline.git import Repository
+    from pipeline.runs.run import Run
+
+app = typer.Typer()
+for command in (runs, show, explain, diff):
+    app.command()(command)
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    alone(monkeypatch, tmp_path / "home")
+    made = make_repository(tmp_path / "project")
+    monkeypatch.chdir(made.worktree)
+    return made
+
+
+def ask(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def ask_json(*words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ask(*words, "--json"))
+    READING_SCHEMAS[found["schema"].partition("redfirst.")[2].partition("/")[0]].model_validate(found)
+    return found
+
+
+def refused(*words: str) -> UserError:
+    result = CliRunner().invoke(app, list(words))
+    assert isinstance(result.exception, UserError)
+    return result.exception
+
+
+# --- plain text ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("grüße, 世界 🎉", "grüße, 世界 🎉"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\r\nb", "a\\x0d\\x0ab"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\u202eabc\u2066", "\\u202eabc\\u2066"),
+        ("ze\u200bro\ufeff", "ze\\u200bro\\ufeff"),
+        ("\U000e0041", "\\U000e0041"),
+        (os.fsdecode(b"\xff"), "\\udcff"),
+        ("a\u2028b", "a\\u2028b"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+@given(st.text())
+def test_plain_text_can_be_printed_as_it_is(text: str) -> None:
+    assert not {unicodedata.category(char) for char in plain(text)} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert {char for char in block(text) if unicodedata.category(char) == "Cc"} <= {"\n", "\t"}
+
+
+@pytest.mark.parametrize("story", ["retries_used_up", "finished"])
+@pytest.mark.parametrize("words", [("runs",), ("show",), ("show", "--log"), ("explain", "GAL-39"), ("diff", "GAL-39")])
+def test_nothing_that_an_agent_said_reaches_the_terminal_as_a_control(
+    repository: Repository, story: str, words: tuple[str, ...]
+) -> None:
+    run = getattr(stories, story)(repository)
+    issue = "---\nid: GAL-39\ntitle: Evil \u202e title\nstatus: Todo\n---\n# GAL-39\n"
+    run.write_artifact("issue.md", issue)
+    for text in (ask(*words), ask(*words, "--json")):
+        assert {char for char in text if unicodedata.category(char) in {"Cc", "Cf", "Cs"}} <= {"\n"}
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+def test_without_runs_the_list_says_how_to_start_one() -> None:
+    assert ask("runs") == "No runs in this worktree yet. Start one: redfirst run ISSUE\n"
+    assert ask_json("runs") == {"schema": "redfirst.runs/1", "ok": True, "runs": []}
+    assert "no runs in this worktree" in refused("show").message
+
+
+def test_runs_are_listed_newest_first_with_where_they_stand(repository: Repository) -> None:
+    stories.finished(repository)
+    parked = begin(repository, "run-GAL-40", gates=("plan",), started_at="2026-11-21T09:00:00.000Z")
+    for signal in (Signal.OK, Signal.CLAIMED, Signal.DRAFTED, Signal.ACCEPTABLE):
+        parked.decide(event(signal))
+    begin(repository, "run-GAL-41", started_at="2026-11-22T09:00:00.000Z").decide(event(Signal.OK))
+    text = runs_text(list_runs(repository.worktree, now=ticking()())).splitlines()
+    assert [line.split() for line in text[1:]] == [
+        ["run-GAL-41", "GAL-41", "interrupted", "issue", "0/0", "0", "0s"],
+        ["run-GAL-40", "GAL-40", "parked", "approval,", "in", "gate", "0/0", "0", "0s"],
+        ["run-GAL-39", "GAL-39", "completed", "done", "1/1", "10", "1s"],
+    ]
+    assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
+
+
+def test_a_driven_run_is_marked(repository: Repository) -> None:
+    run = begin(repository)
+    lease = FileLease.take(run.folder)
+    assert ask("runs").splitlines()[1].split()[:4] == ["*", "run-GAL-39", "GAL-39", "running"]
+    assert ask_json("runs")["runs"][0]["live"] is True
+    lease.release()
+    assert ask_json("runs")["runs"][0]["status"] == "interrupted"
+
+
+def test_a_damaged_run_costs_only_its_own_line(repository: Repository) -> None:
+    stories.finished(repository)
+    (begin(repository, "run-GAL-40").folder / "journal.jsonl").write_text("gossip\n")
+    good, bad = ask_json("runs")["runs"]
+    assert (good["name"], good["status"], good["problem"]) == ("run-GAL-39", "completed", None)
+    assert (bad["name"], bad["status"], bad["outcome"]) == ("run-GAL-40", "damaged", None)
+    assert "damaged at line 1" in bad["problem"]
+    assert "damaged at line 1" in ask("runs")
+    assert ask_json("show")["run_id"] == "run-GAL-39"
+
+
+_ON_A_TERMINAL = """
+import typer
+from pipeline.cli.runs import runs
+app = typer.Typer()
+app.command()(runs)
+app()
+"""
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colour_is_for_terminals_whose_user_wants_it(repository: Repository, no_color: str, *, coloured: bool) -> None:
+    stories.finished(repository)
+    ours, theirs = pty.openpty()
+    env = {
+        **os.environ,
+        "TERM": "xterm",
+        "NO_COLOR": no_color,
+        "PYTHONPATH": str(Path(runs.__code__.co_filename).parents[2]),
+    }
+    subprocess.run([sys.executable, "-c", _ON_A_TERMINAL], stdout=theirs, env=env, check=True)
+    os.close(theirs)
+    assert (b"\x1b[32mcompleted" in os.read(ours, 10_000)) is coloured
+    os.close(ours)
+
+
+# --- show ------------------------------------------------------------------------------------------------------------
+
+
+def test_show_tells_how_a_run_stands_and_why(repository: Repository) -> None:
+    run = stories.retries_used_up(repository)
+    run.decide(event(Signal.BUDGET, role=Role.TEST, note="40 of 40 dispatches are used up"))
+    lines = [line.strip() for line in ask("show", "GAL-39").splitlines()]
+    for line in (
+        "run-GAL-39: Reject empty names",
+        "state     parked (budget), exit code 5",
+        "stands    write-tests (phase 6), task 1",
+        "because   40 of 40 dispatches are used up",
+        "sandbox   bubblewrap, network none",
+        "usage     13 dispatch(es), cost unknown, tokens unknown",
+        "1 [active] Reject empty names",
+        f"RED {stories.TEST_ID}: ASSERTION_MISMATCH, legal: DID NOT RAISE ValueError",
+        "guard tests/test_greet.py::test_name: passes before and after",
+        "plan 1: NEEDS WORK, counted as NEEDS_WORK, must fix plan-1-01; @simplify: JUSTIFIED COMPLEXITY",
+        "plan-1-01 [HIGH] The parser is forgotten (plan.md)",
+        "plan 2: ACCEPTABLE, counted as ACCEPTABLE; @simplify: JUSTIFIED COMPLEXITY",
+        "dispatches 13 of 40 (run)",
+        "plan_review 1 of 2 (plan revision 1)",
+        "make_retry 1 of 1 (task 1, red tree " + (run.state.task.red or "")[:12] + ")",
+        "reask 1 of 1 (@test, visit 9), closed",
+        "evidence/task-1.json",
+        "redfirst resume run-GAL-39 --set limits.dispatches=NUMBER",
+    ):
+        assert line in lines
+    assert lines[-1] == "redfirst abandon run-GAL-39"
+
+
+def test_show_of_a_published_run_names_commits_evidence_and_cost(repository: Repository) -> None:
+    stories.finished(repository)
+    found = ask_json("show")
+    assert (found["outcome"], found["reason"], found["exit_code"], found["gate"]) == ("completed", "done", 0, None)
+    assert found["commits"] == ["c" * 40]
+    assert found["follow_ups"] == ["GAL-39.1"]
+    assert found["usage"] == {"cost_usd": 2.5, "input_tokens": 10000, "output_tokens": 1000, "dispatches": 10}
+    assert found["sandbox"] == {"backend": "bubblewrap", "network": "none"}
+    (task,) = found["tasks"]
+    assert (task["state"], task["evidence"]["path"]) == ("done", "evidence/task-1.json")
+    (red,) = task["evidence"]["red"]
+    assert (red["id"], red["class"], red["legal"]) == (stories.TEST_ID, "ASSERTION_MISMATCH", True)
+    assert task["evidence"]["green"]["passed"] == [stories.TEST_ID]
+    assert "GREEN 1 of its tests pass, 3 others kept" in ask("show")
+
+
+def test_what_a_run_cost_is_unknown_when_one_dispatch_does_not_say(repository: Repository) -> None:
+    run = begin(repository)
+    assert ask_json("show")["usage"]["cost_usd"] == 0
+    to_first_task(run)
+    dispatch(run, Role.TEST, "write-tests", usage=Usage(cost_usd=1.5, input_tokens=3))
+    assert ask_json("show")["usage"] == {"cost_usd": 1.5, "input_tokens": 3, "output_tokens": None, "dispatches": 1}
+    start_dispatch(run, Role.TEST, "write-tests")
+    assert ask_json("show")["usage"] == {"cost_usd": None, "input_tokens": None, "output_tokens": None, "dispatches": 2}
+
+
+def test_a_lost_dispatch_is_told_from_a_running_one(repository: Repository) -> None:
+    run = begin(repository)
+    to_first_task(run)
+    start_dispatch(run, Role.TEST, "write-tests")
+    assert ask_json("show")["dispatches"][0]["state"] == "lost"
+    assert "state     interrupted: its driver died" in ask("show")
+    lease = FileLease.take(run.folder)
+    found = ask_json("show")
+    assert (found["live"], found["dispatches"][0]["state"]) == (True, "running")
+    assert found["safe_next_actions"] == ["redfirst show run-GAL-39 --log --follow"]
+    lease.release()
+    assert ask_json("show")["safe_next_actions"] == ["redfirst resume run-GAL-39", "redfirst abandon run-GAL-39"]
+
+
+def test_a_run_at_a_gate_says_which_and_how_to_answer(repository: Repository) -> None:
+    run = begin(repository, gates=("plan",))
+    to_split(run)
+    found = ask_json("show")
+    assert (found["gate"], found["place"], found["exit_code"]) == ("plan", "at the gate 'plan'", 4)
+    assert "redfirst approve run-GAL-39" in found["safe_next_actions"]
+
+
+def test_a_run_without_isolation_says_so_loudly(repository: Repository) -> None:
+    run = begin(repository)
+    run.decide(event(Signal.OK))
+    run.resume(sandbox={"sandbox": "none", "network": "open"})
+    assert "NOTHING WAS ISOLATED" in ask("show")
+
+
+def test_blockers_are_named_with_what_they_say(repository: Repository) -> None:
+    run = begin(repository, limits={Loop.PLAN_REVIEW: 1})
+    for signal in (Signal.OK, Signal.CLAIMED):
+        run.decide(event(signal))
+    stories.plan(run, "# Plan\n")
+    stories.review(run, "NEEDS WORK", "The parser is forgotten")
+    assert run.state.step.value == "split"
+    (blocker,) = ask_json("show")["blockers"]
+    assert blocker == {
+        "id": "plan-1-01",
+        "severity": "HIGH",
+        "headline": "The parser is forgotten",
+        "location": "plan.md",
+    }
+    assert "blockers  on record: plan-1-01" in ask("explain", "GAL-39", "--last")
+
+
+def test_broken_evidence_hides_nothing_else(repository: Repository) -> None:
+    run = stories.finished(repository)
+    (run.folder / "evidence/task-1.json").write_text("{")
+    (run.folder / "reviews/plan-1.json").unlink()
+    found = ask_json("show")
+    assert found["tasks"][0]["evidence"] is None
+    assert [review["must_fix"] for review in found["reviews"][:2]] == [[], []]
+    assert found["outcome"] == "completed"
+
+
+# --- the log ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_log_has_one_readable_line_an_event(repository: Repository) -> None:
+    run = stories.tests_refused(repository)
+    lines = ask("show", "--log").splitlines()
+    assert len(lines) == len(run.journal.lines)
+    assert "2026-11-20 14:00:03  decision           sanity: OK -> Goto(to=issue): 3 tests" in lines
+    assert any("change_rejected" in line and "(not-a-test): @test may write test files only" in line for line in lines)
+    assert any("reask@visit 9 test 0 = 1" in line for line in lines)
+    assert ask_json("show", "--log")["lines"][0]["kind"] == "run_started"
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_kind_of_event_has_words_even_with_data_of_another_version(kind: Kind) -> None:
+    line = Line(
+        seq=1, at="2026-11-20T14:00:00.000Z", host="h", epoch=1, kind=kind, data={"violations": [1], "x": "\x1b"}
+    )
+    assert log_line(line).startswith(f"2026-11-20 14:00:00  {kind}")
+
+
+_DRIVER = """
+import sys
+from pathlib import Path
+from pipeline.routing.machine import MatrixMachine
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.lease import FileLease
+from pipeline.runs.run import Run
+lease = FileLease.take(Path(sys.argv[1]))
+run = Run.load(Path(sys.argv[1]), MatrixMachine(), driving=True)
+print("driving", flush=True)
+sys.stdin.readline()
+run.decide(Event(signal=Signal.OK, note="seen by the follower"))
+sys.stdin.readline()
+run.decide(Event(signal=Signal.NOT_FOUND, reason=Reason.ISSUE_NOT_FOUND))
+"""
+
+_FOLLOWER = """
+import sys
+from pathlib import Path
+from pipeline.cli.loglines import follow
+follow(Path(sys.argv[1]), lambda line: print(line, flush=True))
+print("end", flush=True)
+"""
+
+
+def test_following_a_log_shows_what_comes_and_ends_with_the_driver(repository: Repository) -> None:
+    folder = begin(repository).folder
+    there = Path(runs.__code__.co_filename).parents[2]
+
+    def start(code: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-c", code, str(folder)]
+        return subprocess.Popen(argv, cwd=there, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    with start(_DRIVER) as driver:
+        assert driver.stdin
+        assert driver.stdout
+        assert driver.stdout.readline() == "driving\n"
+        with start(_FOLLOWER) as follower:
+            assert follower.stdout
+            assert "run_started" in follower.stdout.readline()
+            driver.stdin.write("\n")
+            driver.stdin.flush()
+            assert "seen by the follower" in follower.stdout.readline()
+            driver.stdin.write("\n")
+            driver.stdin.flush()
+            assert "NOT_FOUND" in follower.stdout.readline()
+            assert "rejected: issue_not_found" in follower.stdout.readline()
+            assert follower.stdout.readline() == "end\n"
+
+
+def test_following_a_run_that_nobody_drives_ends_at_once(repository: Repository) -> None:
+    stories.finished(repository)
+    assert ask("show", "--log", "--follow") == ask("show", "--log")
+
+
+@pytest.mark.parametrize("words", [("--follow",), ("--log", "--follow", "--json")])
+def test_follow_belongs_to_the_log_for_people(repository: Repository, words: tuple[str, ...]) -> None:
+    begin(repository)
+    assert "--follow belongs to --log" in refused("show", *words).message
+
+
+# --- explain ---------------------------------------------------------------------------------------------------------
+
+
+def paragraph(text: str, start: str) -> list[str]:
+    found = [part for part in text.split("\n\n") if part.split(". ", 1)[-1].startswith(start)]
+    assert len(found) == 1, start
+    return [" ".join(line.split()) for line in found[0].splitlines()]
+
+
+def test_a_rejected_write_is_explained_by_path_rule_and_reason(repository: Repository) -> None:
+    stories.tests_refused(repository)
+    lines = paragraph(ask("explain", "GAL-39"), "write-tests task 1: VIOLATION from @test")
+    assert "refused src/\\x1b]0;owned\\x07\\u202eevil.py, rule not-a-test: @test may write test files only" in lines
+    assert "dropped as scratch: __pycache__" in lines
+    assert "rule any/VIOLATION: a change outside the role's policy: restored, told, asked again (any dispatch)" in lines
+    assert "paid reask 1 of 1 (@test, visit 9)" in lines
+    assert "then the same agent is asked again, told why: write-tests, task 1" in lines
+    assert "evidence dispatches/007-write-tests-test/result.json" in lines
+
+
+def test_an_illegal_red_is_explained_by_test_class_and_measurement(repository: Repository) -> None:
+    stories.tests_refused(repository)
+    lines = paragraph(ask("explain", "GAL-39"), "write-tests task 1: ILLEGAL_RED")
+    (tree,) = {line.rpartition("tree ")[2] for line in lines if line.startswith("measured")}
+    assert f"measured 1 failed (tests/test_greet.py, over tree {tree}" in lines
+    assert "found refused: STRUCTURAL: test_empty fails without reaching production" in lines
+    assert "paid test_rewrite 1 of 2 (task 1)" in lines
+    assert "then write-tests, task 1" in lines
+
+
+def test_a_review_is_explained_by_what_must_be_fixed(repository: Repository) -> None:
+    stories.plan_reviewed(repository)
+    lines = paragraph(ask("explain", "GAL-39"), "review-plan: NEEDS_WORK")
+    assert "found must be fixed: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in lines
+    assert "paid plan_review 1 of 2 (plan revision 1)" in lines
+    assert "then plan" in lines
+
+
+def test_an_empty_purse_is_explained_with_what_follows(repository: Repository) -> None:
+    run = stories.retries_used_up(repository)
+    red = (run.state.task.red or "")[:12]
+    lines = paragraph(ask("explain", "GAL-39", "--last"), "diagnose task 1: PRODUCTION_LOGIC")
+    assert f"used up make_retry 1 of 1 (task 1, red tree {red}), so: write-tests, paid from test_design" in lines
+    assert "paid test_design 1 of 2 (task 1)" in lines
+    assert "found production_logic: the guard is missing" in lines
+    assert "then write-tests, task 1" in lines
+    found = ask_json("explain", "GAL-39", "--last")
+    (last,) = found["decisions"]
+    assert last["number"] == len(run.history)
+    (empty,) = last["exhausted"]
+    assert (empty["purse"]["loop"], empty["purse"]["spent"], empty["purse"]["limit"]) == ("make_retry", 1, 1)
+
+
+def test_an_artifact_that_was_written_again_is_not_quoted_as_evidence(repository: Repository) -> None:
+    run = stories.tests_refused(repository)
+    run.write_artifact("evidence/red-008.md", "- something else\n")
+    (run.folder / "evidence/red-009.md").unlink()
+    text = ask("explain", "GAL-39")
+    illegal, red = (paragraph(text, f"write-tests task 1: {signal}") for signal in ("ILLEGAL_RED", "RED"))
+    assert "evidence/red-008.md (written again since)" in illegal
+    assert not any("STRUCTURAL" in line or "something else" in line for line in illegal)
+    assert "evidence/red-009.md (gone)" in red
+    states = {line["path"]: line["state"] for line in ask_json("explain", "GAL-39")["decisions"][9]["evidence"]}
+    assert states == {
+        "dispatches/008-write-tests-test/result.json": "as_decided",
+        "evidence/task-1.json": "changed",
+        "evidence/red-008.md": "changed",
+    }
+
+
+def test_what_happened_between_decisions_is_told(repository: Repository) -> None:
+    run = begin(repository, gates=("plan",))
+    to_split(run)
+    run.resume()
+    run.journal.append("gate_answered", gate="plan", answer="approved", artifacts={})
+    run.decide(event(Signal.APPROVED))
+    run.change_limits({Loop.HYGIENE: 5}, "hash")
+    run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
+    text = ask("explain", "GAL-39")
+    gate = paragraph(text, "gate: APPROVED")
+    assert "a person answered at the gate plan: approved" in gate
+    assert "then on through the gate: split" in gate
+    assert "then waits at the gate 'plan' for a person" in paragraph(text, "review-plan: ACCEPTABLE")
+    assert any("limits from here on: hygiene = 5" in line for line in paragraph(text, "split: DRAFTED"))
+
+
+def test_a_rejected_run_is_explained_by_its_reason(repository: Repository) -> None:
+    begin(repository).decide(event(Signal.BASELINE_IMPOSSIBLE, note="pytest is not installed"))
+    lines = paragraph(ask("explain", "GAL-39"), "sanity: BASELINE_IMPOSSIBLE")
+    assert "signal pytest is not installed" in lines
+    assert "then rejected (baseline_impossible)" in lines
+
+
+def test_a_run_that_has_not_decided_anything_says_so(repository: Repository) -> None:
+    begin(repository)
+    assert ask("explain", "GAL-39").splitlines()[-1] == "Nothing was decided yet."
+
+
+# --- diff ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_patch_of_a_run_applies_to_its_start(repository: Repository, tmp_path: Path) -> None:
+    run = stories.finished(repository)
+    patch = tmp_path / "work.patch"
+    patch.write_text(ask("diff", "GAL-39"))
+    git(repository.worktree, "apply", str(patch))
+    assert (repository.worktree / "app.py").read_text() == "fixed\n"
+    found = ask_json("diff", "GAL-39", "--stat")
+    assert (found["old"], found["new"], found["patch"]) == (run.state.start, run.state.head, None)
+    assert {file["path"] for file in found["files"]} == {"app.py", "tests/test_greet.py"}
+    assert ask("diff", "GAL-39", "--stat").splitlines()[-1] == "2 file(s), +2 -1"
+
+
+def test_work_that_is_not_accepted_yet_is_in_the_diff(repository: Repository) -> None:
+    run = stories.tests_refused(repository)
+    tree = stories.tree_of(run, {"app.py": "half\n"})
+    run.decide(event(Signal.INCOMPLETE, tree=tree))
+    assert "+half" in ask("diff", "GAL-39")
+    assert ask_json("diff", "GAL-39")["new"] == tree
+
+
+def test_the_diff_of_one_task_begins_where_the_task_began(repository: Repository) -> None:
+    run = begin(repository)
+    to_first_task(run, NewTask(id="1"), NewTask(id="2"))
+    for number in ("1", "2"):
+        tree = stories.tree_of(run, {f"task{number}.py": "x\n"})
+        run.decide(event(Signal.RED, tree=tree))
+        run.decide(event(Signal.GREEN, tree=tree))
+    assert ask("diff", "GAL-39", "--task", "2", "--stat").splitlines()[0] == "task2.py  +1 -0"
+    error = refused("diff", "GAL-39", "--task", "7")
+    assert error.details == {"tasks": ["1", "2"]}
+
+
+def test_a_run_without_work_has_no_patch(repository: Repository) -> None:
+    begin(repository)
+    assert ask("diff", "GAL-39") == ""
+
+
+def test_objects_that_git_has_removed_are_told_as_such(repository: Repository) -> None:
+    run = begin(repository, start_tree="1" * 40)
+    error = refused("diff", "GAL-39")
+    assert "git no longer has the objects of run-GAL-39" in error.message
+    assert str(run.folder) in error.message
+
+
+def test_a_name_that_fits_no_run_is_refused(repository: Repository) -> None:
+    begin(repository)
+    for words in (("show", "X"), ("explain", "X"), ("diff", "X")):
+        assert "run-GAL-39" in refused(*words).message
+
+
+def test_reading_writes_nothing(repository: Repository) -> None:
+    run = stories.tests_refused(repository)
+    with (run.folder / "journal.jsonl").open("ab") as file:
+        file.write(b'{"torn')
+
+    def everything() -> dict[Path, tuple[int, bytes]]:
+        files = [path for path in repository.worktree.rglob("*") if path.is_file()]
+        return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    before = everything()
+    for words in (
+        ("runs",),
+        ("show",),
+        ("show", "--log"),
+        ("explain", "GAL-39"),
+        ("diff", "GAL-39"),
+        ("diff", "GAL-39", "--stat"),
+    ):
+        ask(*words)
+    assert everything() == before
+
+
+def test_the_documents_are_what_the_schemas_say(repository: Repository) -> None:
+    stories.finished(repository)
+    found = ShowDocument.model_validate(ask_json("show"))
+    assert json.loads(to_json(found.model_dump(mode="json", by_alias=True))) == ask_json("show")
+    for name, model in READING_SCHEMAS.items():
+        assert model.model_json_schema()["properties"]["schema"]["const"] == f"redfirst.{name}/1"
+
+
+def test_the_run_that_is_shown_is_the_run_that_is_loaded(repository: Repository) -> None:
+    run: Run = stories.retries_used_up(repository)
+    assert load(run).history == run.history

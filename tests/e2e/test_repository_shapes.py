@@ -1,0 +1,178 @@
+"""Repositories of many shapes: filters, ignored and hidden files, submodules, sparse checkouts; nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e.shapes import TRACKER, answers
+from kit import FILES, GREET, GREET_DONE, HONEST, Entry, Project, make_project
+
+pytestmark = pytest.mark.slow
+
+PYTEST_INI = {"pyproject.toml": FILES["pyproject.toml"]}
+NOBODY = "\n\ndef test_nobody():\n    with pytest.raises(ValueError):\n        greet('')\n"
+TEST_GREET = "import pytest\n\nfrom greet import greet\n\n\ndef test_greets():\n    assert greet('a')\n"
+
+
+def done(project: Project) -> dict[str, Any]:
+    result = project.run()
+    assert result.get("outcome") == "completed", f"{result.get('error') or result['note']}\n{result['_stderr']}"
+    assert project.git("status", "--porcelain") == ""
+    return result
+
+
+def changed(project: Project, revision: str) -> list[str]:
+    return project.git("-c", "core.quotePath=false", "diff", "--name-only", f"{revision}~1", revision).splitlines()
+
+
+def log_of(project: Project, name: str) -> str:
+    folder = next(iter(sorted(project.run_folder().glob(f"dispatches/*{name}"))))
+    return (folder / "stdout.log").read_text(encoding="utf-8")
+
+
+def test_submodules_ignored_and_hidden_files_are_where_they_are_needed(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {**PYTEST_INI, **TRACKER, "greet.py": GREET})
+    (tmp_path / "inner").mkdir()
+    vendor = make_project(tmp_path / "inner", {"words.py": "HELLO = 'Hello'\n"})
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(vendor.root), "vendor")
+    files = {
+        # greet.py is tracked although it is ignored; the settings are ignored, and only the tests need them
+        ".gitignore": "greet.py\nsettings.json\n",
+        ".worktreeinclude": "settings.json\n",
+        "tests/test_greet.py": TEST_GREET,
+        "tests/test_needs.py": "import json, pathlib, sys\n\nTOP = pathlib.Path(__file__).parents[1]\n\n\n"
+        "def test_the_submodule():\n    sys.path.insert(0, str(TOP / 'vendor'))\n    import words\n"
+        "    assert words.HELLO == 'Hello'\n\n\n"
+        "def test_the_settings():\n    assert json.loads((TOP / 'settings.json').read_text()) == {'mine': 1}\n\n\n"
+        "def test_the_link():\n    assert (TOP / 'link.py').read_text() == (TOP / 'greet.py').read_text()\n",
+    }
+    project.write(files)
+    (project.root / "link.py").symlink_to("greet.py")
+    project.commit("more")
+    project.write({"settings.json": '{"mine": 1}\n'})
+    # the user hides what the task creates
+    excludes = project.home / "hidden"
+    excludes.write_text("notes/\n", encoding="utf-8")
+    (project.home / ".gitconfig").write_text(f"[core]\n\texcludesFile = {excludes}\n", encoding="utf-8")
+    code = {"greet.py": GREET_DONE, "notes/größe.md": "Names are needed.\n"}
+    look = ["sh", "-c", "ls vendor; cat .gitmodules; ls -A"]
+    project.use_script(answers(["greet.py", *files], {"tests/test_greet.py": TEST_GREET + NOBODY}, code, run=look))
+    module = project.git("rev-parse", "HEAD:vendor")
+
+    done(project)
+
+    assert changed(project, "HEAD~1") == ["greet.py", "notes/größe.md", "tests/test_greet.py"]
+    assert project.git("rev-parse", "HEAD:vendor") == module
+    assert (project.root / "vendor" / "words.py").exists()
+    assert (project.root / "notes" / "größe.md").read_text() == "Names are needed.\n"
+    assert (project.root / "settings.json").exists()
+    outcomes = json.loads((project.run_folder() / "evidence" / "baseline.json").read_text())["outcomes"]
+    assert set(outcomes.values()) == {"passed"}
+    assert len(outcomes) == 4
+    seen = log_of(project, "implement-make")
+    assert "words.py" in seen
+    assert "settings.json" not in seen
+
+
+def fake_lfs(project: Project) -> None:
+    """Configure a filter that, as git-lfs does, stores something else than lies in the worktree."""
+    project.git("config", "filter.lfs.clean", "sed 's/^/stored: /'")
+    project.git("config", "filter.lfs.smudge", "sed 's/^stored: //'")
+    project.git("config", "filter.lfs.required", "true")
+
+
+def test_filters_line_ends_and_a_sparse_checkout_are_those_of_the_user(tmp_path: Path) -> None:
+    files = {
+        ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+        "src/greet.py": GREET,
+        "src/model.bin": "one\n",
+        "extra/far.py": "FAR = 1\n",
+        "docs/readme.txt": "read\nme\n",
+        "tests/test_greet.py": TEST_GREET,
+        "tests/test_data.py": "import pathlib\n\nTOP = pathlib.Path(__file__).parents[1]\n\n\n"
+        "def test_the_model():\n    assert 'stored' not in (TOP / 'src/model.bin').read_text()\n\n\n"
+        "def test_a_file_outside_the_sparse_checkout():\n    assert (TOP / 'docs/readme.txt').exists()\n",
+        "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["src"]\n',
+        **TRACKER,
+    }
+    project = make_project(tmp_path, {"README.md": "A project.\n"})
+    project.git("config", "core.autocrlf", "true")
+    fake_lfs(project)
+    project.write(files)
+    project.commit("files")
+    project.git("rm", "-r", "--quiet", "--cached", ".")
+    project.git("reset", "--quiet", "--hard")  # line ends as git writes them
+    project.git("sparse-checkout", "set", "src", "tests", "TODO")
+    code = {"src/greet.py": GREET_DONE, "src/model.bin": "one\ntwo\n", "extra/far.py": "FAR = 2\n"}
+    look = ["python", "-c", "print(open('docs/readme.txt', 'rb').read())"]
+    project.use_script(answers(files, {"tests/test_greet.py": TEST_GREET + NOBODY}, code, run=look))
+
+    done(project)
+
+    assert changed(project, "HEAD~1") == ["extra/far.py", "src/greet.py", "src/model.bin", "tests/test_greet.py"]
+    assert project.git("cat-file", "-p", "HEAD:src/model.bin") == "stored: one\nstored: two"
+    assert (project.root / "src" / "model.bin").read_text() == "one\ntwo\n"
+    assert "\r" not in project.git("cat-file", "-p", "HEAD:src/greet.py")
+    assert (project.root / "src" / "greet.py").read_bytes() == GREET_DONE.replace("\n", "\r\n").encode()
+    assert not (project.root / "docs").exists()
+    assert not (project.root / "extra").exists()
+    assert project.git("cat-file", "-p", "HEAD:extra/far.py") == "FAR = 2"
+    assert r"read\r\nme\r\n" in log_of(project, "implement-make")
+
+
+def redrafted(first: list[Entry], *paths: str) -> list[Entry]:
+    """Return the answers with a first split, and a first plan, that name these paths as well."""
+    more = json.loads(json.dumps(first[3]))
+    more["report"]["tasks"][0]["files"] += [{"path": path, "action": "modify"} for path in paths]
+    return [*first[:3], more, *first[3:]]
+
+
+@pytest.mark.parametrize("driver", [True, False], ids=["lfs is set up", "lfs is not set up"])
+def test_a_task_may_not_name_a_path_whose_filter_is_not_ours_to_run(driver: bool, tmp_path: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 3\n"
+    files = {
+        **PYTEST_INI,
+        ".gitattributes": "*.key filter=crypt\n*.bin filter=lfs -text\n",
+        "greet.py": GREET,
+        "a.key": "secret\n",
+        "model.bin": pointer,
+        "tests/test_greet.py": TEST_GREET,
+        **TRACKER,
+    }
+    project = make_project(tmp_path, {"README.md": "A project.\n"})
+    if driver:
+        fake_lfs(project)
+    project.write(files)
+    project.commit("files")
+    honest = answers(files, {"tests/test_greet.py": TEST_GREET + NOBODY}, {"greet.py": GREET_DONE})
+    project.use_script(redrafted(honest, "a.key", *([] if driver else ["model.bin"])))
+
+    result = done(project)
+
+    problems = "\n".join(path.read_text() for path in project.run_folder().rglob("*hygiene*") if path.is_file())
+    assert "H015" in problems
+    assert "a.key" in problems
+    assert "crypt" in problems
+    assert ("model.bin" in problems) is not driver
+    assert result["tasks"][0]["state"] == "done"
+    assert (project.root / "model.bin").read_text() == pointer
+
+
+def test_a_task_in_a_linked_worktree_of_a_bare_repository(tmp_path: Path) -> None:
+    origin = make_project(tmp_path, FILES)
+    origin.git("switch", "--quiet", "main")
+    origin.git("branch", "--quiet", "--delete", "work")
+    bare = tmp_path / "bare.git"
+    origin.git("clone", "--quiet", "--bare", str(origin.root), str(bare))
+    project = Project(tmp_path / "the work tree", origin.home)
+    origin.git("worktree", "add", "--quiet", "-b", "work", str(project.root), "main", cwd=bare)
+    project.git("config", "user.name", "Ada")
+    project.git("config", "user.email", "ada@example.org")
+    project.use_script(HONEST)
+
+    done(project)
+
+    assert changed(project, "HEAD~1") == ["greet.py", "tests/test_greet.py"]
