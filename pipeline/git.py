@@ -8,6 +8,7 @@ GitPython finds the repository; its command object cannot unset an inherited `GI
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -40,6 +41,8 @@ PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=
 """For the user's own index and files: no hooks, but their fsmonitor, untracked cache and sparse checkout are kept."""
 
 NO_OBJECT: Final = "0" * 40
+_OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_LISTINGS: Final = 8  # the trees that a step looks at
 SIGNING_LIMIT_S: Final = 60.0
 GITLINK: Final = "160000"
 LOCK_LIMIT_S: Final = 5.0
@@ -174,6 +177,7 @@ class Repository:
         self.worktree = worktree
         self.git_dir = git_dir
         self.common_dir = common_dir
+        self._listings: dict[str, tuple[Entry, ...]] = {}
 
     @classmethod
     def find(cls, start: Path) -> Repository:
@@ -303,6 +307,8 @@ class Repository:
 
     def entries(self, tree: str, *paths: str) -> tuple[Entry, ...]:
         """Return the entries of *tree* (all, or those at and below *paths*), blobs and gitlinks, recursively."""
+        if not paths and tree in self._listings:
+            return self._listings[tree]
         literal = ("--literal-pathspecs",) if paths else ()
         out = self._git(*literal, "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths)
         found: list[Entry] = []
@@ -311,6 +317,10 @@ class Repository:
                 meta, _, path = line.partition(b"\t")
                 mode, _, oid = meta.decode().split(" ")
                 found.append(Entry(path.decode(errors="surrogateescape"), mode, oid))
+        if not paths and _OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
+            while len(self._listings) >= _LISTINGS:
+                del self._listings[next(iter(self._listings))]
+            self._listings[tree] = tuple(found)
         return tuple(found)
 
     def blob(self, revision: str) -> bytes | None:

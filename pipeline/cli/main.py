@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
-import anyio
 import typer
 
 from pipeline import VERSION
-from pipeline.cli import agents, config, issue, routes
-from pipeline.cli.agent_try import try_agent
-from pipeline.cli.doctor import doctor
 from pipeline.cli.errors import run_guarded, wants_json
-from pipeline.cli.explain import explain
+from pipeline.cli.later import Later, group_of
 from pipeline.cli.plain import plain
-from pipeline.cli.runs import runs
-from pipeline.cli.schema import schema
-from pipeline.cli.show import diff, show
-from pipeline.cli.trust import trust
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from typer.core import TyperGroup
 
     from pipeline.cli.driving import Order
     from pipeline.git import Repository
@@ -38,21 +33,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.",
 )
-app.add_typer(issue.app, name="issue")
-app.add_typer(agents.app, name="agents")
-app.add_typer(config.app, name="config")
-app.command()(runs)
-app.command()(show)
-app.command()(explain)
-app.command()(diff)
-app.command()(routes.routes)
-app.command()(routes.simulate)
-app.command()(doctor)
-app.command()(trust)
-app.command()(schema)
-agents.app.command(name="try", epilog="Example: redfirst agents try make --kind implement --issue GAL-39 --write a.py")(
-    try_agent
+LATER: Final = (
+    Later("runs", "pipeline.cli.runs:runs", "List the runs of this worktree, the newest first."),
+    Later("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
+    Later("explain", "pipeline.cli.explain:explain", "Say for each decision which row of the matrix fired, and why."),
+    Later("diff", "pipeline.cli.show:diff", "Show the run's work so far as a patch against its start."),
+    Later("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
+    Later(
+        "agents",
+        "pipeline.cli.agents:app",
+        "The roles: who they are, what they may do, and by which rule.",
+        below=(
+            Later(
+                "try",
+                "pipeline.cli.agent_try:try_agent",
+                "Ask a role once, and show what the gate says.",
+                epilog="Example: redfirst agents try make --kind implement --issue GAL-39 --write a.py",
+            ),
+        ),
+    ),
+    Later("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
+    Later("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
+    Later("doctor", "pipeline.cli.doctor:doctor", "Check whether a run can be started here."),
+    Later("trust", "pipeline.cli.trust:trust", "Allow what this repository's configuration asks for."),
+    Later("config", "pipeline.cli.config:app", "The configuration: every value, and where it comes from."),
+    Later("schema", "pipeline.cli.schema:schema", "Print a JSON Schema; without a name, list what there is."),
 )
+"""What is not defined here; each module is imported when its command is asked for."""
 
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")]
@@ -167,6 +174,8 @@ def abandon(name: RunName, as_document: AsDocument = False) -> None:
     from pipeline.runs.store import find_run  # noqa: PLC0415
 
     repository = _repository()
+    import anyio  # noqa: PLC0415
+
     ctx = anyio.run(gates.abandon, repository, find_run(repository.worktree, name), _say)
     document = run_document(ctx).model_copy(update={"ok": True, "exit_code": 0})
     typer.echo(document.model_dump_json(by_alias=True, indent=2) if as_document else run_text(document))
@@ -193,6 +202,8 @@ def _answer(name: str, prepare: Callable[[Context], None], order: Order, as_docu
 
 
 def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> None:
+    import anyio  # noqa: PLC0415
+
     from pipeline.cli.document import run_document, run_text  # noqa: PLC0415
 
     ctx = anyio.run(start)
@@ -219,6 +230,15 @@ def _say(text: str) -> None:
     typer.echo(plain(text), err=True)
 
 
+def program() -> TyperGroup:
+    """Return the whole command line."""
+    group = group_of(app)
+    for command in LATER:
+        group.add_command(command)
+    return group
+
+
 def run() -> None:
     """Run the program and leave with its exit code."""
-    sys.exit(run_guarded(lambda: app(prog_name="redfirst", standalone_mode=False), json=wants_json(sys.argv[1:])))
+    call = partial(program(), prog_name="redfirst", standalone_mode=False)
+    sys.exit(run_guarded(call, json=wants_json(sys.argv[1:])))

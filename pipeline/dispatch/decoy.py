@@ -7,6 +7,7 @@ Everything is in one pack: thousands of loose objects would cost more to write a
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import tempfile
 from pathlib import Path
@@ -86,15 +87,15 @@ def _files(folder: Path) -> Iterator[Path]:
         here = Path(at)
         if here == folder:
             folders.remove(".git")
-        # a link to a folder is listed as one
-        yield from (here / name for name in (*names, *folders) if name in names or (here / name).is_symlink())
+        paths = [here / name for name in (*names, *folders)]  # a link to a folder is listed as one
+        yield from (path for path in paths if path.is_symlink() or path.is_file())
 
 
 def _write_entry(stream: IO[bytes], name: bytes, path: Path) -> None:
     if path.is_symlink():
         mode, content = b"120000", os.fsencode(path.readlink())
     else:
-        mode, content = b"100755" if os.access(path, os.X_OK) else b"100644", path.read_bytes()
+        mode, content = b"100755" if path.stat().st_mode & stat.S_IXUSR else b"100644", path.read_bytes()
     quoted = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     stream.write(b'M %s inline "%s"\ndata %d\n%s\n' % (mode, quoted, len(content), content))
 

@@ -16,6 +16,7 @@ from pipeline.backends.protocol import AgentJob, Ended
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt
+from pipeline.dispatch.request import Tools
 from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.view import ShadowView
 from pipeline.git import Entry, TreeChange
@@ -49,6 +50,8 @@ SEVERAL: Final = frozenset({"tasks", "done_tasks", "evidence", "findings", "feed
 """Artifacts that are always a list in the document, however many there are."""
 
 _COPY_LIMIT: Final = 1_000_000
+_TOLD: Final = 5
+"""So many violations are spelled out to the agent."""
 
 
 @dataclass
@@ -160,7 +163,7 @@ class Dispatcher:
 
     async def _ask(self, request: Request, document: DispatchDocument, view: Mount, folder: Path) -> AgentResult:
         agent = self.config.agent(request.role)
-        tools = request.tools(view.source, view.target) if request.tools is not None else ()
+        tools = request.tools(view.source, view.target) if request.tools is not None else Tools()
         exchange = folder / "exchange"
         exchange.mkdir()
         job = AgentJob(
@@ -169,11 +172,11 @@ class Dispatcher:
             view=view,
             exchange=exchange,
             artifacts=(Mount(folder / "artifacts", ARTIFACTS),),
-            read=(*tools, *(Mount(Path(path), Path(path)) for path in agent.read)),
+            read=(*tools.mounts, *(Mount(Path(path), Path(path)) for path in agent.read)),
             argv=agent.argv,
             script=Path(agent.script) if agent.script else None,
             used=self._used_entries(agent),
-            env={**request.env, **agent.env},
+            env={**tools.env, **agent.env},
             timeout_s=agent.timeout_s,
             network=agent.network.value,
             search_path=self.search_path,
@@ -282,8 +285,9 @@ def _judge(
     found = extract_report(answer.report_file, answer.stdout)
     report = found if not isinstance(found, Malformed | Missing) else None
     if gate.violations:
-        told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:5])
-        return Signal.VIOLATION, f"These changes are not yours to make, and were put back: {told}.", report
+        told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
+        more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
+        return Signal.VIOLATION, f"These changes are not yours to make, and were put back: {told}{more}.", report
     if answer.ended is Ended.TIMED_OUT:
         return Signal.TIMED_OUT, answer.complaint, report
     if answer.complaint is not None:

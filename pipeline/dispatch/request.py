@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Tools:
+    """What the project's own tools need in a box: read-only mounts, and variables such as PATH."""
+
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
 class Request:
     """What one slot is asked.
 
@@ -31,7 +39,6 @@ class Request:
         accept: Says what is wrong with a well-formed report that cannot be true here.
         extra: Short context that only this dispatch has.
         tools: What the project's own tools need in the box, given the view's folder and where it is shown.
-        env: Variables that the project's own tools need, such as PATH.
     """
 
     role: Role
@@ -43,5 +50,4 @@ class Request:
     tests: TestScope | None = None
     accept: Callable[[Report], Malformed | None] | None = None
     extra: str = ""
-    tools: Callable[[Path, Path], tuple[Mount, ...]] | None = None
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    tools: Callable[[Path, Path], Tools] | None = None

@@ -82,6 +82,7 @@ class Run:
         Raises:
             UserError: the disk does not take it.
         """
+        remove_temporaries(folder)
         write_atomic(folder / "run.json", to_json(info.model_dump(mode="json", by_alias=True)))
         run = cls(folder, info, Journal(folder / "journal.jsonl", [], clock=clock), machine)
         said = {"run_id": info.run_id, "issue": info.issue, "start_commit": info.start_commit}

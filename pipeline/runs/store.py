@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.git import NO_OBJECT
 from pipeline.routing.vocabulary import Reason
-from pipeline.runs.files import disk, write_atomic
+from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 RUN_REFS = "refs/redfirst/runs/"
 PUBLISH_REFS = "refs/redfirst/publish/"
 CLAIM_REFS = "refs/redfirst/claims/"
+WORKFLOW = ".workflow"
+_IGNORE_ALL = b"*\n"
 _CLAIM_TRIES = 3
 _NAME = re.compile(r"run-(?P<issue>.+?)(?:@(?P<attempt>[2-9]|[1-9][0-9]+))?\Z")
 
 
 def workflow_folder(worktree: Path) -> Path:
     """Return `.workflow`, made on first use with an ignore file of its own, so that no git setting is touched."""
-    folder = worktree / ".workflow"
+    folder = worktree / WORKFLOW
     ignore = folder / ".gitignore"
     with disk(folder):
         folder.mkdir(exist_ok=True)
-        if not ignore.exists():
-            write_atomic(ignore, "*\n")
+        if not ignore.exists() or ignore.read_bytes() != _IGNORE_ALL:
+            ignore.write_bytes(_IGNORE_ALL)
     return folder
 
 

@@ -12,6 +12,7 @@ from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
 from pipeline.runs.checkout import remove_tree
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, environment
+from pipeline.steps.tools import project_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,11 +115,12 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
         raise UnmeasurableError(f"[checks] {argv[0]}: {error.message}") from error
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
     workspace = ctx.sandbox.inside(folder, WORKSPACE)
+    tools = (await project_tools(ctx))(folder, workspace)
     command = Command(
         argv=program.argv(*words),
         cwd=workspace,
-        mounts=(Mount(folder, workspace, writable=True), *env.mounts, *program.mounts),
-        env={"PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+        mounts=(Mount(folder, workspace, writable=True), *tools.mounts, *program.mounts),
+        env=tools.env,
         timeout_s=ctx.config.toolchains.pytest.timeout_s,
     )
     try:

@@ -44,8 +44,8 @@ async def run(ctx: Context) -> Event:
             ready = await _measure(ctx, task, base)
             if ready.green:
                 return _green(ctx, ready)
-        tools, env = await project_tools(ctx)
-        answer = await ask(ctx, replace(_request(ctx, task, base), tools=tools, env=env))
+        tools = await project_tools(ctx)
+        answer = await ask(ctx, replace(_request(ctx, task, base), tools=tools))
         if isinstance(answer, Event):
             return answer
         report = answer.report

@@ -14,7 +14,7 @@ from pipeline.errors import UserError
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.run import Run
-from pipeline.runs.store import CLAIM_REFS, claim_holder, worktree_key
+from pipeline.runs.store import CLAIM_REFS, WORKFLOW, claim_holder, worktree_key
 from pipeline.steps.tracker import FOLDER, as_user_errors, in_worktree, shown_files
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
 
 def _check_clean(repository: Repository) -> None:
     exempt = _shown_by_live_runs(repository)
-    dirty = repository.status(*exempt)
+    dirty = repository.status(WORKFLOW, *exempt)
     if dirty:
         names = ", ".join(line[3:] for line in dirty[:_SHOWN]) + (" ..." if len(dirty) > _SHOWN else "")
         raise UserError(

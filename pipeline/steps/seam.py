@@ -38,11 +38,11 @@ async def run(ctx: Context) -> Event:
         *(Grant(path, Action.MODIFY) for path in _seam_files(ctx) if path not in named),
     )
     try:
-        tools, env = await project_tools(ctx)
+        tools = await project_tools(ctx)
     except UnmeasurableError as error:
         return error.event
     scope = test_scope(ctx, task)
-    request = Request(Role.MAKE, "seam", start, artifacts=artifacts, grants=grants, tests=scope, tools=tools, env=env)
+    request = Request(Role.MAKE, "seam", start, artifacts=artifacts, grants=grants, tests=scope, tools=tools)
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
         return answer

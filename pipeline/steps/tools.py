@@ -1,31 +1,39 @@
-"""The project's own tools inside an agent's box: its interpreter, its environment, at the paths that it knows."""
+"""The project's own tools inside a box: its interpreter, its environment, at the paths that it knows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.dispatch.request import Tools
 from pipeline.steps.measuring import environment
 from pipeline.toolchains.protocol import View
-from pipeline.toolchains.pytest import editable_mounts
+from pipeline.toolchains.pytest import editable_mounts, editable_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.process import Mount
     from pipeline.steps.context import Context
 
 
-async def project_tools(ctx: Context) -> tuple[Callable[[Path, Path], tuple[Mount, ...]], dict[str, str]]:
-    """Return what a role with a shell needs to run the project's tests: mounts by view, and variables.
+async def project_tools(ctx: Context) -> Callable[[Path, Path], Tools]:
+    """Return what it takes to run the project's tools on a view, given its folder and where the box shows it.
 
     Raises:
         UnmeasurableError: the project has no test environment.
     """
     env = await environment(ctx)
+    isolated = ctx.sandbox.name != "none"
+    variables = {
+        "PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
 
-    def mounts(host: Path, workspace: Path) -> tuple[Mount, ...]:
-        return (*editable_mounts(env, View(host, workspace)), *env.mounts)
+    def tools(host: Path, workspace: Path) -> Tools:
+        view = View(host, workspace)
+        paths = editable_paths(env, view, isolated=isolated)
+        found = {"PYTHONPATH": ":".join(map(str, paths))} if paths else {}
+        return Tools((*editable_mounts(env, view), *env.mounts), {**variables, **found})
 
-    search_path = f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin"
-    return mounts, {"PATH": search_path, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
+    return tools

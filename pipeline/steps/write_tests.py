@@ -42,7 +42,7 @@ async def run(ctx: Context) -> Event:
     if came_back:
         artifacts["findings"] = came_back
     try:
-        tools, env = await project_tools(ctx)
+        tools = await project_tools(ctx)
     except UnmeasurableError as error:
         return error.event
     request = Request(
@@ -53,7 +53,6 @@ async def run(ctx: Context) -> Event:
         grants=suite_grants(task),
         tests=scope,
         tools=tools,
-        env=env,
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):

@@ -111,7 +111,7 @@ class PytestToolchain:
                     view, env, selection, isolated=isolated, trace=trace, limit=per_test_timeout_s, done=done
                 )
                 scratch.ask(request, nonce, view)
-                paths = _import_paths(view, env, scratch, isolated=isolated)
+                paths = (scratch.plugin, *editable_paths(env, view, isolated=isolated))
                 command = _command(view, env, scratch, bytecode, paths, max(1.0, deadline - anyio.current_time()))
                 completed = await sandbox.run(command)
                 output = _tail(completed, view)
@@ -147,6 +147,11 @@ def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
         for root in env.editable_roots
         if (view.host / root.relative).is_dir() and root.path != view.workspace / root.relative
     )
+
+
+def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Path, ...]:
+    """Return what PYTHONPATH needs where nothing can be mounted: editable installs are found in the view first."""
+    return () if isolated else tuple(view.workspace / root.relative for root in env.editable_roots)
 
 
 @dataclass(frozen=True)
@@ -255,15 +260,6 @@ def _command(
         },
         timeout_s=timeout_s,
     )
-
-
-def _import_paths(view: View, env: Environment, scratch: _Scratch, *, isolated: bool) -> tuple[Path, ...]:
-    """Return PYTHONPATH: the plugin's folder.
-
-    Where nothing can be mounted, the folders of editable installs follow, so that they are found in the view first.
-    """
-    roots = () if isolated else env.editable_roots
-    return (scratch.plugin, *(view.workspace / root.relative for root in roots))
 
 
 def _forget_project(bytecode: Bytecode, view: View, env: Environment) -> None:

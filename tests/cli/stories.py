@@ -76,7 +76,7 @@ def review(run: Run, verdict: str, *problems: str) -> None:
     )
 
 
-def tests_refused(repository: Repository) -> Run:
+def red_reached(repository: Repository) -> Run:
     """A forbidden write and an illegal RED, then tests that are RED; IMPLEMENT comes next."""
     run = plan_reviewed(repository)
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1", title="Reject empty names"),)))
@@ -146,7 +146,7 @@ def evidence(run: Run, tree: str, *, green: bool = False) -> str:
 
 def retries_used_up(repository: Repository) -> Run:
     """@make failed twice, which the second diagnosis may not send to @make again; WRITE_TESTS comes next."""
-    run = tests_refused(repository)
+    run = red_reached(repository)
     for _ in range(2):
         tree = tree_of(run, {"app.py": f"# try {run.state.visit}\n"})
         name = dispatch(run, Role.MAKE, "implement", tree=tree)
@@ -160,7 +160,7 @@ def retries_used_up(repository: Repository) -> Run:
 
 def finished(repository: Repository) -> Run:
     """A run that has published its one task."""
-    run = tests_refused(repository)
+    run = red_reached(repository)
     tree = tree_of(run, {"app.py": "fixed\n"})
     dispatch(run, Role.MAKE, "implement", tree=tree, usage=PAID)
     run.write_artifact("evidence/task-1.json", evidence(run, tree, green=True))

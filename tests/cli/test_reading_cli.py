@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.runs.run import Run
 
+OURS = Path(runs.__code__.co_filename).parents[2]
+READING = (
+    *(("runs",), ("show",), ("show", "--log"), ("explain", "GAL-39")),
+    *(("diff", "GAL-39"), ("diff", "GAL-39", "--stat")),
+)
+
 app = typer.Typer()
 for command in (runs, show, explain, diff):
     app.command()(command)
@@ -111,7 +117,7 @@ def test_plain_text_can_be_printed_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize("story", ["retries_used_up", "finished"])
-@pytest.mark.parametrize("words", [("runs",), ("show",), ("show", "--log"), ("explain", "GAL-39"), ("diff", "GAL-39")])
+@pytest.mark.parametrize("words", READING)
 def test_nothing_that_an_agent_said_reaches_the_terminal_as_a_control(
     repository: Repository, story: str, words: tuple[str, ...]
 ) -> None:
@@ -179,12 +185,7 @@ app()
 def test_colour_is_for_terminals_whose_user_wants_it(repository: Repository, no_color: str, *, coloured: bool) -> None:
     stories.finished(repository)
     ours, theirs = pty.openpty()
-    env = {
-        **os.environ,
-        "TERM": "xterm",
-        "NO_COLOR": no_color,
-        "PYTHONPATH": str(Path(runs.__code__.co_filename).parents[2]),
-    }
+    env = {**os.environ, "TERM": "xterm", "NO_COLOR": no_color, "PYTHONPATH": str(OURS)}
     subprocess.run([sys.executable, "-c", _ON_A_TERMINAL], stdout=theirs, env=env, check=True)
     os.close(theirs)
     assert (b"\x1b[32mcompleted" in os.read(ours, 10_000)) is coloured
@@ -308,7 +309,7 @@ def test_broken_evidence_hides_nothing_else(repository: Repository) -> None:
 
 
 def test_the_log_has_one_readable_line_an_event(repository: Repository) -> None:
-    run = stories.tests_refused(repository)
+    run = stories.red_reached(repository)
     lines = ask("show", "--log").splitlines()
     assert len(lines) == len(run.journal.lines)
     assert "2026-11-20 14:00:03  decision           sanity: OK -> Goto(to=issue): 3 tests" in lines
@@ -319,9 +320,8 @@ def test_the_log_has_one_readable_line_an_event(repository: Repository) -> None:
 
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_every_kind_of_event_has_words_even_with_data_of_another_version(kind: Kind) -> None:
-    line = Line(
-        seq=1, at="2026-11-20T14:00:00.000Z", host="h", epoch=1, kind=kind, data={"violations": [1], "x": "\x1b"}
-    )
+    data: dict[str, object] = {"violations": [1], "x": "\x1b"}
+    line = Line(seq=1, at="2026-11-20T14:00:00.000Z", host="h", epoch=1, kind=kind, data=data)
     assert log_line(line).startswith(f"2026-11-20 14:00:00  {kind}")
 
 
@@ -353,11 +353,10 @@ print("end", flush=True)
 
 def test_following_a_log_shows_what_comes_and_ends_with_the_driver(repository: Repository) -> None:
     folder = begin(repository).folder
-    there = Path(runs.__code__.co_filename).parents[2]
 
     def start(code: str) -> subprocess.Popen[str]:
         argv = [sys.executable, "-c", code, str(folder)]
-        return subprocess.Popen(argv, cwd=there, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(argv, cwd=OURS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     with start(_DRIVER) as driver:
         assert driver.stdin
@@ -397,7 +396,7 @@ def paragraph(text: str, start: str) -> list[str]:
 
 
 def test_a_rejected_write_is_explained_by_path_rule_and_reason(repository: Repository) -> None:
-    stories.tests_refused(repository)
+    stories.red_reached(repository)
     lines = paragraph(ask("explain", "GAL-39"), "write-tests task 1: VIOLATION from @test")
     assert "refused src/\\x1b]0;owned\\x07\\u202eevil.py, rule not-a-test: @test may write test files only" in lines
     assert "dropped as scratch: __pycache__" in lines
@@ -408,7 +407,7 @@ def test_a_rejected_write_is_explained_by_path_rule_and_reason(repository: Repos
 
 
 def test_an_illegal_red_is_explained_by_test_class_and_measurement(repository: Repository) -> None:
-    stories.tests_refused(repository)
+    stories.red_reached(repository)
     lines = paragraph(ask("explain", "GAL-39"), "write-tests task 1: ILLEGAL_RED")
     (tree,) = {line.rpartition("tree ")[2] for line in lines if line.startswith("measured")}
     assert f"measured 1 failed (tests/test_greet.py, over tree {tree}" in lines
@@ -441,7 +440,7 @@ def test_an_empty_purse_is_explained_with_what_follows(repository: Repository) -
 
 
 def test_an_artifact_that_was_written_again_is_not_quoted_as_evidence(repository: Repository) -> None:
-    run = stories.tests_refused(repository)
+    run = stories.red_reached(repository)
     run.write_artifact("evidence/red-008.md", "- something else\n")
     (run.folder / "evidence/red-009.md").unlink()
     text = ask("explain", "GAL-39")
@@ -501,7 +500,7 @@ def test_the_patch_of_a_run_applies_to_its_start(repository: Repository, tmp_pat
 
 
 def test_work_that_is_not_accepted_yet_is_in_the_diff(repository: Repository) -> None:
-    run = stories.tests_refused(repository)
+    run = stories.red_reached(repository)
     tree = stories.tree_of(run, {"app.py": "half\n"})
     run.decide(event(Signal.INCOMPLETE, tree=tree))
     assert "+half" in ask("diff", "GAL-39")
@@ -539,7 +538,7 @@ def test_a_name_that_fits_no_run_is_refused(repository: Repository) -> None:
 
 
 def test_reading_writes_nothing(repository: Repository) -> None:
-    run = stories.tests_refused(repository)
+    run = stories.red_reached(repository)
     with (run.folder / "journal.jsonl").open("ab") as file:
         file.write(b'{"torn')
 
@@ -548,14 +547,7 @@ def test_reading_writes_nothing(repository: Repository) -> None:
         return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
     before = everything()
-    for words in (
-        ("runs",),
-        ("show",),
-        ("show", "--log"),
-        ("explain", "GAL-39"),
-        ("diff", "GAL-39"),
-        ("diff", "GAL-39", "--stat"),
-    ):
+    for words in READING:
         ask(*words)
     assert everything() == before
 

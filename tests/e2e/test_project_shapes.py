@@ -48,6 +48,7 @@ SRC_TESTS = {
 }
 FAREWELL = "\n\ndef farewell(name):\n    return f'Bye, {name}!'\n"
 SRC_CODE = {"src/greet/__init__.py": GREET_DONE + FAREWELL + MARK}
+CHECK = "import greet; assert greet.CHECKOUT == 'start'"
 SYMBOLS = [{"path": "src/greet/__init__.py", "name": "farewell", "signature": "(name)", "new": True}]
 
 
@@ -68,7 +69,10 @@ def make_log(project: Project) -> str:
     return (folder / "stdout.log").read_text(encoding="utf-8")
 
 
-def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sandbox", ["auto", "none"])
+def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_one(
+    sandbox: str, tmp_path: Path
+) -> None:
     main = make_project(tmp_path, SRC_FILES)
     install_editable(make_environment(main.root / ".venv"), main.root)
     main.git("switch", "--quiet", "main")
@@ -77,13 +81,15 @@ def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_on
     # Half of the result lies in the main checkout, uncommitted: importing it would make RED pass and GREEN fail.
     main.write({"src/greet/__init__.py": GREET_DONE + "\n\nCHECKOUT = 'main'\n"})
     worktree.use_script(
-        answers(SRC_FILES, SRC_TESTS, SRC_CODE, symbols=SYMBOLS, run=["python", "-m", "pytest", "-q", "-rA"])
+        answers(SRC_FILES, SRC_TESTS, SRC_CODE, symbols=SYMBOLS, run=["python", "-m", "pytest", "-q", "-rA"]),
+        extra=f'sandbox = "{sandbox}"\n[checks]\ncommands = {json.dumps([["python", "-c", CHECK]])}\n',
     )
 
     done(worktree)
 
-    outcomes = evidence(worktree, "baseline.json")["outcomes"]
-    assert outcomes == {"tests/test_greet.py::test_the_code_is_that_of_the_start": "passed"}
+    before = evidence(worktree, "baseline.json")
+    assert before["outcomes"] == {"tests/test_greet.py::test_the_code_is_that_of_the_start": "passed"}
+    assert before["failing_checks"] == {}
     red = evidence(worktree, "task-1.json")["ledger"]["red"]
     assert sorted(entry["cls"] for entry in red.values()) == ["ASSERTION_MISMATCH", "MISSING_BEHAVIOR"]
     assert "3 passed" in make_log(worktree)  # the agent's own run, too

@@ -1,0 +1,70 @@
+"""Commands that are loaded when they are asked for: what is not used costs nothing at the start.
+
+A `Later` stands in a group under the command's name with its one line of help, so that the help of the whole program
+needs none of the modules. A test holds each line to the first sentence of the command itself.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Later(TyperCommand):
+    """A command, or a group of them, whose module is imported when a context for it is made.
+
+    Args:
+        name: What the user types.
+        place: `module:attribute` of the function or of the `Typer` application.
+        help: Its first sentence.
+        epilog: What its own help ends with; an application brings its own.
+        below: What an application gets besides its own commands.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        place: str,
+        help: str,  # noqa: A002  (the name that the command's own class has for it)
+        *,
+        epilog: str | None = None,
+        below: Iterable[Later] = (),
+    ) -> None:
+        super().__init__(name, help=help, rich_markup_mode=None)
+        self.place = place
+        self.its_epilog = epilog
+        self.below = tuple(below)
+
+    def load(self) -> TyperCommand | TyperGroup:
+        """Return the command itself."""
+        module, _, attribute = self.place.partition(":")
+        found: object = getattr(import_module(module), attribute)
+        above = typer.Typer(rich_markup_mode=None, add_completion=False)
+        above.callback()(_nothing)  # with a callback it is a group, however many commands it has
+        if isinstance(found, typer.Typer):
+            above.add_typer(found, name=self.name)
+        else:
+            above.command(self.name, epilog=self.its_epilog)(cast("Callable[..., object]", found))
+        command = group_of(above).commands[str(self.name)]
+        for later in self.below:
+            cast("TyperGroup", command).add_command(later)
+        return cast("TyperCommand | TyperGroup", command)
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return a context of the command itself, which is what then runs, completes and prints its help."""
+        return self.load().make_context(info_name, args, parent=parent, **extra)
+
+
+def _nothing() -> None:
+    """Stand where an application's own options would be."""
+
+
+def group_of(app: typer.Typer) -> TyperGroup:
+    """Return the group that *app* describes."""
+    return cast("TyperGroup", typer.main.get_command(app))

@@ -1,0 +1,278 @@
+"""`redfirst doctor`: what it finds in real repositories and machines, and that it changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from runs.real import alone, begin, event, git, make_repository
+from typer.testing import CliRunner
+
+from pipeline.cli.doctor import doctor
+from pipeline.cli.reading import DoctorDocument
+from pipeline.git import Repository
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.store import run_ref, state_of_run, take_claim
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.cli.reading import Check
+
+app = typer.Typer()
+app.command()(doctor)
+
+ISSUE = "---\nid: GAL-39\ntitle: Reject empty names\nstatus: Todo\n---\n# GAL-39: Reject empty names\n"
+INDEX = "# Issues\n\n## Bugs\n- [ ] [GAL-39](GAL-39.md) Reject empty names\n"
+CONFIG = 'sandbox = "none"\n[agents]\nargv = ["sh"]\n'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    alone(monkeypatch, folder)
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """A project that is ready for a run, but for the box, which not every machine offers."""
+    files = {"test_app.py": "def test_x(): pass\n", "TODO/GAL-39.md": ISSUE, "TODO/README.md": INDEX}
+    made = make_repository(tmp_path / "project", files)
+    configure(home, CONFIG)
+    monkeypatch.chdir(made.worktree)
+    return made
+
+
+def configure(home: Path, text: str) -> None:
+    (home / ".config/redfirst").mkdir(parents=True, exist_ok=True)
+    (home / ".config/redfirst/config.toml").write_text(text)
+
+
+def ask(*, exit_code: int = 0) -> dict[str, Check]:
+    result = CliRunner().invoke(app, ["--json"])
+    assert result.exit_code == exit_code, result.output
+    document = DoctorDocument.model_validate(json.loads(result.stdout))
+    assert document.ok is (exit_code == 0)
+    assert document.proceed == ("block" if exit_code else "judge" if _worst(document) == "warn" else "true")
+    return {check.id: check for check in document.checks}
+
+
+def _worst(document: DoctorDocument) -> str:
+    statuses = {check.status for check in document.checks}
+    return next(status for status in ("fail", "warn", "ok") if status in statuses)
+
+
+def folder_with(tmp_path: Path, *programs: str) -> Path:
+    """Return a folder for PATH with these programs of the host only."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in programs:
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    return folder
+
+
+def snapshot(folder: Path) -> dict[str, Any]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_project_that_is_ready_has_only_the_warning_about_the_missing_box(repository: Repository) -> None:
+    checks = ask()
+    assert {id_ for id_, check in checks.items() if check.status != "ok"} == {"sandbox"}
+    assert "without isolation" in checks["sandbox"].message
+    assert checks["repository"].message == f"{repository.worktree}, branch work, base main"
+    assert checks["tests"].message.startswith("Python 3")
+    assert checks["tracker"].message == "TODO is sound; 1 issue(s) can be worked on"
+    assert "config.toml" in checks["config"].message
+    assert checks["agent-make"].message.startswith("command: /")
+    assert checks["agent-pm"].message == "builtin"
+
+
+def test_for_a_person_the_advice_stands_below_what_it_is_about(repository: Repository) -> None:
+    lines = [line.split() for line in CliRunner().invoke(app, []).stdout.splitlines()]
+    at = next(number for number, line in enumerate(lines) if line[:2] == ["warn", "sandbox"])
+    assert lines[at + 1][:3] == ["->", "install", "bubblewrap"]
+    assert lines[-1][:5] == ["A", "run", "can", "be", "started;"]
+
+
+def test_nothing_is_changed(repository: Repository, tmp_path: Path) -> None:
+    before = snapshot(tmp_path)
+    ask()
+    assert snapshot(tmp_path) == before
+    assert not (tmp_path / "home/.local").exists()
+
+
+def test_outside_of_a_repository_the_rest_is_still_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    checks = ask(exit_code=2)
+    assert "not inside a git repository" in checks["repository"].message
+    assert {"git", "sandbox", "state"} <= set(checks)
+
+
+def test_a_bare_repository_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "init", "-q", "--bare", "store.git")
+    monkeypatch.chdir(tmp_path / "store.git")
+    checks = ask(exit_code=2)
+    assert checks["repository"].advice == "git worktree add ../work BRANCH"
+
+
+def test_the_base_branch_and_uncommitted_work_are_warnings(repository: Repository) -> None:
+    git(repository.worktree, "switch", "-q", "main")
+    (repository.worktree / "new.py").touch()
+    checks = ask()
+    assert checks["repository"].status == checks["worktree"].status == "warn"
+    assert "the base branch" in checks["repository"].message
+    assert "new.py" in checks["worktree"].message
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [(("switch", "-q", "--detach"), "detached"), (("branch", "-m", "main", "trunk"), "main or master")],
+)
+def test_a_detached_head_or_a_missing_base_is_a_warning(
+    repository: Repository, act: tuple[str, ...], words: str
+) -> None:
+    git(repository.worktree, *act)
+    assert words in ask()["repository"].message
+
+
+def test_nobody_to_commit_as_blocks(repository: Repository) -> None:
+    git(repository.worktree, "config", "--remove-section", "user")
+    git(repository.worktree, "config", "user.useConfigOnly", "true")
+    assert ask(exit_code=2)["identity"].status == "fail"
+
+
+def test_a_missing_or_broken_tracker_is_told_with_what_to_do(repository: Repository) -> None:
+    (repository.worktree / "TODO/GAL-39.md").write_text(ISSUE.replace("Todo", "Perhaps"))
+    assert ask(exit_code=2)["tracker"].advice == "redfirst issue lint"
+    shutil.rmtree(repository.worktree / "TODO")
+    assert ask(exit_code=2)["tracker"].advice == "redfirst issue new --title TITLE --id ID"
+
+
+def test_a_broken_configuration_blocks_and_hides_nothing_else(home: Path, repository: Repository) -> None:
+    configure(home, "sandbx = 1\n")
+    checks = ask(exit_code=2)
+    assert 'unknown key "sandbx"' in checks["config"].message
+    assert {"git", "repository", "sandbox", "state", "leftovers"} <= set(checks)
+
+
+def test_an_agent_that_is_not_there_blocks(home: Path, repository: Repository) -> None:
+    configure(
+        home,
+        f'{CONFIG}[agents.make]\nargv = ["no-such-program"]\n[agents.test]\nbackend = "scripted"\nscript = "x.yaml"\n',
+    )
+    checks = ask(exit_code=2)
+    assert "no-such-program" in checks["agent-make"].message
+    assert "x.yaml does not exist" in checks["agent-test"].message
+    assert checks["agent-check"].status == "ok"
+
+
+def test_an_agent_that_nobody_configured_blocks(home: Path, repository: Repository) -> None:
+    configure(home, 'sandbox = "none"\n')
+    assert "No agent is configured for make" in ask(exit_code=2)["agent-make"].message
+
+
+def test_what_the_repository_asks_for_needs_trust(repository: Repository) -> None:
+    (repository.worktree / "redfirst.toml").write_text('[agents]\nargv = ["sh"]\nnetwork = "open"\n')
+    git(repository.worktree, "add", "-A")
+    git(repository.worktree, "commit", "-q", "-m", "configure")
+    checks = ask(exit_code=2)
+    assert "agents.argv, agents.network" in checks["trust"].message
+    assert checks["trust"].advice.endswith("redfirst trust")
+
+
+def test_without_bubblewrap_the_advice_says_how_to_get_it(
+    home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(home, '[agents]\nargv = ["sh"]\n')
+    monkeypatch.setenv("PATH", str(folder_with(tmp_path, "git", "sh", "python3")))
+    check = ask(exit_code=2)["sandbox"]
+    assert "bwrap" in check.message
+    assert "Install bubblewrap" in check.advice
+
+
+def test_a_box_that_does_not_hold_is_not_used(
+    home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(home, '[agents]\nargv = ["sh"]\n')
+    folder = folder_with(tmp_path, "git", "sh", "python3")
+    (folder / "bwrap").write_text("#!/bin/sh\nexit 0\n")
+    (folder / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    assert ask(exit_code=2)["sandbox"].status == "fail"
+
+
+def test_an_old_git_blocks_and_the_reason_is_said(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, folder = shutil.which("git"), tmp_path / "old"
+    folder.mkdir()
+    (folder / "git").write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "git version 2.30.2" && exit\nexec {real} "$@"\n'
+    )
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    check = ask(exit_code=2)["git"]
+    assert check.message.startswith("git version 2.30.2 is too old: 2.36 is needed")
+
+
+def test_a_project_without_a_way_to_run_its_tests_blocks(home: Path, repository: Repository) -> None:
+    configure(home, f'{CONFIG}[toolchains.pytest]\ncommand = ["no-such-python", "-m", "pytest"]\n')
+    assert "no-such-python" in ask(exit_code=2)["tests"].message
+
+
+@pytest.mark.parametrize("command", ["", '[toolchains.pytest]\ncommand = ["uv", "run", "pytest"]\n'])
+def test_nothing_is_fetched_to_find_out_how_tests_are_run(
+    home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    configure(home, CONFIG + command)
+    (repository.worktree / "uv.lock").touch()
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    (folder / "uv").write_text(f"#!/bin/sh\ntouch {tmp_path}/fetched\n")
+    (folder / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    assert ask()["tests"].status == "warn"
+    assert not (tmp_path / "fetched").exists()
+
+
+def test_a_state_folder_that_cannot_be_made_blocks(repository: Repository, home: Path) -> None:
+    (home / ".local").touch()
+    check = ask(exit_code=2)["state"]
+    assert check.message == f"{home / '.local'} cannot be written"
+
+
+def test_what_gone_and_ended_runs_left_is_named(repository: Repository, home: Path) -> None:
+    live, ended = begin(repository, "run-GAL-1"), begin(repository, "run-GAL-2")
+    ended.decide(event(Signal.PRECONDITION, reason=Reason.DIRTY_TREE))
+    for issue, name in (("GAL-1", "run-GAL-1"), ("GAL-2", "run-GAL-2"), ("GAL-3", "run-GAL-3@2")):
+        assert take_claim(repository, issue, name) is None
+    state = home / ".local/state/redfirst"
+    for name in ("run-GAL-1", "run-GAL-9"):
+        (state_of_run(state, repository, name) / "tree").mkdir(parents=True)
+        repository.set_ref(run_ref(repository, name), repository.resolve("HEAD") or "")
+    check = ask()["leftovers"]
+    assert (check.status, check.advice) == ("warn", "redfirst gc")
+    found = check.message.split("; ")
+    assert len(found) == 4
+    assert found[0].startswith("GAL-2 is claimed by")
+    assert "which has ended" in found[0]
+    assert "which is gone" in found[1]
+    assert "run-GAL-9" in found[2]
+    assert found[3] == f"{run_ref(repository, 'run-GAL-9')} belongs to no run"
+    assert live.folder.exists()
+
+
+def test_runs_of_another_worktree_are_not_taken_for_leftovers(repository: Repository, tmp_path: Path) -> None:
+    repository.add_worktree(tmp_path / "linked", "other", "main")
+    linked = Repository.find(tmp_path / "linked")
+    begin(linked, "run-GAL-5")
+    assert take_claim(linked, "GAL-5", "run-GAL-5") is None
+    repository.set_ref(run_ref(linked, "run-GAL-5"), repository.resolve("HEAD") or "")
+    assert ask()["leftovers"].status == "ok"
