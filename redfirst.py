@@ -3,13 +3,18 @@
 import os
 import sys
 
-_ours = os.path.dirname(os.path.realpath(__file__))
+_ours = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120  (pathlib takes as long as all the rest of this)
 _foreign = {os.path.realpath(part) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part} - {_ours}
 sys.path[:] = [part for part in sys.path if not part or os.path.realpath(part) not in _foreign]
 
 
 def main() -> None:
     """Run the `redfirst` command line and leave with its exit code."""
+    if sys.argv[1:] == ["--version"]:  # the one question that scripts ask again and again
+        from pipeline import VERSION  # noqa: PLC0415
+
+        print(f"redfirst {VERSION}")  # noqa: T201
+        return
     from pipeline.cli.main import run  # noqa: PLC0415  (only after sys.path is mended)
 
     run()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +15,17 @@ from typing import TYPE_CHECKING
 from kit import REDFIRST
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
     from kit import Project
 
 DYING = Path(__file__).with_name("dying.py")
 KILLED = -9
 
 
-def spawn(project: Project, *argv: str, cwd: Path | None = None, program: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def spawn(
+    project: Project, *argv: str, cwd: Path | None = None, program: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
     """Start redfirst in a session of its own, with its output in pipes."""
     return subprocess.Popen(
         [*(program or (str(REDFIRST),)), *argv],
@@ -81,22 +87,49 @@ def problems(project: Project) -> list[str]:
     found += [f"worktree {line}" for line in project.git("worktree", "list").splitlines()[1:]]
     refs = project.git("for-each-ref", "--format=%(refname)", "refs/redfirst").splitlines()
     found += [f"ref {ref}" for ref in refs if not ref.startswith("refs/redfirst/runs/")]
-    found += [f"process {pid}" for pid in processes_of(project)]
+    found += [f"process {name}" for name in processes_of(project).values()]
     return [line for line in found if line != "status !! .workflow/"]
 
 
-def processes_of(project: Project) -> list[str]:
-    """Return the processes that the project's runs started: by their home, or by what their box has mounted."""
+def processes_of(project: Project) -> dict[int, str]:
+    """Return the command lines of what the project's runs started: by its home, or by what its box has mounted."""
     home = str(project.home).encode()
-    found: list[str] = []
+    found: dict[int, str] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             try:
                 if home in (folder / "environ").read_bytes() or home in (folder / "mountinfo").read_bytes():
-                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                    argv = (folder / "cmdline").read_bytes()
+                    found[int(folder.name)] = argv.replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue  # it has ended, or is a zombie
     return found
+
+
+def await_end_of(processes: Mapping[int, str], within_s: float = 10) -> None:
+    """Return when these processes have ended; they are ending already."""
+    for pid, name in processes.items():
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        try:
+            assert select.select([handle], [], [], within_s)[0], f"{pid} is still there: {name}"
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def wait_for_agent(folder: Path, within_s: float = 60) -> Generator[None]:
+    """Make a FIFO called `fifo` in *folder*, and go on when an agent has written into it (so it is at work)."""
+    folder.mkdir()
+    os.mkfifo(folder / "fifo")
+    handle = os.open(folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert select.select([handle], [], [], within_s)[0], "the agent was not started"
+        yield
+    finally:
+        os.close(handle)
 
 
 def repeated_dispatches(project: Project, name: str = "run-GAL-1") -> list[str]:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from kit import Entry, Project
 
-GREET_1 = GREET.replace('    return f"', '    if not name:\n        raise ValueError("a name is needed")\n    return f"')
+GREET_1 = GREET.replace(
+    '    return f"', '    if not name:\n        raise ValueError("a name is needed")\n    return f"'
+)
 GREET_2 = GREET_1.replace("!r}", "}") + '\n\ndef part(name):\n    return f"Goodbye, {name}!"\n'
 GREET_3 = GREET_2.replace("def part(name):\n", 'def part(name):\n    if not name:\n        raise ValueError("no")\n')
 TEST_1 = (

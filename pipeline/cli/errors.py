@@ -13,7 +13,6 @@ import re
 import sys
 import time
 import traceback
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final, cast
 
 import typer
@@ -94,9 +93,12 @@ def _tell(error: BaseException, *, json: bool) -> int:
             return exit_code(Outcome.CANCELLED, Reason.INTERRUPTED)
         case _ if (usage := _usage_message(error)) is not None:
             command = getattr(getattr(error, "ctx", None), "command_path", "redfirst")
-            # Without a message the help has been printed already: a group that was called with nothing.
-            if usage or json:
-                message = usage or "Missing command."
+            # A group that was called with nothing: its help is the message, or has been printed already.
+            called_with_nothing = not usage or type(error).__name__ == "NoArgsIsHelpError"
+            if called_with_nothing and not json:
+                print(usage, end="\n" if usage else "", file=sys.stderr)  # noqa: T201  (stderr is for people)
+            else:
+                message = "Missing command." if called_with_nothing else usage
                 _render(UserError(message, Reason.USAGE, actions=(f"{command} --help",)), json=json)
             return exit_code(Outcome.REJECTED, Reason.USAGE)
         case _:
@@ -167,6 +169,8 @@ def _write_log(error: BaseException) -> Path | None:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  (slow, and not on the path of --help)
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -11,18 +11,21 @@ from pipeline.cli.driving import build_context, is_over, place_of_run, put_away
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
+from pipeline.policy.hygiene import lint_split
+from pipeline.reports.tasks import execution_order
 from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.state import Event, NewTask
+from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Reason, Signal, Step
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.steps import failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 _WAYS = {
@@ -62,6 +65,7 @@ def approve(ctx: Context) -> None:
     """
     gate = _open_gate(ctx)
     tasks = [ctx.task(task_id) for task_id in ctx.state.queue]
+    _check_tasks(ctx, tasks)
     specs = tuple(
         ctx.state.tasks[task.id].spec.model_copy(
             update={"title": task.title, "evidence": task.evidence.value, "depends_on": task.depends_on}
@@ -71,20 +75,39 @@ def approve(ctx: Context) -> None:
     names = ["plan.md", *(f"task-{task_id}.md" for task_id in ctx.state.queue)]
     hashes = {name: sha256_hex(ctx.path(name).read_bytes()) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
-    _check_order(specs)
     ctx.run.resume(sandbox=ctx.sandbox_facts)
     ctx.run.journal.append("gate_answered", gate=gate, answer="approved", artifacts=hashes)
     ctx.run.decide(Event(signal=Signal.APPROVED, tasks=specs if changed else ()))
 
 
-def _check_order(specs: tuple[NewTask, ...]) -> None:
-    known = {spec.id for spec in specs}
-    done: set[str] = set()
-    while ready := [s for s in specs if s.id not in done and known & set(s.depends_on) <= done]:
-        done |= {spec.id for spec in ready}
-    if done != known:
-        waiting = ", ".join(sorted(known - done))
-        raise UserError(f"The tasks {waiting} wait for each other: mend depends_on in their files.", Reason.USAGE)
+def _check_tasks(ctx: Context, tasks: Sequence[Task]) -> None:
+    """Check what a person's edit of the task files can break, but for the form of each, which parsing has checked.
+
+    Raises:
+        UserError: an id was changed, a task waits for one that is not there or for itself, or tasks do not fit together.
+    """
+    accepted = {task_id for task_id, task in ctx.state.tasks.items() if task.status is not TaskStatus.DROPPED}
+    for task_id, task in zip(ctx.state.queue, tasks, strict=True):
+        unknown = sorted(set(task.depends_on) - accepted)
+        if task.id != task_id:
+            raise _broken(ctx, task_id, f"its id is {task.id!r}; ids are given by the program, accepted is {task_id!r}")
+        if unknown:
+            raise _broken(ctx, task_id, f"depends_on names {', '.join(unknown)}; accepted are tasks of this run")
+    stuck = {task.id for task in tasks} - {task.id for task in execution_order(tasks)}
+    if stuck:
+        raise _broken(ctx, min(stuck), f"the tasks {', '.join(sorted(stuck))} wait for each other")
+    for problem in lint_split(tasks, max_tasks=ctx.config.limits.max_tasks):
+        raise _broken(ctx, tasks[min(problem.line, len(tasks)) - 1].id, problem.message)
+
+
+def _broken(ctx: Context, task_id: str, what: str) -> UserError:
+    name = f"task-{task_id}.md"
+    return UserError(
+        f"{name} cannot be used: {what}. Mend it, then: redfirst approve {ctx.run.info.run_id}",
+        Reason.USAGE,
+        path=str(ctx.path(name)),
+        actions=(f"redfirst approve {ctx.run.info.run_id}",),
+    )
 
 
 def reject(ctx: Context, feedback: str, to: str | None) -> None:

@@ -36,7 +36,7 @@ app = typer.Typer(
 LATER: Final = (
     Later("runs", "pipeline.cli.runs:runs", "List the runs of this worktree, the newest first."),
     Later("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
-    Later("explain", "pipeline.cli.explain:explain", "Say for each decision which row of the matrix fired, and why."),
+    Later("explain", "pipeline.cli.explain:explain", "Say for each decision which row of the matrix fired."),
     Later("diff", "pipeline.cli.show:diff", "Show the run's work so far as a patch against its start."),
     Later("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
     Later(
@@ -47,16 +47,16 @@ LATER: Final = (
             Later(
                 "try",
                 "pipeline.cli.agent_try:try_agent",
-                "Ask a role once, and show what the gate says.",
+                "Ask one role once, as a run would.",
                 epilog="Example: redfirst agents try make --kind implement --issue GAL-39 --write a.py",
             ),
         ),
     ),
     Later("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
     Later("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
-    Later("doctor", "pipeline.cli.doctor:doctor", "Check whether a run can be started here."),
+    Later("doctor", "pipeline.cli.doctor:doctor", "Check git, the repository, the sandbox, the tests."),
     Later("trust", "pipeline.cli.trust:trust", "Allow what this repository's configuration asks for."),
-    Later("config", "pipeline.cli.config:app", "The configuration: every value, and where it comes from."),
+    Later("config", "pipeline.cli.config:app", "The configuration."),
     Later("schema", "pipeline.cli.schema:schema", "Print a JSON Schema; without a name, list what there is."),
 )
 """What is not defined here; each module is imported when its command is asked for."""

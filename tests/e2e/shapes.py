@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kit import Project
+
+NOBODY = """
+
+def test_nobody():
+    import pytest
+
+    with pytest.raises(ValueError):
+        greet("")
+"""
+"""The test to add where `greet` is imported."""
 
 TRACKER = {"TODO/GAL-1.md": ISSUE, "TODO/README.md": README}
 
@@ -85,3 +96,30 @@ def install_editable(python: Path, project: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
 
+
+def done(project: Project) -> dict[str, Any]:
+    """Run GAL-1, which must come to its end and leave a clean worktree; return the document."""
+    result = project.run()
+    assert result.get("outcome") == "completed", f"{result.get('error') or result['note']}\n{result['_stderr']}"
+    assert project.git("status", "--porcelain") == ""
+    return result
+
+
+def evidence(project: Project, name: str) -> dict[str, Any]:
+    """Return a document of the run's evidence."""
+    return json.loads((project.run_folder() / "evidence" / name).read_text(encoding="utf-8"))
+
+
+def dispatches(project: Project, name: str) -> list[Path]:
+    """Return the folders of the dispatches whose names end so, in order."""
+    return sorted(project.run_folder().glob(f"dispatches/*{name}"))
+
+
+def stdout_of(dispatch: Path) -> str:
+    """Return what the agent of a dispatch printed."""
+    return (dispatch / "stdout.log").read_text(encoding="utf-8")
+
+
+def changed(project: Project, revision: str) -> list[str]:
+    """Return the paths that a commit changes."""
+    return project.git("-c", "core.quotePath=false", "diff", "--name-only", f"{revision}~1", revision).splitlines()

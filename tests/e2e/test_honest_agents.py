@@ -134,7 +134,9 @@ def test_an_agent_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) 
     task = (project.run_folder() / "task-1.md").read_text(encoding="utf-8")
     assert "## Amendments" in task
     assert "words.py" in task
-    granted = json.loads((sorted(project.run_folder().glob("dispatches/*implement-make"))[-1] / "exchange" / "dispatch.json").read_text())
+    granted = json.loads(
+        (sorted(project.run_folder().glob("dispatches/*implement-make"))[-1] / "exchange" / "dispatch.json").read_text()
+    )
     assert {"path": "words.py", "action": "modify"} in granted["write"]
 
 
@@ -148,7 +150,7 @@ def test_a_test_writer_that_needs_one_more_file_asks_and_is_given_it(tmp_path: P
             "needs": [{"path": "tests/conftest.py", "action": "modify", "why": "fixtures live there"}],
         },
     }
-    test = TEST_GREET_NEW.replace('refused():', "refused(nobody):").replace('greet("")', "greet(nobody)")
+    test = TEST_GREET_NEW.replace("refused():", "refused(nobody):").replace('greet("")', "greet(nobody)")
     tests = {
         "when": {"kind": "write-tests", "attempt": 2},
         "files": {
@@ -157,7 +159,11 @@ def test_a_test_writer_that_needs_one_more_file_asks_and_is_given_it(tmp_path: P
         },
         "report": {"verdict": "TESTS_READY", "tests": [{"id": NEW_ID}]},
     }
-    make = {"when": {"kind": "implement"}, "files": {"greet.py": GREET_DONE}, "report": {"result": "COMPLETE", "summary": "-"}}
+    make = {
+        "when": {"kind": "implement"},
+        "files": {"greet.py": GREET_DONE},
+        "report": {"result": "COMPLETE", "summary": "-"},
+    }
     project.use_script([*UNTIL_TESTS, asks, judge("amend", accepted=True), tests, make, *AFTER_MAKE])
 
     result = project.run()

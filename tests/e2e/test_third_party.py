@@ -37,7 +37,9 @@ class Case:
 
     @property
     def issue(self) -> str:
-        head = "---\nid: GAL-1\ntitle: {0}\nstatus: Todo\nparent: null\nlabels: [bug]\ndepends-on: []\n---\n# GAL-1: {0}\n"
+        head = (
+            "---\nid: GAL-1\ntitle: {0}\nstatus: Todo\nparent: null\nlabels: [bug]\ndepends-on: []\n---\n# GAL-1: {0}\n"
+        )
         return f"{head.format(self.title)}\n{self.why}\n\n## Acceptance criteria\n- [ ] {self.title}\n"
 
     def answers(self) -> list[Entry]:

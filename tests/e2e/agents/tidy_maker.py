@@ -24,7 +24,9 @@ def main() -> None:
     told("python", "-m", "pytest", "-q", "--cov=greet")
 
     greet = Path("greet.py")
-    done = greet.read_text().replace("    return", '    if not name:\n        raise ValueError("a name is needed")\n    return')
+    done = greet.read_text().replace(
+        "    return", '    if not name:\n        raise ValueError("a name is needed")\n    return'
+    )
     greet.write_text(done)
     told("git", "diff", "--stat")
     told("git", "stash")

@@ -1,0 +1,35 @@
+"""The only door to git. Three ways in, each hardened for what may already have happened (ADR-R8).
+
+*read*: the user's config, but no hooks, no fsmonitor, no optional locks. *object*: writes objects and private refs with
+the attributes of a checkout that no agent has touched. *publish*: the user's identity and signing, with a time limit.
+GitPython finds the repository; its command object cannot unset an inherited `GIT_DIR`, so processes are our own.
+"""
+
+from __future__ import annotations
+
+from pipeline.git.process import LOCK_LIMIT_S, await_lock
+from pipeline.git.repository import Repository
+from pipeline.git.values import (
+    GITLINK,
+    NO_OBJECT,
+    Entry,
+    FileStat,
+    GitError,
+    Signature,
+    SigningError,
+    TreeChange,
+)
+
+__all__ = [
+    "GITLINK",
+    "LOCK_LIMIT_S",
+    "NO_OBJECT",
+    "Entry",
+    "FileStat",
+    "GitError",
+    "Repository",
+    "Signature",
+    "SigningError",
+    "TreeChange",
+    "await_lock",
+]

@@ -1,0 +1,113 @@
+"""The *object* door: blobs, trees, commits, and our own refs."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.git.process import PUBLISHING
+from pipeline.git.reading import ReadDoor
+from pipeline.git.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SIGNING_LIMIT_S: Final = 60.0
+
+
+class ObjectDoor(ReadDoor):
+    """Writes objects and private refs, with the attributes of a checkout that no agent has touched."""
+
+    def write_blob(self, content: bytes, path: str | None = None, checkout: Path | None = None) -> str:
+        """Store *content*; with *path* and *checkout* through the clean filters that the checkout's attributes name."""
+        if path is None or checkout is None:
+            return self._git("hash-object", "-w", "--stdin", "--no-filters", stdin=content).decode().strip()
+        argv = ("hash-object", "-w", "--stdin", "--path", path)
+        return self._git(*argv, env=self._at(checkout), cwd=checkout, stdin=content).decode().strip()
+
+    def write_files(self, folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+        """Store files below *folder* as they are, through one process; return their object names, in order."""
+        stdin = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+        argv = ("hash-object", "-w", "--no-filters", "--stdin-paths")
+        out = self._git(*argv, env=self._at(folder), cwd=folder, stdin=stdin)
+        return tuple(out.decode().split())
+
+    def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
+        """Return *base* with *changes*: built from the list, never by scanning a folder (architecture 8)."""
+        lines: list[bytes] = []
+        for change in changes:
+            mode, oid = (change.entry.mode, change.entry.oid) if change.entry else ("0", NO_OBJECT)
+            lines.append(f"{mode} {oid}\t".encode() + change.path.encode(errors="surrogateescape") + b"\0")
+        if not lines:
+            return base
+        # removals first: a file may give way to a folder of the same name
+        lines.sort(key=lambda line: not line.startswith(b"0 "))
+        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as folder:
+            env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_DIR": str(self.git_dir)}
+            self._git("read-tree", base, env=env)
+            self._git("update-index", "-z", "--index-info", env=env, stdin=b"".join(lines))
+            return self._git("write-tree", env=env).decode().strip()
+
+    def make_tree(self, trees: Mapping[str, str]) -> str:
+        """Return a tree whose entries are these trees, by name."""
+        lines = "".join(f"040000 tree {oid}\t{name}\0" for name, oid in sorted(trees.items()))
+        return self._git("mktree", "-z", stdin=lines.encode()).decode().strip()
+
+    def materialise(self, tree: str, folder: Path, index: Path) -> None:
+        """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else."""
+        whole = ("-c", "core.sparseCheckout=false")  # the user's sparse checkout is not ours
+        self._git(*whole, "read-tree", "--reset", "-u", tree, env=self._at(folder, index), cwd=folder)
+
+    def commit_tree(
+        self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None
+    ) -> str:
+        """Return a new commit object.
+
+        Args:
+            tree: The commit's tree.
+            parents: Its parents, in order.
+            message: The whole message.
+            who: Author and committer, and the date of both.
+            sign: None for no signature, else the key ("" = the user's default key).
+
+        Raises:
+            SigningError: signing failed or took longer than `SIGNING_LIMIT_S`.
+        """
+        env = {
+            f"GIT_{kind}_{what}": value
+            for kind in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", who.name), ("EMAIL", who.email), ("DATE", who.date))
+        }
+        argv = [
+            "-c",
+            "i18n.commitEncoding=UTF-8",
+            "commit-tree",
+            tree,
+            *(part for parent in parents for part in ("-p", parent)),
+        ]
+        argv += [] if sign is None else [f"-S{sign}"]
+        try:
+            done = self._start(
+                argv, env, stdin=message.encode(), prefix=PUBLISHING, limit_s=SIGNING_LIMIT_S, foreground=True
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SigningError(f"no signature within {SIGNING_LIMIT_S:.0f} s") from error
+        refuse_disk(done, self.common_dir)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace")
+            if sign is not None:
+                raise SigningError(said.strip())
+            raise GitError(argv, done.returncode, said)
+        return done.stdout.decode().strip()
+
+    def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
+        """Point *ref* at *new*; with *old*, only if it is there now (NO_OBJECT: only if the ref does not exist)."""
+        done = self._start(("update-ref", "--no-deref", "-m", "redfirst", ref, new, *([] if old is None else [old])))
+        refuse_disk(done, self.common_dir)
+        return done.returncode == 0
+
+    def delete_ref(self, ref: str) -> None:
+        """Delete one of our own refs; a missing one is fine."""
+        self._git("update-ref", "--no-deref", "-d", ref)

@@ -1,0 +1,142 @@
+"""Starting git: a cleaned environment, a hardened prefix, locks that a killed driver left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.git.values import GitError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+HARDENED: Final = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "advice.detachedHead=false"),
+    *("-c", "core.splitIndex=false"),
+    "--no-optional-locks",
+)
+"""For every command that reads or writes objects: nothing of the repository's own is run but its clean filters."""
+
+PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "gc.auto=0")
+"""For the user's own index and files: no hooks, but their fsmonitor, untracked cache and sparse checkout are kept."""
+
+LOCK_LIMIT_S: Final = 5.0
+
+_PAUSE_S: Final = 0.02
+
+_DISK_FAULTS: Final = ("No space left on device", "Disk quota exceeded", "Read-only file system", "File too large")
+
+_KEPT_ENVIRONMENT: Final = (
+    *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
+    *("GIT_CONFIG_", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+)
+"""Beginnings of the variables that say who the user is and where the user's configuration lies."""
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Return our own environment without the `GIT_*` variables that a hook or a wrapper may have left in it."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_KEPT_ENVIRONMENT)}
+    return env | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": ":"} | dict(extra)
+
+
+def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
+    """Turn what a full or read-only disk made git say into the user's error.
+
+    Raises:
+        UserError: reason `disk`.
+    """
+    said = done.stderr.decode(errors="replace")
+    fault = next((fault for fault in _DISK_FAULTS if fault in said), None) if done.returncode else None
+    if fault is not None:
+        raise UserError(
+            f"git cannot write below {where}: {fault}. Make room or mend the permissions, then go on with the run.",
+            Reason.DISK,
+            path=str(where),
+            details={"git": said.strip()},
+            actions=("free disk space", "redfirst resume RUN"),
+        )
+
+
+def await_lock(lock: Path) -> bool:
+    """Wait while the file *lock* is there, at most `LOCK_LIMIT_S`; return whether it is gone.
+
+    When a driver is killed, its git process goes on for a moment: that lock is not stale, it is about to be let go.
+    """
+    deadline = time.monotonic() + LOCK_LIMIT_S
+    while lock.exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
+class Door:
+    """A repository as seen from one worktree, and the processes that are started on it.
+
+    Attributes:
+        worktree: Top level of the worktree the user stands in.
+        git_dir: That worktree's git directory.
+        common_dir: The directory all worktrees share.
+    """
+
+    def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
+        self.worktree = worktree
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+
+    def _start(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        *,
+        prefix: Sequence[str] = HARDENED,
+        limit_s: float | None = None,
+        foreground: bool = False,
+    ) -> subprocess.CompletedProcess[bytes]:
+        # Ctrl-C at a terminal reaches the whole process group: it is for the driver, which knows a safe point. Only a
+        # process that may ask for a passphrase stays in the foreground.
+        return subprocess.run(
+            ["git", *prefix, *argv],
+            cwd=cwd or self.worktree,
+            env=environment(env or {}),
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            timeout=limit_s,
+            process_group=None if foreground else 0,
+            check=False,
+        )
+
+    def _git(
+        self,
+        *argv: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+    ) -> bytes:
+        done = self._start(argv, env, cwd, stdin)
+        refuse_disk(done, self.common_dir)
+        if done.returncode:
+            raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
+        return done.stdout
+
+    def _answers(self, *argv: str) -> bytes | None:
+        """Return what git prints, or None where it says no (a non-zero exit is an answer here)."""
+        done = self._start(argv)
+        return None if done.returncode else done.stdout
+
+    def _at(self, checkout: Path, index: Path | None = None) -> dict[str, str]:
+        env = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(checkout)}
+        return env | ({"GIT_INDEX_FILE": str(index)} if index else {})

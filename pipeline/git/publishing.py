@@ -1,0 +1,96 @@
+"""The *publish* door: the user's index and files, moved all at once or not at all."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pipeline.git.objects import ObjectDoor
+from pipeline.git.process import PUBLISHING, await_lock, refuse_disk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _content(path: Path) -> bytes | None:
+    """Return what a file holds, or where a link points to; None for anything else."""
+    if path.is_symlink():
+        return os.fsencode(path.readlink())
+    return path.read_bytes() if path.is_file() else None
+
+
+class PublishDoor(ObjectDoor):
+    """Changes the user's own index, files and worktrees; the only one that does."""
+
+    def signing_key(self) -> str | None:
+        """Return None when the user does not sign commits, else the key to name ("" = default)."""
+        wanted = self._answers("config", "--type=bool", "--get", "commit.gpgSign")
+        return "" if wanted and wanted.strip() == b"true" else None
+
+    def refresh_index(self) -> None:
+        """Refresh the stat information of the user's index: a touched file is not an edited one."""
+        await_lock(self.git_dir / "index.lock")
+        self._start(["update-index", "-q", "--refresh"], prefix=PUBLISHING)
+
+    def index_is(self, commit: str) -> bool:
+        """Return whether the user's index holds exactly the tree of *commit*."""
+        done = self._start(["diff-index", "--cached", "--quiet", commit, "--"], prefix=PUBLISHING)
+        return done.returncode == 0
+
+    def move_worktree(self, old: str, new: str) -> str | None:
+        """Take the user's index and files from tree *old* to *new*; None, or git's refusal with nothing changed.
+
+        Raises:
+            UserError: the disk is full: some files may be half written (see `take_back_half`).
+        """
+        in_the_way = self._in_the_way(old, new)
+        if in_the_way:
+            return f"these files would be overwritten, and git does not know them: {', '.join(in_the_way)}"
+        done = self._start(["read-tree", "-m", "-u", old, new], prefix=PUBLISHING)
+        refuse_disk(done, self.worktree)
+        return done.stderr.decode(errors="replace").strip() or "refused" if done.returncode else None
+
+    def _in_the_way(self, old: str, new: str) -> tuple[str, ...]:
+        """Return the user's files at the places of new ones: git would overwrite ignored ones without a word."""
+        before = {entry.path for entry in self.entries(old)}
+        found: set[str] = set()
+        for change in self.diff(old, new):
+            if change.entry is None or change.path in before:
+                continue
+            place = self.worktree / change.path
+            above = [folder for folder in place.parents if folder.is_relative_to(self.worktree)]
+            there = [path for path in (place, *above) if path.is_symlink() or path.is_file()]
+            if not there and place.is_dir():
+                there = [path for path in place.rglob("*") if path.is_symlink() or not path.is_dir()]
+            found.update(str(path.relative_to(self.worktree)) for path in there)
+        return tuple(sorted(found - before))
+
+    def take_back_half(self, old: str, new: str) -> None:
+        """Undo what a killed `move_worktree` left: files that hold the beginning of what *new* has there, or all of it.
+
+        Such a file holds nothing that is lost: the user's index says that it was *old* when the move began. A file with
+        any other content is the user's own and stays; so does everything when the index is not *old*.
+        """
+        if self._start(["diff-index", "--cached", "--quiet", old, "--"], prefix=PUBLISHING).returncode:
+            return
+        dirty = set(self._git("diff-files", "--name-only", "-z").decode(errors="surrogateescape").split("\0"))
+        entries = {c.path: c.entry for c in self.diff(old, new) if c.entry is not None and c.entry.mode != GITLINK}
+        before = {entry.path for entry in self.entries(old, *entries)} if entries else set[str]()
+        written = self.blobs(entry.oid for entry in entries.values())
+        half: list[str] = []
+        for path, entry in entries.items():
+            there = _content(self.worktree / path) if path in dirty or path not in before else None
+            if there is not None and written[entry.oid].startswith(there):
+                half.append(path)
+        for path in half:
+            (self.worktree / path).unlink()
+        names = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in half if path in before)
+        if names:
+            refuse_disk(
+                self._start(["checkout-index", "-z", "--stdin", "-f", "-u"], stdin=names, prefix=PUBLISHING),
+                self.worktree,
+            )
+
+    def add_worktree(self, folder: Path, branch: str, base: str) -> None:
+        """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`)."""
+        self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base)

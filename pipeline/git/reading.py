@@ -1,0 +1,168 @@
+"""The *read* door: branches, trees, patches, attributes, configuration, identity."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.git.process import Door
+from pipeline.git.values import Entry, FileStat, TreeChange
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_LISTINGS: Final = 8  # the trees that a step looks at
+
+
+class ReadDoor(Door):
+    """Asks; with the user's config, but no hooks, no fsmonitor, no optional locks."""
+
+    def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
+        super().__init__(worktree, git_dir, common_dir)
+        self._listings: dict[str, tuple[Entry, ...]] = {}
+
+    def branch(self) -> str | None:
+        """Return the short name of the branch that HEAD is on; None when HEAD is detached."""
+        ref = self._answers("symbolic-ref", "--quiet", "HEAD")
+        return ref.decode().strip().removeprefix("refs/heads/") if ref else None
+
+    def resolve(self, revision: str) -> str | None:
+        """Return the object name that *revision* stands for, or None."""
+        found = self._answers("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+        return found.decode().strip() if found else None
+
+    def tree_of(self, commit: str) -> str:
+        """Return the tree of *commit*."""
+        return self._git("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
+
+    def subject(self, commit: str) -> str:
+        """Return the first line of a commit's message."""
+        return self._git("show", "--no-patch", "--format=%s", commit).decode(errors="replace").strip()
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether *old* is *new* or one of its ancestors."""
+        return self._answers("merge-base", "--is-ancestor", old, new) is not None
+
+    def status(self, *exclude: str) -> tuple[str, ...]:
+        """Return the lines of `git status`, but for paths at or below *exclude*."""
+        pathspecs = [f":(exclude,top,literal){path}" for path in exclude]
+        shown = ("--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal")
+        out = self._git("status", *shown, "--", ":/", *pathspecs)
+        return tuple(line.decode(errors="surrogateescape") for line in out.split(b"\0") if line)
+
+    def entries(self, tree: str, *paths: str) -> tuple[Entry, ...]:
+        """Return the entries of *tree* (all, or those at and below *paths*), blobs and gitlinks, recursively."""
+        if not paths and tree in self._listings:
+            return self._listings[tree]
+        literal = ("--literal-pathspecs",) if paths else ()
+        out = self._git(*literal, "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths)
+        found: list[Entry] = []
+        for line in out.split(b"\0"):
+            if line:
+                meta, _, path = line.partition(b"\t")
+                mode, _, oid = meta.decode().split(" ")
+                found.append(Entry(path.decode(errors="surrogateescape"), mode, oid))
+        if not paths and _OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
+            while len(self._listings) >= _LISTINGS:
+                del self._listings[next(iter(self._listings))]
+            self._listings[tree] = tuple(found)
+        return tuple(found)
+
+    def blob(self, revision: str) -> bytes | None:
+        """Return the bytes of a blob (`<tree>:<path>` or an object name), or None where there is none."""
+        return self._answers("cat-file", "blob", revision)
+
+    def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
+        """Return the bytes of many blobs by object name, through one process."""
+        wanted = list(dict.fromkeys(oids))
+        out = self._git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode())
+        found: dict[str, bytes] = {}
+        at = 0
+        for oid in wanted:
+            end = out.index(b"\n", at)
+            size = int(out[at:end].split(b" ")[2])
+            found[oid] = out[end + 1 : end + 1 + size]
+            at = end + size + 2
+        return found
+
+    def diff(self, old: str, new: str) -> tuple[TreeChange, ...]:
+        """Return how *new* differs from *old*, path by path (a rename is a deletion and an addition)."""
+        out = self._git("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new).split(b"\0")
+        changes: list[TreeChange] = []
+        for meta, name in zip(out[0::2], out[1::2], strict=False):
+            _, mode, _, oid, status = meta.decode().split(" ")
+            path = name.decode(errors="surrogateescape")
+            changes.append(TreeChange(path, None if status == "D" else Entry(path, mode, oid)))
+        return tuple(changes)
+
+    def patch(self, old: str, new: str, *paths: str) -> str:
+        """Return a readable patch; no external diff, no textconv, no colour."""
+        argv = ["diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "-M", old, new, "--", *paths]
+        return self._git(*argv).decode(errors="replace")
+
+    def numstat(self, old: str, new: str) -> tuple[FileStat, ...]:
+        """Return how many lines each differing path gained and lost."""
+        out = self._git(
+            "diff-tree", "-r", "-z", "--no-renames", "--numstat", "--no-ext-diff", "--no-textconv", old, new
+        )
+        found: list[FileStat] = []
+        for line in out.split(b"\0"):
+            if line:
+                added, deleted, path = line.split(b"\t", 2)
+                counts = (None, None) if added == b"-" else (int(added), int(deleted))
+                found.append(FileStat(path.decode(errors="surrogateescape"), *counts))
+        return tuple(found)
+
+    def filters(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
+        """Return the `filter` attribute of the *paths* that have one, by the attributes of *checkout*."""
+        stdin = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
+        out = self._git("check-attr", "-z", "--stdin", "filter", env=self._at(checkout), cwd=checkout, stdin=stdin)
+        parts = out.decode(errors="surrogateescape").split("\0")
+        return {p: v for p, v in zip(parts[0::3], parts[2::3], strict=False) if v not in {"unspecified", "unset"}}
+
+    def ignored_matching(self, patterns: Path) -> tuple[str, ...]:
+        """Return the ignored files of the worktree that match the ignore patterns in the file *patterns*."""
+        both = ("--others", "--ignored", "-z")
+        wanted = self._git("ls-files", *both, f"--exclude-from={patterns}").split(b"\0")
+        ignored = set(self._git("ls-files", *both, "--exclude-standard").split(b"\0"))
+        return tuple(sorted(p.decode(errors="surrogateescape") for p in wanted if p and p in ignored))
+
+    def config(self, key: str) -> str | None:
+        """Return the value of a config key as git resolves it, or None."""
+        found = self._answers("config", "--get", key)
+        return found.decode(errors="replace").rstrip("\n") if found is not None else None
+
+    def local_config(self) -> str:
+        """Return the repository's own configuration: key, line break, value; NUL between the entries."""
+        return (self._answers("config", "--local", "--list", "--null") or b"").decode(errors="replace")
+
+    def is_clean(self, checkout: Path, index: Path) -> bool:
+        """Return whether *checkout* holds exactly what its private *index* says."""
+        env = self._at(checkout, index)
+        changed = self._start(["diff-files", "--quiet"], env, checkout).returncode != 0
+        return not changed and not self._git("ls-files", "--others", "-z", env=env, cwd=checkout)
+
+    def identity(self) -> tuple[str, str]:
+        """Return the user's name and e-mail address as git would commit with them.
+
+        Raises:
+            UserError: git has no identity to commit with.
+        """
+        found = self._answers("var", "GIT_AUTHOR_IDENT")
+        if found is None:
+            raise UserError(
+                "git does not know who commits. Set it: git config user.name ... and git config user.email ...",
+                Reason.CONFIG,
+                actions=("git config user.name NAME", "git config user.email ADDRESS"),
+            )
+        name, _, rest = found.decode(errors="replace").partition(" <")
+        return name, rest.partition(">")[0]
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Return the refs below *prefix* and what they point to."""
+        out = self._git("for-each-ref", "--format=%(refname) %(objectname)", prefix).decode()
+        return dict(line.split(" ", 1) for line in out.splitlines())  # type: ignore[misc]

@@ -1,0 +1,79 @@
+"""The whole command line: what is loaded for a question, and that a command is what its line in the help says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.cli.main import LATER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pipeline.cli.later import Later
+
+REDFIRST = Path(sys.executable).with_name("redfirst")
+HEAVY = {"anyio", "git", "pydantic", "ruamel", "yaml", "rich", "pipeline.git", "pipeline.steps", "todo"}
+
+
+def all_of(commands: Iterable[Later]) -> Iterator[Later]:
+    for command in commands:
+        yield command
+        yield from all_of(command.below)
+
+
+def redfirst(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(REDFIRST), *argv], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("later", list(all_of(LATER)), ids=lambda later: str(later.name))
+def test_a_line_of_the_help_is_the_first_sentence_of_the_command(later: Later) -> None:
+    command = later.load()
+    assert command.name == later.name
+    sentence = (command.help or "").strip().partition("\n\n")[0].replace("\n", " ")
+    assert sentence.startswith((later.help or "?").removesuffix("."))
+
+
+@pytest.mark.parametrize(
+    "argv", [["--version"], ["--help"], ["run", "--help"], ["runs", "--help"], ["doctor", "--help"]]
+)
+def test_help_loads_nothing_heavy(argv: list[str]) -> None:
+    code = (
+        "import atexit, sys, redfirst\n"
+        "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
+        "redfirst.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, check=False)
+    assert done.stdout.strip()
+    loaded = set(done.stderr.split())
+    assert "redfirst" in loaded
+    assert not loaded & (HEAVY if argv[0].startswith("-") else HEAVY - {"pydantic"})  # typer itself parses with it
+
+
+def test_the_version_is_the_same_by_every_way() -> None:
+    assert redfirst("--version").stdout == redfirst("--version", "runs").stdout
+
+
+def test_a_command_that_is_loaded_later_is_suggested_for_a_typo() -> None:
+    done = redfirst("explian")
+    assert done.returncode == 2
+    assert "Did you mean 'explain'?" in done.stderr
+
+
+def test_a_group_without_a_command_shows_its_help_and_nothing_else() -> None:
+    done = redfirst("issue")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: redfirst issue")
+    assert "- redfirst issue --help" not in done.stderr
+
+
+def test_the_shell_completes_commands_that_are_loaded_later() -> None:
+    env = {"PATH": os.environ["PATH"], "_REDFIRST_COMPLETE": "complete_bash", "COMP_CWORD": "2"}
+    words = {**env, "COMP_WORDS": "redfirst agents tr"}
+    done = subprocess.run([str(REDFIRST)], env=words, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["try"]
