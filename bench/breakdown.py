@@ -93,7 +93,13 @@ def instrument() -> None:
         return lambda *_: label
 
     def process(*_: object) -> str:
-        return "tests: process" if CLOCK.within(TESTS) else "canary: process" if CLOCK.within("canary") else "agent: process"
+        return (
+            "tests: process"
+            if CLOCK.within(TESTS)
+            else "canary: process"
+            if CLOCK.within("canary")
+            else "agent: process"
+        )
 
     def git_command(_: object, argv: tuple[str, ...], *__: object) -> str:
         CLOCK.counts[f"git {next(word for word in argv if not word.startswith('-') and '=' not in word)}"] += 1

@@ -97,7 +97,8 @@ def project(folder: Path, tasks: int, files: int) -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "REDFIRST_", "XDG_"))}
+    foreign = ("GIT_", "REDFIRST_", "XDG_", "PYTHONDONTWRITEBYTECODE")  # the last would compile everything each time
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     own = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "XDG_CONFIG_HOME": str(home / "config")}
     return {**kept, **own, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -131,7 +132,11 @@ def one_run(repository: Path, home: Path) -> Figures:
     # -P: beside it lies this module, which has the name of our package
     argv = [sys.executable, "-P", str(HERE / "breakdown.py"), str(out), "run", "B-1"]
     env = {**environment(home), "BENCH_BEGAN": str(time.time())}
-    wall = timed(lambda: subprocess.run(argv, cwd=repository, env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
+    wall = timed(
+        lambda: subprocess.run(
+            argv, cwd=repository, env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+    )
     return {"wall": wall, **json.loads(out.read_text())}
 
 
@@ -175,7 +180,9 @@ def medians(rounds: list[Figures]) -> Figures:
 def start_up(rounds: int) -> None:
     """Print what the program's start costs over that of the interpreter."""
     python = [sys.executable, "-I", "-c", "pass"]
-    commands = {name: [str(REDFIRST), *name.split()] for name in ("--version", "--help", "routes --help", "runs --help")}
+    commands = {
+        name: [str(REDFIRST), *name.split()] for name in ("--version", "--help", "routes --help", "runs --help")
+    }
     taken: dict[str, list[float]] = {name: [] for name in ("python -I -c pass", *commands)}
     for _ in range(rounds):
         for name, argv in (("python -I -c pass", python), *commands.items()):
@@ -226,7 +233,9 @@ def main() -> None:
             project(repository, asked.tasks, asked.files)
             runs.append(one_run(repository, home))
             commits = int(git(repository, "rev-list", "--count", "main..work"))
-            counts = {name: int(runs[-1][f"n {name}"]) for name in ("dispatches", "measurements")} | {"commits": commits}
+            counts = {name: int(runs[-1][f"n {name}"]) for name in ("dispatches", "measurements")} | {
+                "commits": commits
+            }
             floors.append(floor(repository, home, counts))
     report(medians(runs), medians(floors), counts)
     start_up(3 * asked.rounds)

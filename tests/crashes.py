@@ -40,7 +40,7 @@ def spawn(
 
 
 def kill_after(project: Project, seconds: float, *argv: str) -> int:
-    """Run redfirst, kill its process (and nothing else) after *seconds*; return its exit code, -9 when it was killed."""
+    """Run redfirst, kill its process and nothing else after *seconds*; return its exit code, -9 if it was killed."""
     with spawn(project, *argv) as driver:
         try:
             driver.communicate(timeout=seconds)

@@ -1,8 +1,8 @@
 """redfirst as a user starts it, that kills itself (SIGKILL) at a named instant: `dying.py PATTERN NUMBER ARGUMENT...`.
 
-Instants are named before and after every durable write and every git process of the driver: `after journal
-dispatch_started`, `before replace plan.md`, `after git update-ref ...`. It dies at the NUMBER-th that PATTERN (a regular
-expression) is found in. Nothing of redfirst is changed: what is wrapped is the standard library below it.
+Instants are named before and after every durable write and every git process of the driver: `after journal decision`,
+`before replace plan.md`, `after git update-ref ...`. It dies at the NUMBER-th that PATTERN (a regular expression) is
+found in. Nothing of redfirst is changed: what is wrapped is the standard library below it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 from functools import wraps
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def _renamed(_source: str | Path, target: str | Path) -> str:
 def _git(argv: list[str]) -> str | None:
     if argv[0] != "git":
         return None
-    words = [word for flag, word in zip(argv, argv[1:], strict=False) if "-c" not in {flag, word}]
+    words = [word for flag, word in pairwise(argv) if "-c" not in {flag, word}]
     return " ".join(["git", *(word for word in words if word != "--no-optional-locks")])
 
 

@@ -84,7 +84,7 @@ def _check_tasks(ctx: Context, tasks: Sequence[Task]) -> None:
     """Check what a person's edit of the task files can break, but for the form of each, which parsing has checked.
 
     Raises:
-        UserError: an id was changed, a task waits for one that is not there or for itself, or tasks do not fit together.
+        UserError: an id was changed, a task waits for itself or for none, or tasks do not fit together.
     """
     accepted = {task_id for task_id, task in ctx.state.tasks.items() if task.status is not TaskStatus.DROPPED}
     for task_id, task in zip(ctx.state.queue, tasks, strict=True):

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.process import PUBLISHING
+from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.reading import ReadDoor
 from pipeline.git.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
 

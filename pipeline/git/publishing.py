@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.git.objects import ObjectDoor
 from pipeline.git.process import PUBLISHING, await_lock, refuse_disk
+from pipeline.git.values import GITLINK
 
 if TYPE_CHECKING:
     from pathlib import Path

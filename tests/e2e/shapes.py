@@ -35,6 +35,7 @@ def answers(
     code: dict[str, str],
     *,
     symbols: Iterable[dict[str, Any]] = (),
+    ready: dict[str, Any] | None = None,
     run: list[str] | None = None,
 ) -> list[Entry]:
     """Return the answers of a run without detours that writes these tests and this code.
@@ -44,6 +45,7 @@ def answers(
         tests: Test files and their content.
         code: Production files and their content.
         symbols: What the task introduces.
+        ready: The report of @test, if it says more than the verdict.
         run: What @make runs after writing.
     """
     there = set(existing)
@@ -69,7 +71,7 @@ def answers(
         PLAN_SIMPLE,
         {"when": {"kind": "split"}, "report": {"tasks": [task]}},
         SPLIT_ACCEPTED,
-        {"when": {"kind": "write-tests"}, "files": tests, "report": {"verdict": "TESTS_READY"}},
+        {"when": {"kind": "write-tests"}, "files": tests, "report": ready or {"verdict": "TESTS_READY"}},
         {"when": {"kind": "implement"}, "files": code, "run": run, "report": made},
         *AFTER_MAKE,
     ]

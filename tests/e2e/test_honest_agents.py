@@ -43,13 +43,9 @@ def use_program(project: Project, entries: list[Entry], program: str) -> None:
     )
 
 
-def dispatch(project: Project, name: str) -> Path:
-    """Return the folder of the first dispatch whose name ends so."""
-    return next(iter(sorted(project.run_folder().glob(f"dispatches/*{name}"))))
-
-
-def answer_of(project: Project, name: str) -> dict[str, Any]:
-    return json.loads((dispatch(project, name) / "result.json").read_text(encoding="utf-8"))
+def answer_of(dispatch: Path) -> dict[str, Any]:
+    """Return the result of a dispatch."""
+    return json.loads((dispatch / "result.json").read_text(encoding="utf-8"))
 
 
 def said(folder: Path) -> Iterator[dict[str, Any]]:

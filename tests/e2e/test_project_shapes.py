@@ -173,10 +173,56 @@ def test_tests_may_lie_beside_the_code(testpaths: str, tmp_path: Path) -> None:
 def test_a_project_without_any_test_gets_its_first(tmp_path: Path) -> None:
     files = {"greet.py": GREET, "pyproject.toml": "[project]\nname = 'greet'\nversion = '1'\n", **TRACKER}
     project = make_project(tmp_path, files)
-    project.use_script(answers(files, {"tests/test_greet.py": TEST_GREET + NOBODY}, {"greet.py": GREET_DONE}))
-    project.script([])  # nothing is left to be answered twice
+    first = {"tests/test_greet.py": "from greet import greet\n" + NOBODY}
+    project.use_script(answers(files, first, {"greet.py": GREET_DONE}))
 
-    result = project.run()
+    done(project)
 
-    # what is here already passes, and nobody announced it as a guard
-    assert result["error"]["kind"] == "config", result
+    assert evidence(project, "baseline.json")["outcomes"] == {}
+    assert list(evidence(project, "task-1.json")["ledger"]["red"]) == ["tests/test_greet.py::test_nobody"]
+
+
+def test_setup_needs_trust_and_runs_once_in_the_private_checkout(tmp_path: Path) -> None:
+    made = tmp_path / "made" / ".venv"
+    make_environment(made)
+    counter = tmp_path / "setups.txt"
+    setup = tmp_path / "setup.sh"
+    setup.write_text(f'#!/bin/sh\npwd >> "{counter}"\ncp -a "{made}" .venv\n', encoding="utf-8")
+    setup.chmod(0o755)
+    files = {
+        **FILES,
+        "redfirst.toml": f'[toolchains.pytest]\nsetup = ["{setup}"]\n',
+        ".gitignore": ".venv/\n",
+        "tests/test_where.py": TEST_PREFIX.format("/tree/.venv"),
+    }
+    project = make_project(tmp_path, files)
+    tests = {"tests/test_greet.py": FILES["tests/test_greet.py"] + NOBODY}
+    project.use_script(answers(files, tests, {"greet.py": GREET_DONE}))
+
+    refused = project.run()
+    assert (refused["_code"], refused["error"]["kind"]) == (2, "untrusted")
+    assert not counter.exists()
+    assert project.redfirst("trust", "--yes").returncode == 0
+
+    done(project)
+
+    (where,) = counter.read_text().splitlines()
+    assert where.startswith(str(project.home / "state"))
+    assert evidence(project, "baseline.json")["outcomes"]["tests/test_where.py::test_the_environment"] == "passed"
+
+
+def test_with_a_uv_lock_the_environment_of_the_project_counts(tmp_path: Path) -> None:
+    files = {
+        **FILES,
+        "uv.lock": 'version = 1\nrequires-python = ">=3.11"\n',
+        ".gitignore": ".venv/\n",
+        "tests/test_where.py": TEST_PREFIX.format("/project/.venv"),
+    }
+    project = make_project(tmp_path, files)
+    make_environment(project.root / ".venv")
+    tests = {"tests/test_greet.py": FILES["tests/test_greet.py"] + NOBODY}
+    project.use_script(answers(files, tests, {"greet.py": GREET_DONE}))
+
+    done(project)
+
+    assert evidence(project, "baseline.json")["outcomes"]["tests/test_where.py::test_the_environment"] == "passed"

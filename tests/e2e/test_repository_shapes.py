@@ -3,34 +3,52 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
-from e2e.shapes import TRACKER, answers
+from e2e.shapes import NOBODY, TRACKER, answers, changed, dispatches, done, evidence, stdout_of
 from kit import FILES, GREET, GREET_DONE, HONEST, Entry, Project, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
 PYTEST_INI = {"pyproject.toml": FILES["pyproject.toml"]}
-NOBODY = "\n\ndef test_nobody():\n    with pytest.raises(ValueError):\n        greet('')\n"
-TEST_GREET = "import pytest\n\nfrom greet import greet\n\n\ndef test_greets():\n    assert greet('a')\n"
+TEST_GREET = "from greet import greet\n\n\ndef test_greets():\n    assert greet('a')\n"
+TEST_NEEDS = """import json
+import pathlib
+import sys
+
+TOP = pathlib.Path(__file__).parents[1]
 
 
-def done(project: Project) -> dict[str, Any]:
-    result = project.run()
-    assert result.get("outcome") == "completed", f"{result.get('error') or result['note']}\n{result['_stderr']}"
-    assert project.git("status", "--porcelain") == ""
-    return result
+def test_the_submodule():
+    sys.path.insert(0, str(TOP / "vendor"))
+    import words
+
+    assert words.HELLO == "Hello"
 
 
-def changed(project: Project, revision: str) -> list[str]:
-    return project.git("-c", "core.quotePath=false", "diff", "--name-only", f"{revision}~1", revision).splitlines()
+def test_the_settings():
+    assert json.loads((TOP / "settings.json").read_text()) == {"mine": 1}
 
 
-def log_of(project: Project, name: str) -> str:
-    folder = next(iter(sorted(project.run_folder().glob(f"dispatches/*{name}"))))
-    return (folder / "stdout.log").read_text(encoding="utf-8")
+def test_the_link():
+    assert (TOP / "link.py").read_text() == (TOP / "greet.py").read_text()
+"""
+TEST_DATA = """import pathlib
+
+TOP = pathlib.Path(__file__).parents[1]
+
+
+def test_the_model():
+    assert "stored" not in (TOP / "src/model.bin").read_text()
+
+
+def test_a_file_outside_the_sparse_checkout():
+    assert (TOP / "docs/readme.txt").exists()
+"""
 
 
 def test_submodules_ignored_and_hidden_files_are_where_they_are_needed(tmp_path: Path) -> None:
@@ -43,11 +61,7 @@ def test_submodules_ignored_and_hidden_files_are_where_they_are_needed(tmp_path:
         ".gitignore": "greet.py\nsettings.json\n",
         ".worktreeinclude": "settings.json\n",
         "tests/test_greet.py": TEST_GREET,
-        "tests/test_needs.py": "import json, pathlib, sys\n\nTOP = pathlib.Path(__file__).parents[1]\n\n\n"
-        "def test_the_submodule():\n    sys.path.insert(0, str(TOP / 'vendor'))\n    import words\n"
-        "    assert words.HELLO == 'Hello'\n\n\n"
-        "def test_the_settings():\n    assert json.loads((TOP / 'settings.json').read_text()) == {'mine': 1}\n\n\n"
-        "def test_the_link():\n    assert (TOP / 'link.py').read_text() == (TOP / 'greet.py').read_text()\n",
+        "tests/test_needs.py": TEST_NEEDS,
     }
     project.write(files)
     (project.root / "link.py").symlink_to("greet.py")
@@ -69,10 +83,10 @@ def test_submodules_ignored_and_hidden_files_are_where_they_are_needed(tmp_path:
     assert (project.root / "vendor" / "words.py").exists()
     assert (project.root / "notes" / "größe.md").read_text() == "Names are needed.\n"
     assert (project.root / "settings.json").exists()
-    outcomes = json.loads((project.run_folder() / "evidence" / "baseline.json").read_text())["outcomes"]
+    outcomes = evidence(project, "baseline.json")["outcomes"]
     assert set(outcomes.values()) == {"passed"}
     assert len(outcomes) == 4
-    seen = log_of(project, "implement-make")
+    seen = stdout_of(dispatches(project, "implement-make")[0])
     assert "words.py" in seen
     assert "settings.json" not in seen
 
@@ -92,9 +106,7 @@ def test_filters_line_ends_and_a_sparse_checkout_are_those_of_the_user(tmp_path:
         "extra/far.py": "FAR = 1\n",
         "docs/readme.txt": "read\nme\n",
         "tests/test_greet.py": TEST_GREET,
-        "tests/test_data.py": "import pathlib\n\nTOP = pathlib.Path(__file__).parents[1]\n\n\n"
-        "def test_the_model():\n    assert 'stored' not in (TOP / 'src/model.bin').read_text()\n\n\n"
-        "def test_a_file_outside_the_sparse_checkout():\n    assert (TOP / 'docs/readme.txt').exists()\n",
+        "tests/test_data.py": TEST_DATA,
         "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["src"]\n',
         **TRACKER,
     }
@@ -120,7 +132,7 @@ def test_filters_line_ends_and_a_sparse_checkout_are_those_of_the_user(tmp_path:
     assert not (project.root / "docs").exists()
     assert not (project.root / "extra").exists()
     assert project.git("cat-file", "-p", "HEAD:extra/far.py") == "FAR = 2"
-    assert r"read\r\nme\r\n" in log_of(project, "implement-make")
+    assert r"read\r\nme\r\n" in stdout_of(dispatches(project, "implement-make")[0])
 
 
 def redrafted(first: list[Entry], *paths: str) -> list[Entry]:
