@@ -1,7 +1,7 @@
 """Runs redfirst as its console script does, and writes where the time went: `breakdown.py OUT ARGUMENT...`.
 
-Each function named below is timed without the ones below it that it calls. That is sound only while one dispatch is
-under way at a time, so the benchmark runs without a second reviewer.
+Each function named in `instrument` is timed without the ones that it calls and that are named there too. That is sound
+only while one dispatch is under way at a time, so the benchmark runs without a second reviewer.
 """
 
 from __future__ import annotations
@@ -13,14 +13,28 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import redfirst
+from pipeline.backends.scripted import ScriptedBackend
+from pipeline.cli import driving
+from pipeline.dispatch import canary, dispatcher, view
+from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.nobox import NoBox
+from pipeline.git import Repository
+from pipeline.routing.machine import MatrixMachine
+from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.journal import Journal
+from pipeline.runs.run import Run
+from pipeline.steps import measuring
+from pipeline.toolchains import pytest_environment
+from pipeline.toolchains.pytest import PytestToolchain
 
-STARTED = time.perf_counter()
-TESTS = "tests"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DISPATCHES, MEASUREMENTS = "dispatch: the rest", "measure: our side"
 
 
 class Clock:
@@ -49,87 +63,69 @@ class Clock:
 CLOCK = Clock()
 
 
-def clocked(owner: Any, name: str, label: Callable[..., str]) -> None:
-    """Replace a function or method of the program by one that is timed under a label made from its arguments."""
-    call = inspect.getattr_static(owner, name)
-    kind = type(call) if isinstance(call, classmethod | staticmethod) else None
-    plain = call.__func__ if kind is not None else call
+def clocked(owner: object, name: str, label: str | Callable[..., str]) -> None:
+    """Replace a function or method of the program by one that is timed under a label, made from its arguments."""
+    call: Any = getattr(owner, name)
 
-    @functools.wraps(plain)
+    def labelled(*args: object) -> str:
+        return label if isinstance(label, str) else label(*args)
+
+    @functools.wraps(call)
     def timed(*args: Any, **kwargs: Any) -> Any:
-        CLOCK.enter(label(*args))
+        CLOCK.enter(labelled(*args))
         try:
-            return plain(*args, **kwargs)
+            return call(*args, **kwargs)
         finally:
             CLOCK.leave()
 
-    @functools.wraps(plain)
+    @functools.wraps(call)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        CLOCK.enter(label(*args))
+        CLOCK.enter(labelled(*args))
         try:
-            return await plain(*args, **kwargs)
+            return await call(*args, **kwargs)
         finally:
             CLOCK.leave()
 
-    chosen = awaited if inspect.iscoroutinefunction(plain) else timed
-    setattr(owner, name, kind(chosen) if kind is not None else chosen)
+    setattr(owner, name, awaited if inspect.iscoroutinefunction(call) else timed)
+
+
+def boxed(*_: object) -> str:
+    """Return whose process a box runs."""
+    if CLOCK.within(MEASUREMENTS):
+        return "measure: test process"
+    return "canary: process" if CLOCK.within("canary") else "agent: process"
+
+
+def git_process(_: object, argv: tuple[str, ...], *__: object) -> str:
+    words = (word for word, before in zip(argv, ("", *argv), strict=False) if before != "-c")
+    CLOCK.counts[f"git {next(word for word in words if not word.startswith('-'))}"] += 1
+    return "git processes"
 
 
 def instrument() -> None:
-    from pipeline.backends.scripted import ScriptedBackend
-    from pipeline.dispatch import canary, dispatcher, view
-    from pipeline.dispatch.bubblewrap import Bubblewrap
-    from pipeline.dispatch.nobox import NoBox
-    from pipeline.git import Repository
-    from pipeline.routing.machine import MatrixMachine
-    from pipeline.runs import files, run
-    from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.journal import Journal
-    from pipeline.steps import measuring, sanity
-    from pipeline.toolchains import pytest_environment
-    from pipeline.toolchains.pytest import PytestToolchain
-
-    def as_said(label: str) -> Callable[..., str]:
-        return lambda *_: label
-
-    def process(*_: object) -> str:
-        return (
-            "tests: process"
-            if CLOCK.within(TESTS)
-            else "canary: process"
-            if CLOCK.within("canary")
-            else "agent: process"
-        )
-
-    def git_command(_: object, argv: tuple[str, ...], *__: object) -> str:
-        CLOCK.counts[f"git {next(word for word in argv if not word.startswith('-') and '=' not in word)}"] += 1
-        return "git processes"
-
-    clocked(canary, "prove", as_said("canary"))
-    clocked(Bubblewrap, "run", process)
-    clocked(NoBox, "run", process)
-    clocked(ScriptedBackend, "run", as_said("agent: our side"))
-    clocked(PytestToolchain, "run_tests", as_said(TESTS))
-    clocked(pytest_environment, "find_environment", as_said("test environment"))
-    clocked(dispatcher.Dispatcher, "dispatch", as_said("dispatch: the rest"))
-    clocked(view, "make_decoy", as_said("decoy"))
-    clocked(view, "scan", as_said("scan"))
-    clocked(dispatcher, "inspect", as_said("gate"))
-    clocked(view.ShadowView, "close", as_said("removing views"))
-    clocked(measuring, "remove_tree", as_said("removing views"))
-    clocked(PrivateCheckout, "fill", as_said("filling views"))
-    clocked(Repository, "_start", git_command)
-    clocked(Repository, "find", as_said("finding the repository"))
-    clocked(Journal, "append", as_said("journal"))
-    clocked(run.Run, "write_artifact", as_said("artifacts"))
-    clocked(MatrixMachine, "advance", as_said("routing"))
-    clocked(sanity, "baseline_of", as_said("reading evidence"))
+    clocked(driving, "open_box", "canary")
+    clocked(canary, "prove", "canary")
+    clocked(Bubblewrap, "run", boxed)
+    clocked(NoBox, "run", boxed)
+    clocked(ScriptedBackend, "run", "agent: our side")
+    clocked(PytestToolchain, "run_tests", MEASUREMENTS)
+    clocked(pytest_environment, "find_environment", "test environment")
+    clocked(dispatcher.Dispatcher, "dispatch", DISPATCHES)
+    clocked(view, "make_decoy", "view: decoy")
+    clocked(view, "scan", "view: scan")
+    clocked(PrivateCheckout, "fill", "view: fill (but git)")
+    clocked(view.ShadowView, "close", "view: removal")
+    clocked(measuring, "remove_tree", "view: removal")
+    clocked(dispatcher, "inspect", "gate (but scan)")
+    clocked(Repository, "_start", git_process)
+    clocked(Journal, "append", "journal")
+    clocked(Run, "write_artifact", "artifacts")
+    clocked(MatrixMachine, "advance", "routing")
     for name in ("fsync", "fdatasync"):
-        clocked(os, name, as_said("fsyncs"))
-    del files
+        clocked(os, name, "fsyncs")
 
 
-def heard(event: str, _: tuple[Any, ...]) -> None:
+def count_processes(event: str, _: tuple[object, ...]) -> None:
     if event == "subprocess.Popen":
         CLOCK.counts["processes"] += 1
 
@@ -137,22 +133,18 @@ def heard(event: str, _: tuple[Any, ...]) -> None:
 def main() -> None:
     out = Path(sys.argv[1])
     sys.argv = ["redfirst", *sys.argv[2:]]
-    began = float(os.environ["BENCH_BEGAN"])
-    from pipeline.cli import driving
-
     instrument()
-    sys.addaudithook(heard)
-    CLOCK.ms["interpreter and imports"] = 1000 * (time.time() - began)
+    sys.addaudithook(count_processes)
+    CLOCK.ms["interpreter and imports"] = 1000 * (time.time() - float(os.environ["BENCH_BEGAN"]))
     CLOCK.enter("everything else")
     try:
         redfirst.main()
     finally:
         CLOCK.leave()
-        counts = CLOCK.counts
-        counts["dispatches"], counts["measurements"] = counts["dispatch: the rest"], counts[TESTS]
-        figures = {f"ms {k}": v for k, v in CLOCK.ms.items()} | {f"n {k}": float(v) for k, v in counts.items()}
-        out.write_text(json.dumps(figures))
-    del driving
+        CLOCK.counts["dispatches"], CLOCK.counts["measurements"] = CLOCK.counts[DISPATCHES], CLOCK.counts[MEASUREMENTS]
+        figures = {f"ms {name}": value for name, value in CLOCK.ms.items()}
+        figures |= {f"n {name}": float(value) for name, value in CLOCK.counts.items()}
+        out.write_text(json.dumps(figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ Figures are medians; compare ratios, not milliseconds (they drift with the machi
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -16,12 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 HERE = Path(__file__).resolve().parent
 REDFIRST = Path(sys.executable).with_name("redfirst")
-QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+ISSUE = "---\nid: B-1\ntitle: Refuse nothing\nstatus: Todo\nparent: null\nlabels: []\ndepends-on: []\n---\n# B-1\n"
 
 Entry = dict[str, object]
 Figures = dict[str, float]
@@ -31,13 +35,13 @@ def script(tasks: int) -> list[Entry]:
     """Return instant answers for an issue of so many tasks, without any detour."""
     files = [f"pkg/part{n}.py" for n in range(1, tasks + 1)]
     behaviour = {"action": "call a part with nothing", "outcome": "ValueError is raised"}
-    plan = {
+    plan: Entry = {
         "problem": "Every part accepts nothing.",
         "approach": "Raise ValueError.",
         "files": [{"path": path, "action": "modify", "why": "the check belongs there"} for path in files],
         "test_design": {"behaviours": [behaviour]},
     }
-    split = [
+    split: list[Entry] = [
         {
             "title": f"Refuse nothing in part {n}",
             "description": "It must refuse an empty text.",
@@ -47,7 +51,7 @@ def script(tasks: int) -> list[Entry]:
         }
         for n, path in enumerate(files, 1)
     ]
-    accepted = {"verdict": "ACCEPTABLE"}
+    accepted: Entry = {"verdict": "ACCEPTABLE"}
     entries: list[Entry] = [
         {"when": {"kind": "plan"}, "report": plan},
         {"when": {"kind": "review-plan"}, "report": accepted},
@@ -57,10 +61,11 @@ def script(tasks: int) -> list[Entry]:
     for n, path in enumerate(files, 1):
         tests = {f"tests/test_part{n}.py": suite(n) + refusal(n)}
         done = f'def call(text):\n    if not text:\n        raise ValueError("nothing")\n    return text + "{n}"\n'
-        entries += [
+        both: list[Entry] = [
             {"when": {"kind": "write-tests", "task": n}, "files": tests, "report": {"verdict": "TESTS_READY"}},
             {"when": {"kind": "implement", "task": n}, "files": {path: done}, "report": {"result": "COMPLETE"}},
         ]
+        entries += both
     return [*entries, {"when": {"kind": "review-result"}, "report": accepted}]
 
 
@@ -77,7 +82,7 @@ def project(folder: Path, tasks: int, files: int) -> None:
     contents = {
         "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n',
         "pkg/__init__.py": "",
-        "TODO/B-1.md": "---\nid: B-1\ntitle: Refuse nothing\nstatus: Todo\nparent: null\nlabels: []\ndepends-on: []\n---\n",
+        "TODO/B-1.md": ISSUE,
         "TODO/README.md": "# Issues\n\n## All\n- [ ] [B-1](B-1.md) Refuse nothing\n",
     }
     for n in range(1, tasks + 1):
@@ -120,6 +125,11 @@ def git(folder: Path, *argv: str, env: dict[str, str] | None = None) -> str:
     ).stdout.strip()
 
 
+def start(argv: Sequence[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+    """Run a process to its good end, in silence."""
+    subprocess.run(argv, cwd=cwd, env=env, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
 def timed(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
@@ -132,11 +142,7 @@ def one_run(repository: Path, home: Path) -> Figures:
     # -P: beside it lies this module, which has the name of our package
     argv = [sys.executable, "-P", str(HERE / "breakdown.py"), str(out), "run", "B-1"]
     env = {**environment(home), "BENCH_BEGAN": str(time.time())}
-    wall = timed(
-        lambda: subprocess.run(
-            argv, cwd=repository, env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-    )
+    wall = timed(lambda: start(argv, repository, env))
     return {"wall": wall, **json.loads(out.read_text())}
 
 
@@ -161,11 +167,11 @@ def floor(repository: Path, home: Path, counts: dict[str, int]) -> Figures:
 
     def agents() -> None:
         for _ in range(counts["dispatches"]):
-            subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True, **QUIET)
+            start([sys.executable, "-I", "-S", "-c", "pass"])
 
     def tests() -> None:
         for _ in range(counts["measurements"]):
-            subprocess.run(pytest, cwd=repository, env=env, check=True, **QUIET)
+            start(pytest, repository, env)
 
     figures = {"git": timed(dispatches), "agents": timed(agents), "tests": timed(tests)}
     git(repository, "worktree", "remove", "--force", str(tree), env=env)
@@ -186,7 +192,7 @@ def start_up(rounds: int) -> None:
     taken: dict[str, list[float]] = {name: [] for name in ("python -I -c pass", *commands)}
     for _ in range(rounds):
         for name, argv in (("python -I -c pass", python), *commands.items()):
-            taken[name].append(timed(lambda argv=argv: subprocess.run(argv, check=True, **QUIET)))
+            taken[name].append(timed(functools.partial(start, argv, None, environment(HERE))))
     base = statistics.median(taken["python -I -c pass"])
     print("\nstart-up                    ms   ratio")
     for name, values in taken.items():
@@ -203,9 +209,9 @@ def report(run: Figures, bare: Figures, counts: dict[str, int]) -> None:
     print(f"  ratio {wall / total:7.2f}")
     parts = {k.removeprefix("ms "): v for k, v in run.items() if k.startswith("ms ")}
     numbers = {k.removeprefix("n "): v for k, v in run.items() if k.startswith("n ")}
-    tests = parts.get("tests: process", 0.0)
+    tests = parts.get("measure: test process", 0.0)
     print(f"  share of what is not a test process: {100 * (1 - tests / 1000 / wall):.0f} %")
-    print(f"\nwhere it goes                 ms    %   calls  per dispatch")
+    print("\nwhere it goes                 ms    %   calls  per dispatch")
     for name, value in sorted(parts.items(), key=lambda item: -item[1]):
         calls = numbers.get(name, 0)
         print(f"  {name:<24} {value:7.0f} {value / 10 / wall:4.0f} {calls:7.0f} {calls / dispatches:8.1f}")

@@ -62,6 +62,18 @@ def _reports() -> dict[str, Callable[[], dict[str, Any]]]:
     return found
 
 
+def _run_document() -> dict[str, Any]:
+    from pipeline.cli.document import RunDocument  # noqa: PLC0415  (heavy; not on the path of --help)
+
+    return _of(RunDocument)()
+
+
+def _reading(name: str) -> dict[str, Any]:
+    from pipeline.cli.reading import READING_SCHEMAS  # noqa: PLC0415  (the same)
+
+    return _of(READING_SCHEMAS[name])()
+
+
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "config": _of(Config),
     "error": _of(ErrorDocument),
@@ -70,6 +82,8 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "journal": _of(Line),
     "dispatch-result": _of(DispatchResult),
     "demo": _of(DemoDocument),
+    "run": _run_document,
+    **{name: lambda name=name: _reading(name) for name in ("runs", "show", "log", "explain", "diff", "doctor")},
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

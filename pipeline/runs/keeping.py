@@ -23,7 +23,13 @@ def trees_of(run: Run) -> dict[str, str]:
     state = run.state
     found = {"start": state.start, "head": state.head, "previous-work": state.previous_work}
     for task in state.tasks.values():
-        own = {"start": task.start, "tests": task.tests, "red": task.red, "candidate": task.candidate}
+        own = {
+            "start": task.start,
+            "stubs": task.stubs,
+            "tests": task.tests,
+            "red": task.red,
+            "candidate": task.candidate,
+        }
         found |= {f"task-{task.id}-{name}": tree for name, tree in own.items()}
     return {name: tree for name, tree in found.items() if tree}
 

@@ -100,12 +100,12 @@ def claim_ref(issue: str) -> str:
 
 def run_ref(repository: Repository, run_id: str) -> str:
     """Return the one ref of a run; the worktree is part of it, since two worktrees may both have a `run-GAL-39`."""
-    return f"{RUN_REFS}{worktree_key(repository)}/{run_id.replace('@', '-attempt-')}"
+    return f"{RUN_REFS}{worktree_key(repository)}/{run_id}"
 
 
 def publish_ref(repository: Repository, run_id: str) -> str:
     """Return the ref that keeps the commits of a publication that is under way."""
-    return f"{PUBLISH_REFS}{worktree_key(repository)}/{run_id.replace('@', '-attempt-')}"
+    return f"{PUBLISH_REFS}{worktree_key(repository)}/{run_id}"
 
 
 def worktree_key(repository: Repository) -> str:

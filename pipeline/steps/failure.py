@@ -11,6 +11,7 @@ from pipeline.errors import UserError
 from pipeline.git import SigningError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.reading import work_tree
 from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps import tracker
 from pipeline.steps.commits import run_time, signature, trailers
@@ -26,7 +27,7 @@ WORK_PATCH = "work.patch"
 
 async def run(ctx: Context) -> Event:
     """Return HANDLED, or HANDLER_FAILED with what is left to clean up in the note."""
-    work = work_tree(ctx)
+    work = work_tree(ctx.run)
     if work != ctx.state.start:
         ctx.write(WORK_PATCH, ctx.repository.patch(ctx.state.start, work))
     if ctx.state.failure is Reason.ESCAPE:
@@ -47,16 +48,6 @@ async def run(ctx: Context) -> Event:
         tracker.put_back(ctx.run, ctx.repository.worktree)
         return Event(signal=Signal.HANDLER_FAILED, note=refused.note, evidence=(name,))
     return Event(signal=Signal.HANDLED, note=f"{ctx.issue} is Todo again; the work is kept", evidence=(name,))
-
-
-def work_tree(ctx: Context) -> str:
-    """Return the furthest tree of the run: an unaccepted candidate, else head, else what a plan revision gave up."""
-    task = ctx.state.tasks.get(ctx.state.current) if ctx.state.current else None
-    if task is not None and task.candidate:
-        return task.candidate
-    if ctx.state.nothing_changed and ctx.state.previous_work:
-        return ctx.state.previous_work
-    return ctx.state.head
 
 
 def _commit(ctx: Context, work: str) -> Event | None:
@@ -103,7 +94,7 @@ def abandon(ctx: Context) -> tuple[str, ...]:
     Returns:
         The files that the user changed meanwhile, which are left as they are.
     """
-    work = work_tree(ctx)
+    work = work_tree(ctx.run)
     if work != ctx.state.start:
         ctx.write(WORK_PATCH, ctx.repository.patch(ctx.state.start, work))
     left = (*take_back(ctx), *tracker.put_back(ctx.run, ctx.repository.worktree))

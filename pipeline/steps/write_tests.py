@@ -205,7 +205,7 @@ def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests)
     verdict = measured.verdict
     lines = [f"# RED measurement of task {task.id}: {signal}", ""]
     lines += [f"Command: `{' '.join(measured.after.command)}`", ""]
-    lines += [f"- refused: {refusal.message}" for refusal in verdict.illegal]
+    lines += [f"- refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in verdict.illegal]
     lines += [f"- unstable: {entry}" for entry in verdict.unstable]
     lines += [f"- existing test changed without leave: {entry}" for entry in verdict.changed_old]
     lines += [f"- existing test removed without leave: {entry}" for entry in verdict.removed_old]

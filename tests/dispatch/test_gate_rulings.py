@@ -74,7 +74,7 @@ def test_doing_nothing_is_admitted_with_no_change(view: ShadowView) -> None:
         pytest.param(MAKE, "echo evil > src/secret.log", {"outside-task"}, id="FS-29"),
         pytest.param(MAKE, "mkdir -p src/.GIT; echo x > src/.GIT/config", {"git-alias"}, id="GIT-alias"),
         pytest.param(MAKE, "mkdir vendor; echo evil > vendor/f.c", {"outside-task"}, id="GIT-10"),
-        pytest.param(MAKE, "git init -q --separate-git-dir=src/g .; true", {"outside-task"}, id="GIT-14"),
+        pytest.param(MAKE, "git init -q --separate-git-dir=src/g .; true", {"nested-repository"}, id="GIT-14"),
         pytest.param(TEST, "git init -q --bare tests/bare.git", {"nested-repository"}, id="GIT-08"),
         pytest.param(MAKE, "sed -i 's/$/\\r/' src/other.py", {"outside-task"}, id="GIT-19"),
         pytest.param(MAKE, "mkdir .workflow; echo x > .workflow/plan.md", {"workflow-folder"}, id="WF-02"),

@@ -97,7 +97,7 @@ def test_fifty_kills_at_random_instants_change_nothing(tmp_path: Path, undisturb
 def test_death_around_each_write_of_journal_and_artifacts_changes_nothing(tmp_path: Path, undisturbed: Result) -> None:
     project = make_story(tmp_path)
     drivers = 0
-    for number in cycle((11, 23, 37)):
+    for number in cycle((31, 43, 61)):
         drivers += 1
         if die_at(project, "after journal|before replace|after replace", number, *going_on(project)) != KILLED:
             break

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
+from e2e.shapes import changed, dispatches, done, stdout_of
 from kit import (
     AFTER_MAKE,
     FILES,
@@ -25,36 +26,24 @@ from kit import (
     make_project,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.slow
 
 AGENTS = Path(__file__).with_name("agents")
+COMPLETE = {"result": "COMPLETE", "summary": "raises ValueError"}
 
 
-def use_program(project: Project, entries: list[Entry], program: str) -> None:
+def use_program(project: Project, entries: list[Entry], *words: str) -> None:
     """Let @make be a program of the agents folder, everybody else be played by the entries."""
     script = project.script(entries)
-    argv = json.dumps([sys.executable, str(AGENTS / program)])
+    argv = json.dumps([sys.executable, str(AGENTS / words[0]), *words[1:]])
     project.configure(
         f'[agents]\nbackend = "scripted"\nscript = "{script}"\n'
         f'[agents.make]\nbackend = "command"\nargv = {argv}\nread = ["{AGENTS}"]\n'
     )
 
 
-def answer_of(dispatch: Path) -> dict[str, Any]:
-    """Return the result of a dispatch."""
-    return json.loads((dispatch / "result.json").read_text(encoding="utf-8"))
-
-
-def said(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what tidy_maker.py printed."""
-    for line in (folder / "stdout.log").read_text(encoding="utf-8").splitlines():
-        yield json.loads(line)
-
-
-def processes_called(*argv: str) -> list[str]:
+def processes(*argv: str) -> list[str]:
+    """Return the processes of this machine that were started by exactly this command line."""
     wanted = "\0".join(argv).encode() + b"\0"
     found: list[str] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -68,104 +57,86 @@ def processes_called(*argv: str) -> list[str]:
 
 def test_an_agent_may_use_git_run_the_tests_and_leave_caches_and_processes(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    use_program(project, [*UNTIL_TESTS, TESTS, *AFTER_MAKE], "tidy_maker.py")
-    head = project.git("rev-parse", "HEAD")
+    seconds = str(100_000 + os.getpid())
+    use_program(project, [*UNTIL_TESTS, TESTS, *AFTER_MAKE], "tidy_maker.py", seconds)
 
-    result = project.run()
+    done(project)
 
-    assert (result["outcome"], result["reason"]) == ("completed", "done"), result["_stderr"]
-    log = list(said(dispatch(project, "implement-make")))
-    told = {" ".join(line["argv"][:3]): line for line in log if "argv" in line}
-    assert {line["argv"][0] + str(line["code"]) for line in log if "argv" in line} == {
-        "git0", "python0", "python1", "ruff0", "sh0",
-    }  # fmt: skip
-    first, second = (line["out"] for line in log if line.get("argv", [""])[0] == "python")
-    assert "1 failed, 1 passed" in first  # the new test, before the work
-    assert "2 passed" in second
-    assert told["git status --porcelain"]["out"] == ""
-    assert "greet.py" in told["git diff --stat"]["out"]
-    assert "refuse empty names" in told["git log --oneline"]["out"]
-    assert processes_called("sleep", "4321") == []
+    (folder,) = dispatches(project, "implement-make")
+    *log, _ = (json.loads(line) for line in stdout_of(folder).splitlines())
+    told = {line["command"]: line["out"] for line in log}
+    assert [line["code"] for line in log] == [0, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert told["git status --porcelain"] == ""
+    assert "1 failed, 1 passed" in told["python -m pytest -q --cov=greet"]
+    assert "greet.py" in told["git diff --stat"]
+    assert "refuse empty names" in told["git log --oneline"]
+    assert "2 passed" in told["python -m pytest -q tests/test_greet.py"]
+    assert processes("sleep", seconds) == []
 
-    answer = answer_of(project, "implement-make")
+    answer = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert answer["gate"] == "admitted"
     assert [change["path"] for change in answer["changes"]] == ["greet.py"]
-    dropped = {line.partition(" ")[0] for line in answer["dropped"]}
-    assert dropped >= {".pytest_cache", ".ruff_cache", ".hypothesis", "greet.egg-info", "__pycache__", ".coverage"}
-    assert "tests/.greet.py.swp" in dropped
-    # its commits are its own affair
-    assert project.git("rev-list", "--count", f"{head}..HEAD") == "2"
+    assert {line.partition(" ")[0] for line in answer["dropped"]} >= {
+        "__pycache__",
+        "tests/__pycache__",
+        "tests/.greet.py.swp",
+        ".coverage",
+        ".hypothesis",
+        ".pytest_cache",
+        ".ruff_cache",
+        "greet.egg-info",
+    }
+    assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
+    # its commits in the view were its own affair
     assert "refuse empty names" not in project.git("log", "--format=%s", "--all")
-    assert project.git("show", "HEAD:greet.py") == GREET_DONE.strip()
 
 
 def test_an_agent_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "words.py": 'REFUSAL = "no"\n'})
+    need = {"path": "words.py", "action": "modify", "why": "the message belongs there"}
     asks = {
         "when": {"kind": "implement", "attempt": 1},
-        "report": {
-            "result": "INCOMPLETE",
-            "blocking_issue": "the wording lives in words.py",
-            "needs": [{"path": "words.py", "action": "modify", "why": "the message belongs there"}],
-        },
+        "report": {"result": "INCOMPLETE", "blocking_issue": "the wording lives in words.py", "needs": [need]},
     }
-    done = {
-        "when": {"kind": "implement", "attempt": 2},
-        "files": {
-            "words.py": 'REFUSAL = "a name is needed"\n',
-            "greet.py": "from words import REFUSAL\n\n\ndef greet(name):\n    if not name:\n"
-            '        raise ValueError(REFUSAL)\n    return f"Hello, {name}!"\n',
-        },
-        "report": {"result": "COMPLETE", "summary": "raises ValueError"},
-    }
-    project.use_script([*UNTIL_TESTS, TESTS, asks, judge("amend", accepted=True), done, *AFTER_MAKE])
-
-    result = project.run()
-
-    assert (result["outcome"], result["reason"]) == ("completed", "done"), result["_stderr"]
-    code = project.git("rev-parse", "HEAD~1")
-    assert project.git("diff", "--name-only", f"{code}^", code).split() == [
-        "greet.py", "tests/test_greet.py", "words.py",
-    ]  # fmt: skip
-    task = (project.run_folder() / "task-1.md").read_text(encoding="utf-8")
-    assert "## Amendments" in task
-    assert "words.py" in task
-    granted = json.loads(
-        (sorted(project.run_folder().glob("dispatches/*implement-make"))[-1] / "exchange" / "dispatch.json").read_text()
+    code = GREET_DONE.replace('"a name is needed"', "REFUSAL").replace(
+        "\n\ndef", "\nfrom words import REFUSAL\n\n\ndef"
     )
-    assert {"path": "words.py", "action": "modify"} in granted["write"]
+    files = {"words.py": 'REFUSAL = "a name is needed"\n', "greet.py": code}
+    makes = {"when": {"kind": "implement", "attempt": 2}, "files": files, "report": COMPLETE}
+    project.use_script([*UNTIL_TESTS, TESTS, asks, judge("amend", accepted=True), makes, *AFTER_MAKE])
+
+    done(project)
+
+    assert changed(project, "HEAD~1") == ["greet.py", "tests/test_greet.py", "words.py"]
+    task = (project.run_folder() / "task-1.md").read_text(encoding="utf-8")
+    assert "`words.py` (modify): the message belongs there" in task
+    first, second = (
+        json.loads((folder / "exchange" / "dispatch.json").read_text(encoding="utf-8"))["write"]
+        for folder in dispatches(project, "implement-make")
+    )
+    assert second == [*first, {"path": "words.py", "action": "modify"}]
 
 
 def test_a_test_writer_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/conftest.py": "import pytest\n"})
+    need = {"path": "tests/conftest.py", "action": "modify", "why": "fixtures live there"}
     asks = {
         "when": {"kind": "write-tests", "attempt": 1},
-        "report": {
-            "verdict": "BLOCKED",
-            "problem": "the empty name is to be a fixture",
-            "needs": [{"path": "tests/conftest.py", "action": "modify", "why": "fixtures live there"}],
-        },
+        "report": {"verdict": "BLOCKED", "problem": "the empty name is to be a fixture", "needs": [need]},
     }
+    fixture = 'import pytest\n\n\n@pytest.fixture\ndef nobody():\n    return ""\n'
     test = TEST_GREET_NEW.replace("refused():", "refused(nobody):").replace('greet("")', "greet(nobody)")
-    tests = {
+    writes = {
         "when": {"kind": "write-tests", "attempt": 2},
-        "files": {
-            "tests/conftest.py": 'import pytest\n\n\n@pytest.fixture\ndef nobody():\n    return ""\n',
-            "tests/test_greet.py": test,
-        },
+        "files": {"tests/conftest.py": fixture, "tests/test_greet.py": test},
         "report": {"verdict": "TESTS_READY", "tests": [{"id": NEW_ID}]},
     }
-    make = {
-        "when": {"kind": "implement"},
-        "files": {"greet.py": GREET_DONE},
-        "report": {"result": "COMPLETE", "summary": "-"},
-    }
-    project.use_script([*UNTIL_TESTS, asks, judge("amend", accepted=True), tests, make, *AFTER_MAKE])
+    makes = {"when": {"kind": "implement"}, "files": {"greet.py": GREET_DONE}, "report": COMPLETE}
+    project.use_script([*UNTIL_TESTS, asks, judge("amend", accepted=True), writes, makes, *AFTER_MAKE])
 
-    result = project.run()
+    done(project)
 
-    assert (result["outcome"], result["reason"]) == ("completed", "done"), result["_stderr"]
-    assert "nobody" in project.git("show", "HEAD~1:tests/conftest.py")
+    assert changed(project, "HEAD~1") == ["greet.py", "tests/conftest.py", "tests/test_greet.py"]
 
 
 SHOP = {
@@ -181,61 +152,60 @@ TEST_STORE = """import store
 
 
 def test_price():
-    assert store.price('tea') == 3
+    assert store.price("tea") == 3
 
 
 def test_total():
     assert store.total([1, 2]) == 3
 """
+SHOP_FILES = [
+    {"path": "store.py", "action": "rename", "from": "shop.py"},
+    {"path": "old.py", "action": "delete"},
+    {"path": "notes/größe.txt", "action": "create"},
+    {"path": "notes/empty.txt", "action": "create"},
+    {"path": "notes/raw.bin", "action": "create"},
+    {"path": "tools/price.sh", "action": "create"},
+]
+SHOP_PLAN = {
+    "problem": "The shop is a store now.",
+    "approach": "Move it.",
+    "files": SHOP_FILES,
+    "test_design": {"behaviours": [{"action": "call store.total", "outcome": "the sum is returned"}]},
+}
+SHOP_TASK = {
+    "title": "Make the shop a store",
+    "description": "shop.py becomes store.py with total; old.py goes.",
+    "acceptance_criteria": ["store.total adds prices"],
+    "files": SHOP_FILES,
+    "test_files": [
+        {"path": "tests/test_store.py", "action": "create"},
+        {"path": "tests/test_shop.py", "action": "delete"},
+        {"path": "tests/test_old.py", "action": "delete"},
+    ],
+    "symbols": [
+        {"path": "store.py", "name": "total", "signature": "(prices)", "new": True},
+        {"path": "store.py", "name": "price", "signature": "(name)", "new": True},
+    ],
+    "tests_to_change": [
+        {"id": "tests/test_shop.py::test_price", "reason": "moves with the shop"},
+        {"id": "tests/test_old.py::test_old", "reason": "old.py goes"},
+    ],
+}
 
 
 def test_an_agent_may_rename_delete_and_create_what_its_task_names(tmp_path: Path) -> None:
     project = make_project(tmp_path, SHOP)
-    files = [
-        {"path": "store.py", "action": "rename", "from": "shop.py"},
-        {"path": "old.py", "action": "delete"},
-        *({"path": f"notes/{name}", "action": "create"} for name in ("größe.txt", "empty.txt", "raw.bin")),
-        {"path": "tools/price.sh", "action": "create"},
-    ]
-    plan = {
-        "when": {"kind": "plan"},
-        "report": {
-            "problem": "The shop is a store now.",
-            "approach": "Move it.",
-            "files": files,
-            "test_design": {"behaviours": [{"action": "call store.total", "outcome": "the sum is returned"}]},
-        },
-    }
-    task = {
-        "title": "Make the shop a store",
-        "description": "shop.py becomes store.py with total; old.py goes.",
-        "acceptance_criteria": ["store.total adds prices"],
-        "files": files,
-        "test_files": [
-            {"path": "tests/test_store.py", "action": "create"},
-            {"path": "tests/test_shop.py", "action": "delete"},
-            {"path": "tests/test_old.py", "action": "delete"},
-        ],
-        "symbols": [
-            {"path": "store.py", "name": "total", "signature": "(prices)", "new": True},
-            {"path": "store.py", "name": "price", "signature": "(name)", "new": True},
-        ],
-        "tests_to_change": [
-            {"id": "tests/test_shop.py::test_price", "reason": "moves with the shop"},
-            {"id": "tests/test_old.py::test_old", "reason": "old.py goes"},
-        ],
-    }
     tests = {
         "when": {"kind": "write-tests"},
         "files": {"tests/test_store.py": TEST_STORE, "tests/test_shop.py": None, "tests/test_old.py": None},
         "report": {"verdict": "TESTS_READY"},
     }
-    split = {"when": {"kind": "split"}, "report": {"tasks": [task]}}
+    plan = {"when": {"kind": "plan"}, "report": SHOP_PLAN}
+    split = {"when": {"kind": "split"}, "report": {"tasks": [SHOP_TASK]}}
     use_program(project, [plan, PLAN_ACCEPTED, PLAN_SIMPLE, split, SPLIT_ACCEPTED, tests, *AFTER_MAKE], "mover.py")
 
-    result = project.run()
+    done(project)
 
-    assert (result["outcome"], result["reason"]) == ("completed", "done"), result["_stderr"]
     listed = project.git("-c", "core.quotePath=false", "ls-tree", "-r", "HEAD~1").splitlines()
     modes = {line.partition("\t")[2]: line[:6] for line in listed}
     assert modes["tools/price.sh"] == "100755"
@@ -244,4 +214,3 @@ def test_an_agent_may_rename_delete_and_create_what_its_task_names(tmp_path: Pat
     assert (project.root / "notes" / "größe.txt").read_bytes() == "Größe: 5 µm\r\nEnde".encode()
     assert (project.root / "notes" / "empty.txt").read_bytes() == b""
     assert (project.root / "notes" / "raw.bin").read_bytes() == bytes(range(256))
-    assert project.git("status", "--porcelain") == ""

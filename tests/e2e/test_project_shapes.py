@@ -84,9 +84,7 @@ TEST_PREFIX = "import sys\n\n\ndef test_the_environment():\n    assert sys.prefi
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
-def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_one(
-    sandbox: str, tmp_path: Path
-) -> None:
+def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_one(sandbox: str, tmp_path: Path) -> None:
     main = make_project(tmp_path, SRC_FILES)
     install_editable(make_environment(main.root / ".venv"), main.root)
     main.git("switch", "--quiet", "main")

@@ -142,7 +142,8 @@ TESTS: Final = {
     "tests/inner/test_nobody.py": PARAMETERS,
 }
 CODE: Final = {
-    "zoo.py": ZOO.replace("    return f", "    if not name.strip():\n        raise ValueError(name)\n    return f") + LATER
+    "zoo.py": ZOO.replace("    return f", "    if not name.strip():\n        raise ValueError(name)\n    return f")
+    + LATER
 }
 SYMBOLS: Final = [{"path": "zoo.py", "name": "later", "new": True}]
 GUARD: Final = "tests/inner/test_nobody.py::test_blank[Ada]"

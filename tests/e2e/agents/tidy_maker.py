@@ -1,6 +1,7 @@
 """An honest @make for GAL-1 of the kit: looks with git, runs the project's tests, and leaves what its tools leave.
 
-What it sees goes to stdout, one JSON object per line; the report is the last one.
+Usage: tidy_maker.py SECONDS, how long the processes that it leaves behind would sleep. What it sees goes to stdout as
+one JSON object per line; the report is the last one.
 """
 
 import json
@@ -9,12 +10,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+CHECKED = '    if not name:\n        raise ValueError("a name is needed")\n    return'
 
-def told(*argv: str) -> str:
-    """Run a command of the box and print what came of it."""
+
+def say(**facts: object) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+def told(*argv: str) -> None:
+    """Run a command of the box and say what came of it."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    print(json.dumps({"argv": argv, "code": done.returncode, "out": done.stdout + done.stderr}))
-    return done.stdout
+    say(command=" ".join(argv), code=done.returncode, out=done.stdout + done.stderr)
 
 
 def main() -> None:
@@ -24,10 +31,7 @@ def main() -> None:
     told("python", "-m", "pytest", "-q", "--cov=greet")
 
     greet = Path("greet.py")
-    done = greet.read_text().replace(
-        "    return", '    if not name:\n        raise ValueError("a name is needed")\n    return'
-    )
-    greet.write_text(done)
+    greet.write_text(greet.read_text(encoding="utf-8").replace("    return", CHECKED), encoding="utf-8")
     told("git", "diff", "--stat")
     told("git", "stash")
     told("git", "stash", "pop")
@@ -36,14 +40,13 @@ def main() -> None:
 
     told("python", "-m", "pytest", "-q", "tests/test_greet.py")
     told("ruff", "check", "greet.py")
-    told("sh", "-c", "env HYPOTHESIS_STORAGE_DIRECTORY= true; mkdir -p .hypothesis/examples greet.egg-info")
     for trace in (".hypothesis/examples/1", "greet.egg-info/PKG-INFO", "tests/.greet.py.swp"):
-        Path(trace).write_text("left behind\n")
-    with Path("/dev/null").open("wb") as nowhere:
-        left = subprocess.Popen(["sleep", "4321"], start_new_session=True, stdout=nowhere, stderr=nowhere)
-    subprocess.Popen(["sleep", "4321"])  # holds stdout open as well
-    print(json.dumps({"background": left.pid}))
-    print(json.dumps({"result": "COMPLETE", "summary": "raises ValueError"}))
+        Path(trace).parent.mkdir(parents=True, exist_ok=True)
+        Path(trace).write_text("left behind\n", encoding="utf-8")
+    # one of them in a session of its own, the other one holding stdout open
+    subprocess.Popen(["sleep", sys.argv[1]], start_new_session=True, stdout=subprocess.DEVNULL)
+    subprocess.Popen(["sleep", sys.argv[1]])
+    say(result="COMPLETE", summary="raises ValueError")
 
 
 main()
