@@ -7,7 +7,6 @@ import re
 import select
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING
 from kit import REDFIRST
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
 
-    from kit import Project
+    from kit import Entry, Project
 
 DYING = Path(__file__).with_name("dying.py")
 KILLED = -9
@@ -119,17 +118,29 @@ def await_end_of(processes: Mapping[int, str], within_s: float = 10) -> None:
             os.close(handle)
 
 
-@contextmanager
-def wait_for_agent(folder: Path, within_s: float = 60) -> Generator[None]:
-    """Make a FIFO called `fifo` in *folder*, and go on when an agent has written into it (so it is at work)."""
-    folder.mkdir()
-    os.mkfifo(folder / "fifo")
-    handle = os.open(folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        assert select.select([handle], [], [], within_s)[0], "the agent was not started"
-        yield
-    finally:
-        os.close(handle)
+class Bell:
+    """A FIFO that an agent in its box can write into: how a test learns that a dispatch is under way."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "bell"
+        self.folder.mkdir()
+        os.mkfifo(self.folder / "fifo", 0o666)
+        self.flags = ("--set", f'agents.read=["{self.folder}"]')
+
+    def sleeper(self, entry: Entry) -> Entry:
+        """Return *entry* played by an agent that rings and then sleeps for ten minutes."""
+        return {**entry, "run": ["sh", "-c", f"echo > {self.folder}/fifo; sleep 600"]}
+
+    def wait(self, driver: subprocess.Popen[str], within_s: float = 60) -> None:
+        """Return when the agent has rung; an error when the driver ended before."""
+        bell = os.open(self.folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+        end = os.pidfd_open(driver.pid)
+        try:
+            ready, _, _ = select.select([bell, end], [], [], within_s)
+            assert ready == [bell], f"the agent was not started: {driver.stderr.read() if driver.stderr else ''}"
+        finally:
+            os.close(bell)
+            os.close(end)
 
 
 def repeated_dispatches(project: Project, name: str = "run-GAL-1") -> list[str]:

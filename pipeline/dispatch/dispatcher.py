@@ -97,7 +97,12 @@ class Dispatcher:
             if answer.report_file is not None:
                 (folder / "report.raw").write_bytes(answer.report_file)
             escape = before.differs(*guarded) if before is not None else None
-            policy = Policy(self.roles[request.role].writes, request.grants, request.tests)
+            policy = Policy(
+                self.roles[request.role].writes,
+                request.grants,
+                request.tests,
+                filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
+            )
             gate = inspect(view, policy)
             result = self._result(record, request, answer, gate, escape)
             if gate.violations:

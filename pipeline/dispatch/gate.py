@@ -17,7 +17,7 @@ from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pipeline.dispatch.view import Survey, View
 
@@ -38,12 +38,14 @@ class Policy:
         tests: What counts as a test, and the task's test files.
         test_regions: For a role that may change tests inside production files: whether a path's old and new content
             differ only in such regions.
+        filters: Returns, of some paths, those whose content git would store through a foreign filter, and why not.
     """
 
     writes: Writes
     grants: tuple[Grant, ...] = ()
     tests: TestScope | None = None
     test_regions: Callable[[str, bytes, bytes], bool] | None = None
+    filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
 
     def names(self, path: str) -> bool:
         """Return whether the task names `path` for anything."""
@@ -123,7 +125,7 @@ class _Inspection:
                 violations[change.path] = made
             else:
                 changes.append(made)
-        for violation in self._half_renames({change.path for change in changes}):
+        for violation in (*self._half_renames({change.path for change in changes}), *self._filtered(changes)):
             violations.setdefault(violation.path, violation)
         summarised = tuple(self._summarise(violations))
         return GateResult(
@@ -195,6 +197,13 @@ class _Inspection:
                 yield Violation(
                     target, "rename-incomplete", f"{target!r} was to replace {origin!r}, which is still there"
                 )
+
+    def _filtered(self, changes: Sequence[AdmittedChange]) -> Iterator[Violation]:
+        """Yield files that no task could name (a `needs`, a file beside the tests): the split refuses those (H015)."""
+        stored = [change.path for change in changes if change.content is not None]
+        if self.policy.filters is not None and stored:
+            for path, why in self.policy.filters(stored).items():
+                yield Violation(path, "git-filter", f"{path!r} {why}")
 
     def _summarise(self, violations: dict[str, Violation]) -> Iterator[Violation]:
         """Yield the violations, a crowd in one new folder (a build, an environment) as that folder."""

@@ -124,6 +124,20 @@ class ReadDoor(Door):
         parts = out.decode(errors="surrogateescape").split("\0")
         return {p: v for p, v in zip(parts[0::3], parts[2::3], strict=False) if v not in {"unspecified", "unset"}}
 
+    def foreign_filters(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
+        """Return the paths whose content goes through a filter that is not ours to run, with a sentence on it.
+
+        LFS is the one that is (architecture 8), where its program is set up: without it the content itself would be
+        stored where a pointer belongs.
+        """
+        has_lfs = any(self.config(f"filter.lfs.{key}") for key in ("clean", "process"))
+        told = "only lfs is supported" + ("" if has_lfs else ", and it is not set up here (git lfs install)")
+        return {
+            path: f"goes through the git filter {name!r}; {told}"
+            for path, name in self.filters(checkout, paths).items()
+            if name != "lfs" or not has_lfs
+        }
+
     def ignored_matching(self, patterns: Path) -> tuple[str, ...]:
         """Return the ignored files of the worktree that match the ignore patterns in the file *patterns*."""
         both = ("--others", "--ignored", "-z")

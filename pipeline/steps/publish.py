@@ -118,6 +118,7 @@ def _moved_recipe(ctx: Context, now: str | None, new: str) -> str:
         return f"{info.branch} already carries exactly this result ({now[:12]}); nothing is left to do: abandon the run"
     return (
         f"{info.branch} moved from {info.start_commit[:12]} to {(now or 'nothing')[:12]}. The result is {new[:12]}: "
-        f"git cherry-pick {info.start_commit[:12]}..{new[:12]} and then redfirst abandon {info.run_id}; or put the "
+        # abandon first: it puts back the tracker files, which would be in the way
+        f"redfirst abandon {info.run_id} and then git cherry-pick {info.start_commit[:12]}..{new[:12]}; or put the "
         f"branch back and redfirst resume {info.run_id}"
     )

@@ -118,12 +118,5 @@ def _lint(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
 def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
     """Refuse paths whose content goes through a filter other than the user's LFS (architecture 8)."""
     named = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
-    filters = ctx.repository.filters(ctx.checkout.tree, named)
-    # without its program the content itself would be committed where a pointer belongs
-    has_lfs = any(ctx.repository.config(f"filter.lfs.{key}") for key in ("clean", "process"))
-    told = "only lfs is supported" + ("" if has_lfs else ", and it is not set up here (git lfs install)")
-    return [
-        Problem(1, "H015", f"task {named[path]}: {path} goes through the git filter {name!r}; {told}")
-        for path, name in filters.items()
-        if name != "lfs" or not has_lfs
-    ]
+    foreign = ctx.repository.foreign_filters(ctx.checkout.tree, named)
+    return [Problem(1, "H015", f"task {named[path]}: {path} {why}") for path, why in foreign.items()]

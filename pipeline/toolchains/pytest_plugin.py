@@ -162,7 +162,7 @@ def _importable(place: str) -> Iterator[str]:
     for entry in entries:
         if entry.name.endswith(".py") and entry.name not in ("conftest.py", "setup.py", "__init__.py"):
             yield entry.name[:-3]
-        elif entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py")):
+        elif os.path.isfile(os.path.join(entry.path, "__init__.py")):  # is_dir() raises for a link to itself
             yield entry.name
 
 

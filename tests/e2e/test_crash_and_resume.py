@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from crashes import (
     KILLED,
+    Bell,
     Result,
     await_end_of,
     die_at,
@@ -19,7 +20,6 @@ from crashes import (
     processes_of,
     repeated_dispatches,
     spawn,
-    wait_for_agent,
 )
 from demo_story import STORY, make_story
 from kit import HONEST, PLAN, make_project
@@ -125,10 +125,10 @@ def test_a_torn_last_line_is_cut_off_and_what_it_said_is_done_again(tmp_path: Pa
 
 def test_a_driver_that_dies_takes_the_agent_with_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    ready = project.home / "ready"
-    sleeper = {**PLAN, "run": ["sh", "-c", f"echo > {ready}/fifo; sleep 600"]}
-    project.use_script([sleeper, *HONEST[1:]])
-    with spawn(project, "run", "GAL-1", "--set", f"agents.read={ready}") as driver, wait_for_agent(ready):
+    bell = Bell(project.home)
+    project.use_script([bell.sleeper(PLAN), *HONEST[1:]])
+    with spawn(project, "run", "GAL-1", *bell.flags) as driver:
+        bell.wait(driver)
         children = processes_of(project)
         driver.kill()
         driver.communicate()

@@ -32,8 +32,7 @@ pytestmark = pytest.mark.slow
 
 FAST = '[agents.simplify]\nbackend = "off"\n'
 TIDY = (
-    "import pathlib, sys; "
-    "[p.write_text(p.read_text().replace('  #', ' #')) for p in map(pathlib.Path, sys.argv[1:])]"
+    "import pathlib, sys; [p.write_text(p.read_text().replace('  #', ' #')) for p in map(pathlib.Path, sys.argv[1:])]"
 )
 CHECKS = f"""
 [checks]

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.lanes import Played, finding, go_on, play, review, split_into
 from kit import (
-    AFTER_MAKE,
     HONEST,
-    MAKE,
     PLAN,
     PLAN_ACCEPTED,
     PLAN_SIMPLE,
     SPLIT,
     TASK,
-    TESTS,
     make_project,
 )
 
@@ -262,85 +259,3 @@ def test_task_ids_are_never_used_again(resplit: Played) -> None:
     assert [path.name for path in sorted(resplit.folder.glob("task-*.md"))] == [f"task-{n}.md" for n in range(1, 6)]
     assert "task-4.md" in str(resplit.asked("review-split", 3).document["artifacts"]["tasks"])
     assert "task-1.md" not in str(resplit.asked("review-split", 3).document["artifacts"]["tasks"])
-
-
-SPACES = """import pytest
-
-from greet import greet
-
-
-def test_a_blank_name_is_refused():
-    with pytest.raises(ValueError):
-        greet(" ")
-
-
-def test_an_empty_name_is_still_refused():
-    with pytest.raises(ValueError):
-        greet("")
-"""
-BLANK_DONE = '''"""Greetings."""
-
-
-def greet(name):
-    if not name.strip():
-        raise ValueError("a name is needed")
-    return f"Hello, {name}!"
-'''
-
-
-@pytest.fixture(scope="module")
-def ordered(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """Return a finished run of two tasks that were listed the other way round, after a split review that ran out."""
-    tests = [
-        {"id": "tests/test_spaces.py::test_a_blank_name_is_refused"},
-        {"id": "tests/test_spaces.py::test_an_empty_name_is_still_refused", "expected": "GUARD"},
-    ]
-    drafts = split_into({**SECOND, "depends_on": [2]}, TASK)
-    entries = [
-        PLAN,
-        PLAN_ACCEPTED,
-        drafts,
-        review("review-split", "NEEDS WORK", finding("Too small")),
-        drafts,
-        review("review-split", "NEEDS WORK", finding("Too large"), prior=[{"id": "split-1-01", "status": "resolved"}]),
-        {**TESTS, "when": {"kind": "write-tests", "task": "4"}},
-        {**MAKE, "when": {"kind": "implement", "task": "4"}},
-        {
-            "when": {"kind": "write-tests", "task": "3"},
-            "files": {"tests/test_spaces.py": SPACES},
-            "report": {"verdict": "TESTS_READY", "tests": tests},
-        },
-        {
-            "when": {"kind": "implement", "task": "3"},
-            "files": {"greet.py": BLANK_DONE},
-            "report": {"result": "COMPLETE", "summary": "strips"},
-        },
-        *AFTER_MAKE,
-    ]
-    return play(make_project(tmp_path_factory.mktemp("ordered")), entries, extra=FAST)
-
-
-def test_two_split_reviews_with_new_findings_each_go_on_with_the_blocker(ordered: Played) -> None:
-    assert ordered.document["_code"] == 3, ordered.document["_stderr"]
-    assert ("review-split/NEEDS_WORK", "split_review") in ordered.exhausted()
-    assert ordered.document["blockers"] == ["split-2-01"]
-
-
-def test_tasks_are_done_in_the_order_of_their_dependencies(ordered: Played) -> None:
-    asked = [entry.document["task"] for entry in ordered.dispatches("implement")]
-    assert asked == ["4", "3"]
-    assert ordered.subjects() == ["fix: reject empty names", "fix: reject spaces", "chore(todo): close GAL-1"]
-
-
-def test_the_second_task_is_red_over_the_result_of_the_first(ordered: Played) -> None:
-    evidence = ordered.artifact("evidence/task-3.json")
-    assert '"tests/test_spaces.py::test_an_empty_name_is_still_refused"' in evidence
-    first, second = ordered.project.git("log", "--reverse", "--format=%H", "main..work").splitlines()[:2]
-    assert ordered.project.git("diff", "--name-only", first, second).splitlines() == [
-        "greet.py",
-        "tests/test_spaces.py",
-    ]
-    assert "Task: 3" in ordered.project.git("show", "--no-patch", "--format=%B", second)
-    red = ordered.asked("write-tests", 2).document
-    assert red["task"] == "3"
-    assert "Red-Evidence: sha256:" in ordered.project.git("show", "--no-patch", "--format=%B", second)

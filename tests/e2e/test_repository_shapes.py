@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -160,7 +161,10 @@ def test_a_task_may_not_name_a_path_whose_filter_is_not_ours_to_run(driver: bool
     project.write(files)
     project.commit("files")
     honest = answers(files, {"tests/test_greet.py": TEST_GREET + NOBODY}, {"greet.py": GREET_DONE})
-    project.use_script(redrafted(honest, "a.key", *([] if driver else ["model.bin"])))
+    # nor may @test put one beside its tests, which no split can foresee
+    hasty = {**honest[5], "files": {**honest[5]["files"], "tests/test_x.key": "secret\n"}}
+    script = redrafted([*honest[:5], hasty, *honest[5:]], "a.key", *([] if driver else ["model.bin"]))
+    project.use_script(script)
 
     result = done(project)
 
@@ -170,11 +174,33 @@ def test_a_task_may_not_name_a_path_whose_filter_is_not_ours_to_run(driver: bool
     assert "crypt" in problems
     assert ("model.bin" in problems) is not driver
     assert result["tasks"][0]["state"] == "done"
+    refused, _ = dispatches(project, "write-tests-test")
+    (violation,) = json.loads((refused / "result.json").read_text(encoding="utf-8"))["violations"]
+    assert (violation["path"], violation["rule"]) == ("tests/test_x.key", "git-filter")
     assert (project.root / "model.bin").read_text() == pointer
 
 
-def test_a_task_in_a_linked_worktree_of_a_bare_repository(tmp_path: Path) -> None:
+def add_oddities(root: Path) -> None:
+    """Add what git can hold and tools stumble over: names that are no text, links to nowhere, twins but for case."""
+    (root / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"")
+    (root / "two\nlines.txt").write_bytes(b"")
+    (root / "loop").symlink_to("loop")
+    (root / "nowhere").symlink_to("/there/is/nothing")
+    (root / "link").symlink_to("tests")
+    (root / "README").write_bytes(b"a")
+    (root / "readme").write_bytes(b"b")
+    (root / "__pycache__").mkdir()
+    (root / "__pycache__" / "greet.cpython-311.pyc").write_bytes(b"tracked by mistake")
+    (root / "deep" / "er").mkdir(parents=True)
+    (root / "deep" / "er" / "script.sh").write_bytes(b"#!/bin/sh\n")
+    (root / "deep" / "er" / "script.sh").chmod(0o755)
+
+
+def test_odd_names_in_a_linked_worktree_of_a_bare_repository(tmp_path: Path) -> None:
     origin = make_project(tmp_path, FILES)
+    add_oddities(origin.root)
+    origin.commit("oddities")
+    origin.git("branch", "--quiet", "--force", "main", "work")
     origin.git("switch", "--quiet", "main")
     origin.git("branch", "--quiet", "--delete", "work")
     bare = tmp_path / "bare.git"
@@ -184,7 +210,11 @@ def test_a_task_in_a_linked_worktree_of_a_bare_repository(tmp_path: Path) -> Non
     project.git("config", "user.name", "Ada")
     project.git("config", "user.email", "ada@example.org")
     project.use_script(HONEST)
+    before = project.files_at("HEAD")
 
-    done(project)
+    ended = project.redfirst("run", "GAL-1", cwd=project.root / "deep" / "er")
 
+    assert ended.returncode == 0, ended.stderr
+    assert project.git("status", "--porcelain") == ""
+    assert project.files_at("HEAD") == before
     assert changed(project, "HEAD~1") == ["greet.py", "tests/test_greet.py"]

@@ -1,0 +1,205 @@
+"""A driver that dies while it publishes: never a branch that is ahead of the files, and never a second set of commits."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from crashes import KILLED, Result, die_at, problems
+from kit import GREET, GREET_DONE, HONEST, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+pytestmark = pytest.mark.slow
+
+INSTANTS = (
+    "after git commit-tree",
+    "before git update-ref .* refs/redfirst/publish",
+    "after git update-ref .* refs/redfirst/publish",
+    "after journal publish_intended",
+    "after replace GAL-1.md",
+    "after replace README.md",
+    "before git read-tree -m",
+    "after git read-tree -m",
+    "after git update-ref .* refs/heads/work",
+    "after journal published",
+    "after git update-ref .* -d refs/redfirst/publish",
+    "after git update-ref .* -d refs/redfirst/claims",
+    "after replace summary.md",
+    "after journal run_finished",
+)
+"""The sub-steps of a publication, in their order."""
+BETWEEN_FILES_AND_BRANCH = "after git read-tree -m"
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Return what the run comes to when nobody kills its driver."""
+    project = make_project(tmp_path_factory.mktemp("undisturbed"))
+    project.use_script(HONEST)
+    assert project.run()["_code"] == 0
+    return Result.of(project)
+
+
+def died(tmp_path: Path, instant: str) -> Project:
+    """Return a project whose driver died at *instant*, before anything was on the branch."""
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    assert die_at(project, instant, 1, "run", "GAL-1") == KILLED
+    return project
+
+
+def start_of(project: Project) -> str:
+    """Return the commit that the run began at."""
+    return project.git("rev-parse", "main")
+
+
+def result_of(project: Project) -> str:
+    """Return the last commit of the publication that the journal names."""
+    intended = [line for line in project.journal() if line["kind"] == "publish_intended"]
+    return intended[-1]["data"]["commits"][-1]
+
+
+def check_branch_is_not_ahead(project: Project) -> None:
+    """Assert that the branch is where it was, or that index and files are what it points to."""
+    if project.git("rev-parse", "work") == start_of(project):
+        staged = project.git("diff", "--cached", "--name-only")
+        assert not staged or project.git("write-tree") == project.git("rev-parse", f"{result_of(project)}^{{tree}}")
+    else:
+        assert project.git("status", "--porcelain") == ""
+        assert project.git("rev-parse", "work") == result_of(project)
+
+
+def test_death_at_each_sub_step_ends_in_the_same_commits(tmp_path: Path, undisturbed: Result) -> None:
+    project = died(tmp_path, INSTANTS[0])
+    names: set[str] = set()
+    for instant in INSTANTS[1:]:
+        assert die_at(project, instant, 1, "resume", "GAL-1") in {KILLED, 0}, instant
+        check_branch_is_not_ahead(project)
+        names |= {line["kind"] for line in project.journal()}
+    document = project.document("resume", "GAL-1")
+    assert (document["_code"], document["outcome"]) == (0, "completed")
+    assert document["commits"] == list(undisturbed.commits)
+    assert Result.of(project) == undisturbed
+    assert problems(project) == []
+    assert [line["kind"] for line in project.journal()].count("publish_intended") == 1
+    assert [line["kind"] for line in project.journal()].count("published") == 1
+
+
+def test_death_between_files_and_branch_leaves_our_change_staged_and_resume_commits_it(
+    tmp_path: Path, undisturbed: Result
+) -> None:
+    project = died(tmp_path, BETWEEN_FILES_AND_BRANCH)
+    assert project.git("rev-parse", "work") == start_of(project)
+    assert (project.root / "greet.py").read_text() == GREET_DONE
+    assert project.git("diff", "--cached", "--name-only").splitlines() == [
+        "TODO/GAL-1.md",
+        "TODO/README.md",
+        "greet.py",
+        "tests/test_greet.py",
+    ]
+    # an edit of the user's that comes on top is theirs, and stays
+    (project.root / "greet.py").write_text(GREET_DONE + "# mine\n")
+    assert project.document("resume", "GAL-1")["outcome"] == "completed"
+    assert Result.of(project) == undisturbed
+    assert (project.root / "greet.py").read_text() == GREET_DONE + "# mine\n"
+
+
+def test_the_user_commits_what_was_staged_and_is_told_that_nothing_is_left_to_do(tmp_path: Path) -> None:
+    project = died(tmp_path, BETWEEN_FILES_AND_BRANCH)
+    project.git("commit", "--quiet", "--message", "mine")
+    mine = project.git("rev-parse", "work")
+    document = project.document("resume", "GAL-1")
+    assert (document["_code"], document["outcome"], document["reason"]) == (4, "parked", "branch_moved")
+    assert "already carries exactly this result" in document["note"]
+    assert "redfirst abandon run-GAL-1" in document["safe_next_actions"]
+    assert project.untouched_since(mine)
+    assert project.document("abandon", "GAL-1")["_code"] == 0
+    assert project.untouched_since(mine)
+    assert problems(project) == []
+
+
+def test_the_user_commits_something_else_and_gets_a_recipe_that_works(tmp_path: Path) -> None:
+    project = died(tmp_path, "after journal publish_intended")
+    project.git("commit", "--quiet", "--allow-empty", "--message", "mine")
+    document = project.document("resume", "GAL-1")
+    assert (document["_code"], document["reason"]) == (4, "branch_moved")
+    start, result = start_of(project), result_of(project)
+    assert f"git cherry-pick {start[:12]}..{result[:12]}" in document["note"]
+    assert project.document("abandon", "GAL-1")["_code"] == 0
+    assert project.git("status", "--porcelain") == ""
+    project.git("cherry-pick", f"{start[:12]}..{result[:12]}")
+    assert project.git("diff", "--stat", "work", result) == ""
+
+
+def test_an_edit_of_a_touched_file_parks_the_run_and_undoing_it_lets_it_go_on(
+    tmp_path: Path, undisturbed: Result
+) -> None:
+    project = died(tmp_path, "after journal publish_intended")
+    (project.root / "greet.py").write_text(GREET + "# mine\n")
+    document = project.document("resume", "GAL-1")
+    assert (document["_code"], document["reason"]) == (4, "worktree_changed")
+    assert "greet.py" in document["note"]
+    assert (project.root / "greet.py").read_text() == GREET + "# mine\n"
+    assert project.git("rev-parse", "work") == start_of(project)
+    assert project.git("diff", "--cached", "--name-only") == ""
+    project.git("checkout", "--", "greet.py")
+    assert project.document("resume", "GAL-1")["outcome"] == "completed"
+    assert Result.of(project) == undisturbed
+    assert problems(project) == []
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_files_that_a_killed_git_left_half_written_are_written_again(
+    tmp_path: Path, undisturbed: Result, share: float
+) -> None:
+    project = died(tmp_path, "before git read-tree -m")
+    for path in ("greet.py", "TODO/GAL-1.md"):
+        content = project.git("show", f"{result_of(project)}:{path}") + "\n"
+        (project.root / path).write_text(content[: int(len(content) * share)])
+    (project.root / "tests" / "test_greet.py").unlink()  # git removes a file before it writes the new one
+    assert project.document("resume", "GAL-1")["outcome"] == "completed"
+    assert Result.of(project) == undisturbed
+    assert problems(project) == []
+
+
+def test_a_git_of_the_killed_driver_that_is_still_at_work_is_waited_for(tmp_path: Path, undisturbed: Result) -> None:
+    project = died(tmp_path, "before git read-tree -m")
+    lock = project.root / ".git" / "index.lock"
+    lock.write_bytes(b"")
+    with subprocess.Popen(["sh", "-c", f"sleep 2; rm {lock}"]) as late:
+        assert project.document("resume", "GAL-1")["outcome"] == "completed"
+        assert late.wait() == 0
+    assert Result.of(project) == undisturbed
+    assert problems(project) == []
+
+
+@pytest.mark.parametrize("name", ["index.lock", "refs/heads/work.lock"])
+def test_a_stale_lock_of_a_killed_git_parks_the_run_and_is_named(
+    tmp_path: Path, undisturbed: Result, name: str
+) -> None:
+    project = died(tmp_path, "before git read-tree -m")
+    lock = project.root / ".git" / name
+    lock.write_bytes(b"")
+    document = project.document("resume", "GAL-1")
+    assert (document["_code"], document["outcome"]) == (4, "parked")
+    assert name in document["note"]
+    assert "moved from" not in document["note"]
+    assert project.git("rev-parse", "work") == start_of(project)
+    assert (project.root / "greet.py").read_text() == GREET
+    lock.unlink()
+    assert project.document("resume", "GAL-1")["outcome"] == "completed"
+    assert Result.of(project) == undisturbed
+    assert problems(project) == []
+
+
+def test_a_run_that_is_abandoned_between_files_and_branch_takes_its_change_back(tmp_path: Path) -> None:
+    project = died(tmp_path, BETWEEN_FILES_AND_BRANCH)
+    assert project.document("abandon", "GAL-1")["_code"] == 0
+    assert project.untouched_since(start_of(project))
+    assert problems(project) == []
+    assert "+    if not name:" in (project.run_folder() / "work.patch").read_text()

@@ -1,0 +1,136 @@
+"""PUBLISH when branch, files or signature are in the way: parked, nothing changed, and how to go on (architecture)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from e2e.lanes import Played, go_on, play
+from kit import FILES, HONEST, MAKE, PLAN, SPLIT, TASK, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+FAST = '[agents.simplify]\nbackend = "off"\n'
+NEW_FILE = {"path": "messages.py", "action": "create"}
+SCRIPT: list[Entry] = [
+    {**PLAN, "report": {**PLAN["report"], "files": [*PLAN["report"]["files"], NEW_FILE]}},
+    *HONEST[1:3],
+    {**SPLIT, "report": {"tasks": [{**TASK, "files": [*TASK["files"], NEW_FILE]}]}},
+    *HONEST[4:6],
+    {**MAKE, "files": {**MAKE["files"], "messages.py": 'EMPTY = "a name is needed"\n'}},
+    *HONEST[7:],
+]
+
+
+def parked_at_commit(tmp_path: Path) -> Played:
+    """Return a run that has everything and waits for a person before it publishes."""
+    project = make_project(tmp_path, {**FILES, "notes.txt": "mine\n", "TODO/GAL-2.md": FILES["TODO/GAL-1.md"]})
+    project.write({"TODO/GAL-2.md": FILES["TODO/GAL-1.md"].replace("GAL-1", "GAL-2")})
+    project.commit()
+    played = play(project, SCRIPT, "--approve", "commit", extra=FAST)
+    assert played.document.get("reason") == "approval", played.document
+    return played
+
+
+def standing(project: Project) -> tuple[str, str, str]:
+    """Return all that a refused publication must leave alone: branch, index, files."""
+    return project.git("rev-parse", "work"), project.git("write-tree"), project.git("status", "--porcelain")
+
+
+def test_whatever_is_in_the_way_parks_the_run_and_is_mended_one_by_one(tmp_path: Path) -> None:
+    parked = parked_at_commit(tmp_path)
+    project = parked.project
+
+    project.git("config", "commit.gpgsign", "true")
+    project.git("config", "gpg.program", "/bin/false")
+    before = standing(project)
+    document = go_on(parked, "approve").document
+    assert (document.get("reason"), document["_code"]) == ("signing", 4), document
+    assert standing(project) == before
+    project.git("config", "--unset", "commit.gpgsign")
+
+    project.write({"messages.py": "# my own\n"})
+    before = standing(project)
+    document = go_on(parked, "resume").document
+    assert (document.get("reason"), document["_code"]) == ("worktree_changed", 4), document
+    assert "messages.py" in document["note"]
+    assert standing(project) == before
+    assert (project.root / "messages.py").read_text(encoding="utf-8") == "# my own\n"
+    (project.root / "messages.py").unlink()
+
+    project.write({"greet.py": "# edited\n", "notes.txt": "mine, edited\n"})
+    before = standing(project)
+    document = go_on(parked, "resume").document
+    assert document.get("reason") == "worktree_changed", document
+    assert "greet.py" in document["note"]
+    assert standing(project) == before
+    assert (project.root / "greet.py").read_text(encoding="utf-8") == "# edited\n"
+    project.git("checkout", "--quiet", "--", "greet.py")
+
+    issue = project.root / "TODO" / "GAL-1.md"
+    ours = issue.read_text(encoding="utf-8")
+    issue.write_text(ours + "\nA thought of mine.\n", encoding="utf-8")
+    document = go_on(parked, "resume").document
+    assert document.get("reason") == "worktree_changed", document
+    assert "TODO/GAL-1.md" in document["note"]
+    assert issue.read_text(encoding="utf-8").endswith("A thought of mine.\n")
+    issue.write_text(ours, encoding="utf-8")
+
+    project.git("commit", "--quiet", "--message", "mine", "--only", "--", "notes.txt")
+    mine = project.git("rev-parse", "work")
+    document = go_on(parked, "resume").document
+    assert (document.get("reason"), document["_code"]) == ("branch_moved", 4), document
+    assert project.git("rev-parse", "work") == mine
+    assert f"git cherry-pick {document['start_commit'][:12]}.." in document["note"]
+    project.git("reset", "--quiet", "--soft", document["start_commit"])
+
+    document = go_on(parked, "resume").document
+    assert (document.get("outcome"), document["_code"]) == ("completed", 0), document
+    assert parked.subjects() == ["fix: reject empty names", "chore(todo): close GAL-1"]
+    assert (project.root / "notes.txt").read_text(encoding="utf-8") == "mine, edited\n"
+    assert project.git("status", "--porcelain") == "M  notes.txt", "an edit elsewhere is in nobody's way"
+    assert "status: Done" in issue.read_text(encoding="utf-8")
+    assert len([line for line in project.journal() if line["kind"] == "publish_intended"]) == 1
+
+
+def test_the_recipe_for_a_branch_that_moved_works_as_it_is_written(tmp_path: Path) -> None:
+    parked = parked_at_commit(tmp_path)
+    project = parked.project
+    project.write({"notes.txt": "mine, edited\n"})
+    project.git("commit", "--quiet", "--message", "mine", "--only", "--", "notes.txt")
+    document = go_on(parked, "approve").document
+    assert document.get("reason") == "branch_moved", document
+    recipe = re.search(r"is [0-9a-f]{12}: (.+?); or put", document["note"])
+    assert recipe is not None, document["note"]
+    for step in recipe[1].split(" and then "):
+        program, *words = step.split()
+        if program == "git":
+            project.git(*words)
+        else:
+            assert project.redfirst(*words).returncode == 0
+    subjects = project.git("log", "--reverse", "--format=%s", f"{document['start_commit']}..work").splitlines()
+    assert subjects == ["mine", "fix: reject empty names", "chore(todo): close GAL-1"]
+    assert project.git("status", "--porcelain") == ""
+    assert "status: Done" in (project.root / "TODO" / "GAL-1.md").read_text(encoding="utf-8")
+    assert project.git("for-each-ref", "refs/redfirst/claims", "refs/redfirst/publish") == ""
+
+
+def test_a_branch_that_carries_the_result_already_needs_nothing_more(tmp_path: Path) -> None:
+    parked = parked_at_commit(tmp_path)
+    project = parked.project
+    project.git("config", "core.hooksPath", "/dev/null")
+    project.write({"notes.txt": "moved\n"})
+    project.git("commit", "--quiet", "--message", "mine", "--only", "--", "notes.txt")
+    new = go_on(parked, "approve").document["note"]
+    result = re.search(r"The result is ([0-9a-f]{12})", new)
+    assert result is not None, new
+    project.git("reset", "--quiet", "--hard", result[1])
+    document = go_on(parked, "resume").document
+    assert (document.get("outcome"), document["_code"]) == ("completed", 0), document
+    assert project.git("status", "--porcelain") == ""
