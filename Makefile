@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := quick
-.PHONY: demo test quick lint format clean
+.PHONY: demo test quick lint format bench clean
 
 demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 	$(BIN)/redfirst demo
@@ -29,6 +29,9 @@ lint: $(STAMP)  ## style, types, import contracts
 format: $(STAMP)
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
+
+bench: $(STAMP)  ## what the pipeline costs over bare git and pytest, and where the rest goes
+	$(BIN)/python bench/pipeline.py
 
 clean:  ## what tools left behind; the environment stays (rm -r .venv)
 	rm -rf dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -31,7 +31,7 @@ HARDENED: Final = (
 PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "gc.auto=0")
 """For the user's own index and files: no hooks, but their fsmonitor, untracked cache and sparse checkout are kept."""
 
-LOCK_LIMIT_S: Final = 5.0
+LOCK_LIMIT_S: Final = 3.0
 
 _PAUSE_S: Final = 0.02
 
@@ -60,11 +60,11 @@ def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
     fault = next((fault for fault in _DISK_FAULTS if fault in said), None) if done.returncode else None
     if fault is not None:
         raise UserError(
-            f"git cannot write below {where}: {fault}. Make room or mend the permissions, then go on with the run.",
+            f"git cannot write below {where}: {fault}. Make room or mend the permissions, then try again.",
             Reason.DISK,
             path=str(where),
             details={"git": said.strip()},
-            actions=("free disk space", "redfirst resume RUN"),
+            actions=("free disk space",),
         )
 
 

@@ -28,9 +28,13 @@ class PublishDoor(ObjectDoor):
         wanted = self._answers("config", "--type=bool", "--get", "commit.gpgSign")
         return "" if wanted and wanted.strip() == b"true" else None
 
+    def index_lock(self) -> Path | None:
+        """Return the lock on the user's index that nobody lets go within `LOCK_LIMIT_S`; None when it is free."""
+        lock = self.git_dir / "index.lock"
+        return None if await_lock(lock) else lock
+
     def refresh_index(self) -> None:
         """Refresh the stat information of the user's index: a touched file is not an edited one."""
-        await_lock(self.git_dir / "index.lock")
         self._start(["update-index", "-q", "--refresh"], prefix=PUBLISHING)
 
     def index_is(self, commit: str) -> bool:

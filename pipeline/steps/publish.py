@@ -62,7 +62,10 @@ def move(ctx: Context, new: str, *, again: bool) -> Event | None:
         return None  # published before the crash
     if now != old or repository.branch() != info.branch:
         return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new))
-    repository.refresh_index()
+    lock = repository.index_lock()
+    if lock is not None:
+        why = f"another git holds {lock}; if none is running, remove that file, then resume"
+        return Event(signal=Signal.WORKTREE_CHANGED, note=why)
     if not (again and repository.index_is(new)):  # it is, when a crash came between the files and the branch
         if again:
             repository.take_back_half(old, new)
@@ -98,12 +101,14 @@ def take_back(ctx: Context) -> tuple[str, ...]:
     if not intended or repository.branch() != info.branch or repository.resolve("HEAD") != old:
         return ()
     new = intended[-1].texts("commits")[-1]
-    repository.refresh_index()
+    published = tuple(change.path for change in repository.diff(old, new))
+    if repository.index_lock() is not None:
+        return published
     if not repository.index_is(new):
         repository.take_back_half(old, new)
         return ()
-    refusal = repository.move_worktree(new, old)
-    return () if refusal is None else tuple(change.path for change in repository.diff(old, new))
+    repository.refresh_index()
+    return () if repository.move_worktree(new, old) is None else published
 
 
 def _refused(ctx: Context, why: str) -> Event:
