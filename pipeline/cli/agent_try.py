@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
-from pipeline.cli.driving import Order, load_config, refuse_recursion
+from pipeline.cli.orders import Order, load_config, refuse_recursion
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
 
 from pipeline import VERSION
-from pipeline.config import trust
+from pipeline.cli.orders import Order, config_hash, limits_of, load_config, matrix_hash, refuse_recursion
 from pipeline.config.folders import state_folder
-from pipeline.config.layers import Flags
-from pipeline.config.load import load, require_agents
-from pipeline.config.sources import repository_file
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
 from pipeline.orchestrator import drive, has_ended, tell
 from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Reason, Role, Signal
+from pipeline.routing.vocabulary import Reason, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.files import disk, to_json
+from pipeline.runs.files import disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.journal import stamp, utc_now
 from pipeline.runs.keeping import keep
@@ -46,48 +40,6 @@ if TYPE_CHECKING:
     from pipeline.dispatch.box import Box
     from pipeline.git import Repository
     from pipeline.toolchains.protocol import Toolchain
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the user asked `run` for."""
-
-    issue: str
-    base: str | None = None
-    gates: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-
-
-def refuse_recursion(environ: Mapping[str, str]) -> None:
-    """Refuse to run below one of our own agents (architecture 10).
-
-    Raises:
-        UserError: REDFIRST_DEPTH says so.
-    """
-    if environ.get("REDFIRST_DEPTH", "0") not in {"", "0"}:
-        raise UserError("redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).", Reason.USAGE)
-
-
-def load_config(repository: Repository, commit: str, order: Order) -> Config:
-    """Return the configuration as it counts for a run that starts at *commit*.
-
-    Raises:
-        UserError: it is broken, asks for what this version lacks, or widens without trust.
-    """
-    repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}"))
-    flags = Flags.parse(list(order.values), list(order.agents))
-    loaded = load(repository.worktree, environ=order.environ, repo_file=repo_file, flags=flags)
-    trust.require_trust(loaded.widening, repository.common_dir, order.environ)
-    require_agents(loaded)
-    if loaded.config.stub_first.pytest:
-        raise UserError(
-            "stub_first.pytest is not available in this version; leave it out or set it to false.",
-            Reason.CONFIG,
-            pointer="/stub_first/pytest",
-        )
-    return loaded.config
 
 
 async def start(repository: Repository, order: Order, say: Callable[[str], None]) -> Context:
@@ -302,19 +254,3 @@ def _note_config(ctx: Context) -> None:
     known = lines[-1].text("config_hash") if lines else ctx.run.info.config_hash
     if config_hash(dumped) != known:
         ctx.run.change_limits(limits_of(ctx.config), config_hash(dumped))
-
-
-def limits_of(config: Config) -> dict[Loop, int]:
-    """Return the configured limits by loop."""
-    values = config.limits.model_dump()
-    return {Loop(name): int(limit) for name, limit in values.items() if name in set(Loop)}
-
-
-def config_hash(dumped: object) -> str:
-    """Return the hash of a configuration."""
-    return hashlib.sha256(to_json(dumped, pretty=False).encode()).hexdigest()
-
-
-def matrix_hash() -> str:
-    """Return the hash of the routing matrix that decides in this version."""
-    return hashlib.sha256(repr((MATRIX, BOUNDS)).encode()).hexdigest()

@@ -23,10 +23,11 @@ from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.render import action_value
 from pipeline.routing.vocabulary import Outcome
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import counter_of, exhausted_counter, place_of
-from pipeline.runs.run import Run, action_value, sha256_hex
+from pipeline.runs.run import Run, sha256_hex
 
 if TYPE_CHECKING:
     from pathlib import Path

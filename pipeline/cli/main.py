@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from typer.core import TyperGroup
 
-    from pipeline.cli.driving import Order
+    from pipeline.cli.orders import Order
     from pipeline.git import Repository
     from pipeline.steps.context import Context
 

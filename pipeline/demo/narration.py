@@ -39,7 +39,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "implement/GREEN": "Measured: the tests of the task pass, and so does everything that passed before.",
     "final-review/FIX": "The review of the whole result found something. It becomes a task of its own, tests first.",
     "split/DRAFTED[drafting fix tasks]": "A fix task goes the same way as any other: RED, then GREEN.",
-    "final-review/ACCEPTABLE": "Reviewed again after the fix, with only what changed.",
+    "final-review/ACCEPTABLE": "Reviewed again after the fix: the finding is resolved.",
     "publish/PUBLISHED": "Only now do branch and files change, all at once: code, issue, and the bug that @make saw.",
 }
 """What a row of the matrix means to somebody who sees it for the first time, by the row's id."""

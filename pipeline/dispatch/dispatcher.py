@@ -12,20 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
-from pipeline.backends.protocol import AgentJob, Ended
+from pipeline.backends.protocol import AgentJob
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt
 from pipeline.dispatch.request import Tools
 from pipeline.dispatch.trees import remove_tree
+from pipeline.dispatch.verdict import judge
 from pipeline.dispatch.view import ShadowView
 from pipeline.git import Entry, TreeChange
 from pipeline.policy.scope import ChangeKind, Writes
 from pipeline.process import WORKSPACE, Mount
-from pipeline.reports.decode import Malformed, Missing
 from pipeline.reports.kinds import report_schema
-from pipeline.reports.parse import extract_report, parse_report
-from pipeline.routing.vocabulary import Question, Signal
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import ChangeRecord, DispatchResult, Usage, ViolationRecord
 
@@ -40,8 +38,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Request
     from pipeline.git import Repository
     from pipeline.policy.roles import RoleSpec
-    from pipeline.reports.decode import JsonObject
-    from pipeline.routing.vocabulary import Role
+    from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord
 
@@ -50,7 +47,6 @@ SEVERAL: Final = frozenset({"tasks", "done_tasks", "evidence", "findings", "feed
 """Artifacts that are always a list in the document, however many there are."""
 
 _COPY_LIMIT: Final = 1_000_000
-_TOLD: Final = 5
 """So many violations are spelled out to the agent."""
 
 
@@ -212,7 +208,7 @@ class Dispatcher:
         gate: GateResult,
         escape: str | None,
     ) -> DispatchResult:
-        signal, complaint, report = _judge(request, answer, gate, escape)
+        signal, complaint, report = judge(request, answer, gate, escape)
         legal = () if escape is not None else gate.changes
         changes = tuple(self._stored(change) for change in legal)
         tree = self.repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
@@ -279,32 +275,3 @@ def _tree_change(change: ChangeRecord) -> TreeChange:
     if change.oid is None or change.mode is None:
         return TreeChange(change.path, None)
     return TreeChange(change.path, Entry(change.path, change.mode, change.oid))
-
-
-def _judge(
-    request: Request, answer: AgentResult, gate: GateResult, escape: str | None
-) -> tuple[Signal | None, str | None, JsonObject | None]:
-    """Return (signal, complaint, report): signal None when the answer counts. What is worst is said first."""
-    if escape is not None:
-        return Signal.ESCAPE, escape, None
-    found = extract_report(answer.report_file, answer.stdout)
-    report = found if not isinstance(found, Malformed | Missing) else None
-    if gate.violations:
-        told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
-        more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
-        return Signal.VIOLATION, f"These changes are not yours to make, and were put back: {told}{more}.", report
-    if answer.ended is Ended.TIMED_OUT:
-        return Signal.TIMED_OUT, answer.complaint, report
-    if answer.complaint is not None:
-        return Signal.MALFORMED, answer.complaint, report
-    if isinstance(found, Missing):
-        return Signal.MALFORMED, "There was no report: write it as JSON to $REDFIRST_REPORT, or as the last line.", None
-    if isinstance(found, Malformed):
-        return Signal.MALFORMED, found.sentence, None
-    parsed = parse_report(request.kind, request.role, request.question, found)
-    if isinstance(parsed, Malformed):
-        return Signal.MALFORMED, parsed.sentence, found
-    refused = request.accept(parsed) if request.accept is not None else None
-    if refused is not None:
-        return Signal.MALFORMED, refused.sentence, found
-    return None, None, found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.errors import UserError
+from pipeline.routing.render import action_value
 from pipeline.routing.state import Event, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Outcome, Reason
 from pipeline.runs.files import remove_temporaries, to_json, write_atomic
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.routing.actions import Action
     from pipeline.routing.machine import Decision, Machine
     from pipeline.routing.state import Effect
     from pipeline.runs.journal import Line
@@ -307,11 +307,6 @@ def _info(folder: Path) -> RunInfo:
 
 def _sandbox(facts: Mapping[str, str] | None) -> dict[str, object]:
     return {} if facts is None else {"sandbox": dict(facts)}
-
-
-def action_value(action: Action) -> dict[str, str | None]:
-    """Return an action as JSON: its kind and its words."""
-    return {"do": type(action).__name__, **{k: v and str(v) for k, v in asdict(action).items()}}
 
 
 def sha256_hex(data: bytes) -> str:

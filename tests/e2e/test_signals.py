@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import Bell, Result, processes_of, repeated_dispatches, spawn
 from crashes import problems as left_by
-from kit import GREET, HONEST, ISSUE, PLAN, PLAN_SIMPLE, README, REDFIRST, make_project
+from kit import FILES, HONEST, ISSUE, PLAN_SIMPLE, README, make_project
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from kit import Entry, Project
@@ -106,11 +106,11 @@ def test_ctrl_c_at_a_terminal_reaches_no_git_of_ours(tmp_path: Path) -> None:
     slow.mkdir()
     ready = tmp_path / "ready"
     os.mkfifo(ready)
-    # a git that dawdles over the first commit object, the beginning of the publication
+    # a git that dawdles over the first tree that it writes
+    rung = tmp_path / "rung"
+    dawdle = f"[ -e {rung} ] || {{ : > {rung}; echo > {ready}; sleep 1; }}"
     (slow / "git").write_text(
-        "#!/bin/sh\n"
-        f'case "$*" in *write-tree*) [ -e {tmp_path}/rung ] || {{ : > {tmp_path}/rung; echo > {ready}; sleep 1; }};; esac\n'
-        'PATH="${PATH#*:}" exec git "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *write-tree*) {dawdle};; esac\nPATH="${{PATH#*:}}" exec git "$@"\n'
     )
     (slow / "git").chmod(0o755)
     path = f"{slow}:{project.environment()['PATH']}"
@@ -192,9 +192,7 @@ def test_two_drivers_that_begin_one_run_at_once_in_one_worktree_never_drive_it_b
 def test_four_worktrees_run_four_issues_of_one_repository_at_once(tmp_path: Path) -> None:
     names = ("GAL-1", "GAL-2", "GAL-3", "GAL-4")
     files = {
-        "greet.py": GREET,
-        "tests/test_greet.py": 'from greet import greet\n\n\ndef test_greets():\n    assert greet("A") == "Hello, A!"\n',
-        "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n',
+        **FILES,
         "TODO/README.md": README + "".join(f"- [ ] [{n}]({n}.md) Reject empty names\n" for n in names[1:]),
         **{f"TODO/{name}.md": ISSUE.replace("GAL-1", name) for name in names},
     }
@@ -209,5 +207,5 @@ def test_four_worktrees_run_four_issues_of_one_repository_at_once(tmp_path: Path
         assert project.git("status", "--porcelain", cwd=where) == ""
         assert document["commits"][-1] == project.git("rev-parse", "HEAD", cwd=where)
         assert "status: Done" in (where / "TODO" / f"{name}.md").read_text()
-    assert [path for path in (project.root / ".git").rglob("*.lock")] == []
+    assert list((project.root / ".git").rglob("*.lock")) == []
     assert Result.of(project).commits == ()  # the worktree that the user stands in has not moved

@@ -1,0 +1,80 @@
+"""What the user asked for, and the configuration as it counts for that: layers, trust, limits, hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping  # noqa: TC003  (dataclasses read it)
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.config import trust
+from pipeline.config.layers import Flags
+from pipeline.config.load import load, require_agents
+from pipeline.config.sources import repository_file
+from pipeline.errors import UserError
+from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.vocabulary import Loop, Reason
+from pipeline.runs.files import to_json
+
+if TYPE_CHECKING:
+    from pipeline.config.model import Config
+    from pipeline.git import Repository
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the user asked `run` for."""
+
+    issue: str
+    base: str | None = None
+    gates: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+def refuse_recursion(environ: Mapping[str, str]) -> None:
+    """Refuse to run below one of our own agents (architecture 10).
+
+    Raises:
+        UserError: REDFIRST_DEPTH says so.
+    """
+    if environ.get("REDFIRST_DEPTH", "0") not in {"", "0"}:
+        raise UserError("redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).", Reason.USAGE)
+
+
+def load_config(repository: Repository, commit: str, order: Order) -> Config:
+    """Return the configuration as it counts for a run that starts at *commit*.
+
+    Raises:
+        UserError: it is broken, asks for what this version lacks, or widens without trust.
+    """
+    repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}"))
+    flags = Flags.parse(list(order.values), list(order.agents))
+    loaded = load(repository.worktree, environ=order.environ, repo_file=repo_file, flags=flags)
+    trust.require_trust(loaded.widening, repository.common_dir, order.environ)
+    require_agents(loaded)
+    if loaded.config.stub_first.pytest:
+        raise UserError(
+            "stub_first.pytest is not available in this version; leave it out or set it to false.",
+            Reason.CONFIG,
+            pointer="/stub_first/pytest",
+        )
+    return loaded.config
+
+
+def limits_of(config: Config) -> dict[Loop, int]:
+    """Return the configured limits by loop."""
+    values = config.limits.model_dump()
+    return {Loop(name): int(limit) for name, limit in values.items() if name in set(Loop)}
+
+
+def config_hash(dumped: object) -> str:
+    """Return the hash of a configuration."""
+    return hashlib.sha256(to_json(dumped, pretty=False).encode()).hexdigest()
+
+
+def matrix_hash() -> str:
+    """Return the hash of the routing matrix that decides in this version."""
+    return hashlib.sha256(repr((MATRIX, BOUNDS)).encode()).hexdigest()

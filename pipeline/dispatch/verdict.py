@@ -1,0 +1,47 @@
+"""Whether the answer of a dispatch counts: gate, process and report, the worst first; one sentence for the re-ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.backends.protocol import Ended
+from pipeline.reports.decode import Malformed, Missing
+from pipeline.reports.parse import extract_report, parse_report
+from pipeline.routing.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from pipeline.backends.protocol import AgentResult
+    from pipeline.dispatch.gate import GateResult
+    from pipeline.dispatch.request import Request
+    from pipeline.reports.decode import JsonObject
+
+_TOLD: Final = 5
+
+
+def judge(
+    request: Request, answer: AgentResult, gate: GateResult, escape: str | None
+) -> tuple[Signal | None, str | None, JsonObject | None]:
+    """Return (signal, complaint, report): signal None when the answer counts. What is worst is said first."""
+    if escape is not None:
+        return Signal.ESCAPE, escape, None
+    found = extract_report(answer.report_file, answer.stdout)
+    report = found if not isinstance(found, Malformed | Missing) else None
+    if gate.violations:
+        told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
+        more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
+        return Signal.VIOLATION, f"These changes are not yours to make, and were put back: {told}{more}.", report
+    if answer.ended is Ended.TIMED_OUT:
+        return Signal.TIMED_OUT, answer.complaint, report
+    if answer.complaint is not None:
+        return Signal.MALFORMED, answer.complaint, report
+    if isinstance(found, Missing):
+        return Signal.MALFORMED, "There was no report: write it as JSON to $REDFIRST_REPORT, or as the last line.", None
+    if isinstance(found, Malformed):
+        return Signal.MALFORMED, found.sentence, None
+    parsed = parse_report(request.kind, request.role, request.question, found)
+    if isinstance(parsed, Malformed):
+        return Signal.MALFORMED, parsed.sentence, found
+    refused = request.accept(parsed) if request.accept is not None else None
+    if refused is not None:
+        return Signal.MALFORMED, refused.sentence, found
+    return None, None, found
