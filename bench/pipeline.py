@@ -1,10 +1,10 @@
 """What the whole pipeline costs over the processes that it cannot do without: `make bench`.
 
 A small repository, agents that answer at once, N tasks. Each round takes one run and one floor, one after the other, so
-that a busy machine slows both, and the ratio is that of a round. The floor is a shell script's way to the same result: one worktree, one agent process
-and `add, write-tree, diff-tree` for each dispatch, one bare pytest for each measurement, one commit for each commit.
-Figures are medians. Where others are at work, wall times drift between two rounds too: look at the spread of the
-ratios, and at the CPU time. To compare two versions, take them in turns; two calls one after the other say little.
+that a busy machine slows both, and the ratio is that of a round. The floor is a shell script's way to the same result:
+one worktree, one agent process and `add, write-tree, diff-tree` for each dispatch, one bare pytest for each
+measurement, one commit for each commit. Figures are medians. Where others are at work the load drifts within a round
+too: look at the spread of the ratios, and to compare two versions take them in turns in one script.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import argparse
 import functools
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -138,21 +137,14 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def cpu() -> float:
-    """Return the CPU seconds of all processes that this one has started and that have ended."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-
 def one_run(repository: Path, home: Path) -> Figures:
-    """Return wall and CPU time of one run as a user starts it, with the breakdown that `breakdown.py` writes."""
+    """Return the wall time of one run as a user starts it, with the breakdown that `breakdown.py` writes."""
     out = home / "breakdown.json"
     # -P: beside it lies this module, which has the name of our package
     argv = [sys.executable, "-P", str(HERE / "breakdown.py"), str(out), "run", "B-1"]
     env = {**environment(home), "BENCH_BEGAN": str(time.time())}
-    before = cpu()
     wall = timed(lambda: start(argv, repository, env))
-    return {"wall": wall, "cpu": cpu() - before, **json.loads(out.read_text())}
+    return {"wall": wall, **json.loads(out.read_text())}
 
 
 def floor(repository: Path, home: Path, counts: dict[str, int]) -> Figures:
@@ -182,9 +174,8 @@ def floor(repository: Path, home: Path, counts: dict[str, int]) -> Figures:
         for _ in range(counts["measurements"]):
             start(pytest, repository, env)
 
-    spent = cpu()
     parts = {"git": timed(dispatches), "agents": timed(agents), "tests": timed(tests)}
-    figures = {"wall": sum(parts.values()), "cpu": cpu() - spent, **parts}
+    figures = {"wall": sum(parts.values()), **parts}
     git(repository, "worktree", "remove", "--force", str(tree), env=env)
     return figures
 
@@ -215,11 +206,10 @@ def report(runs: list[Figures], floors: list[Figures], counts: dict[str, int]) -
     dispatches, wall = counts["dispatches"], run["wall"]
     print(f"\n{dispatches} dispatches, {counts['measurements']} measurements, {counts['commits']} commits")
     shown = ", ".join(f"{name} {1000 * bare[name]:.0f}" for name in ("git", "agents", "tests"))
-    for name in ("wall", "cpu"):
-        ratios = sorted(one[name] / other[name] for one, other in zip(runs, floors, strict=True))
-        middle = f"ratio {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
-        print(f"  {name:<5} run {1000 * run[name]:6.0f} ms, floor {1000 * bare[name]:6.0f} ms, {middle}")
-    print(f"  floor: {shown}")
+    ratios = sorted(one["wall"] / other["wall"] for one, other in zip(runs, floors, strict=True))
+    print(f"  run   {1000 * wall:7.0f} ms")
+    print(f"  floor {1000 * bare['wall']:7.0f} ms ({shown})")
+    print(f"  ratio {statistics.median(ratios):7.2f}    ({ratios[0]:.2f} to {ratios[-1]:.2f})")
     parts = {k.removeprefix("ms "): v for k, v in run.items() if k.startswith("ms ")}
     numbers = {k.removeprefix("n "): v for k, v in run.items() if k.startswith("n ")}
     tests = parts.get("measure: test process", 0.0)

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
-from pipeline.evidence.classify import Symbol
-from pipeline.evidence.compare import GreenVerdict, judge_green, judge_stubs, passed
+from pipeline.evidence.compare import GreenVerdict, judge_green, passed
 from pipeline.evidence.freeze import canonical
-from pipeline.git import Entry, TreeChange
 from pipeline.reports import reduce
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
@@ -19,10 +17,10 @@ from pipeline.steps.asking import ask
 from pipeline.steps.evidence_files import GreenEvidence, read_evidence, write_evidence
 from pipeline.steps.grants import production_grants, test_scope
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
+from pipeline.steps.provisional import confirm_provisional
 from pipeline.steps.regression import Suspects, confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,28 +141,12 @@ async def _measure(ctx: Context, task: Task, tree: str) -> _Measured:
     suspects = await confirm(ctx, verdict.regressions, tree, state.start or ctx.state.start, observation)
     structural: tuple[str, ...] = ()
     stubbed: tuple[str, ...] = ()
-    if verdict.own_green and verdict.provisional_ids:
-        structural, stubbed = await _confirm_provisional(ctx, task, tree, verdict.provisional_ids)
+    if evidence is not None and verdict.own_green and verdict.provisional_ids:
+        # what was there before this task, in the same file, is not its evidence
+        own = [entry for entry in verdict.provisional_ids if entry not in kept]
+        structural, stubbed = await confirm_provisional(ctx, task, tree, evidence.production, own)
+        structural = structural if own else verdict.provisional_ids
     return _Measured(tree, observation, verdict, suspects, structural, stubbed, ledger, len(kept))
-
-
-async def _confirm_provisional(
-    ctx: Context, task: Task, tree: str, ids: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return (ids that pass on stubs, ids that fail on them): a file-level RED counts only then (matrix 5)."""
-    entries = {entry.path: entry for entry in ctx.repository.entries(tree, *(change.path for change in task.files))}
-    blobs = ctx.repository.blobs(entry.oid for entry in entries.values())
-    files = {path: blobs[entry.oid].decode("utf-8", "replace") for path, entry in entries.items()}
-    symbols = [Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols]
-    stubs = ctx.toolchain.stub_symbols({path: text for path, text in files.items() if path.endswith(".py")}, symbols)
-    changes = [
-        TreeChange(path, Entry(path, entries[path].mode, ctx.repository.write_blob(text.encode())))
-        for path, text in stubs.files.items()
-    ]
-    stub_tree = ctx.repository.build_tree(tree, changes)
-    seen = await measure(ctx, stub_tree, Selection(ids=frozenset(ids)))
-    structural = judge_stubs(ids, seen) if changes else ids
-    return structural, tuple(sorted(set(ids) - set(structural)))
 
 
 def _signal(ctx: Context, report: MakeReport, measured: _Measured, *, changed: bool) -> Signal:

@@ -158,12 +158,13 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     traced = await measure(ctx, composed, Selection(ids=new), trace=True) if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})
-    entries = ctx.repository.entries(start)
+    # Over the start, what the tasks before a fix introduced is missing too.
+    missing = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks if state.spec.red_base == "start")]
     context = classify.Context(
-        symbols=tuple(classify.Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols),
-        existing=frozenset(entry.path for entry in entries),
+        symbols=tuple(classify.Symbol(path=s.path or "", name=s.name, new=s.new) for t in missing for s in t.symbols),
+        existing=frozenset(entry.path for entry in ctx.repository.entries(production)),
         layout=after.layout,
-        task_files=frozenset(change.path for change in task.files),
+        task_files=frozenset(change.path for t in missing for change in t.files),
         symptom=task.symptom.value if task.symptom else None,
         expected={named.id: named.expected for named in report.tests},
     )

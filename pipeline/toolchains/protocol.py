@@ -132,3 +132,7 @@ class Toolchain(Protocol):
     def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
         """Return the files with the bodies of the symbols replaced by a failure."""
         ...
+
+    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
+        """Return what the files define at their top level that they did not define before."""
+        ...

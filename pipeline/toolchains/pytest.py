@@ -136,6 +136,10 @@ class PytestToolchain:
         """Return the files with the symbols' bodies replaced by `raise NotImplementedError`."""
         return pytest_stubs.stub_symbols(files, symbols)
 
+    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
+        """Return the new functions, classes and variables of the modules."""
+        return pytest_stubs.introduced(before, after)
+
 
 def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
     """Return the mounts that show the view where editable installs point to (architecture 5).

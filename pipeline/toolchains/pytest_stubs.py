@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from pipeline.evidence.classify import Symbol
 from pipeline.toolchains.protocol import Stubbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from pipeline.evidence.classify import Symbol
 
 _STUB: Final = "raise NotImplementedError"
 
@@ -37,6 +36,28 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
         if not any(True for source in places for _ in _edits(source, symbol.name)):
             unknown.append(symbol)
     return Stubbed(changed, tuple(unknown))
+
+
+def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
+    """Return what the modules define at their top level that they did not define before; no dunder names."""
+    found: list[Symbol] = []
+    for path, source in after.items():
+        known = set(_defined(before.get(path, "")))
+        names = dict.fromkeys(name for name in _defined(source) if name not in known and not name.startswith("__"))
+        found += [Symbol(path, name) for name in names]
+    return tuple(found)
+
+
+def _defined(source: str) -> Iterator[str]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return
+    for node in _flat(tree.body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            yield from _targets(node)
 
 
 def _stub_file(source: str, names: Sequence[str]) -> str:
@@ -66,22 +87,27 @@ def _edits(source: str, name: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _named(body: Sequence[ast.stmt], parts: Sequence[str]) -> Iterator[ast.stmt]:
-    for node in body:
+    for node in _flat(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if node.name != parts[0]:
-                continue
-            if len(parts) == 1:
-                yield node
-            else:
-                yield from _named(node.body, parts[1:])
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if len(parts) == 1 and any(isinstance(target, ast.Name) and target.id == parts[0] for target in targets):
-                yield node
-        elif isinstance(node, ast.If | ast.Try | ast.With):
+            if node.name == parts[0]:
+                yield from [node] if len(parts) == 1 else _named(node.body, parts[1:])
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and len(parts) == 1 and parts[0] in _targets(node):
+            yield node
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> tuple[str, ...]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return tuple(target.id for target in targets if isinstance(target, ast.Name))
+
+
+def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a scope, those below if, try and with included."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
             inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
             handlers = node.handlers if isinstance(node, ast.Try) else []
-            yield from _named([*inner, *(child for handler in handlers for child in handler.body)], parts)
+            yield from _flat([*inner, *(child for handler in handlers for child in handler.body)])
 
 
 def _stub(node: ast.stmt, starts: Sequence[int]) -> Iterator[tuple[int, int, str]]:

@@ -113,14 +113,14 @@ def test_a_failure_that_cannot_be_published_says_what_is_left(tmp_path: Path) ->
 
 
 def test_a_run_out_of_dispatches_is_parked_and_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
-    parked = play(make_project(tmp_path), HONEST, "--approve", "plan", "--set", "limits.dispatches=1", extra=FAST)
+    parked = play(make_project(tmp_path), HONEST, "--approve", "plan", "--set", "limits.dispatches=2")
     document = parked.document
     assert (document.get("outcome"), document.get("reason"), document["_code"]) == ("parked", "budget", 5), document
-    assert document["usage"]["dispatches"] == 1
-    assert "1 of 1 dispatches are used up" in document["note"]
-    same = go_on(parked, "resume", "--set", "limits.dispatches=1")
+    assert document["usage"]["dispatches"] == 1, "two reviewers are asked side by side, and there is one dispatch left"
+    assert "1 of 2 dispatches are used up" in document["note"]
+    same = go_on(parked, "resume", "--set", "limits.dispatches=2")
     assert (same.document["reason"], same.document["usage"]["dispatches"]) == ("budget", 1)
     more = go_on(parked, "resume", "--set", "limits.dispatches=9")
-    assert (more.document["reason"], more.document["usage"]["dispatches"]) == ("approval", 2), more.document
+    assert (more.document["reason"], more.document["usage"]["dispatches"]) == ("approval", 3), more.document
     (changed,) = (line["data"] for line in parked.project.journal() if line["kind"] == "config_changed")
     assert changed["limits"]["dispatches"] == 9

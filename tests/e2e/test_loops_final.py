@@ -11,14 +11,12 @@ from e2e.lanes import (
     finding,
     go_on,
     makes,
-    module,
     module_task,
     module_test,
     modules_project,
     plan_for,
     play,
     review,
-    rules,
     split_into,
     until_tests,
     writes,
@@ -34,12 +32,16 @@ FAST = '[agents.simplify]\nbackend = "off"\n'
 TIDY = (
     "import pathlib, sys; [p.write_text(p.read_text().replace('  #', ' #')) for p in map(pathlib.Path, sys.argv[1:])]"
 )
+FORBIDDEN = (
+    "import pathlib, sys; "
+    "sys.exit(any('FORBIDDEN' in p.read_text() for p in pathlib.Path().glob('*.py')) and 'a forbidden word')"
+)
 CHECKS = f"""
 [checks]
 fix = [["python", "-c", "{TIDY}", "{{files}}"]]
 commands = [
   ["python", "-c", "import sys; sys.exit('an old failure')"],
-  ["python", "-c", "import sys; sys.exit('FORBIDDEN' in open('m1.py').read() and 'a forbidden word')"],
+  ["python", "-c", "{FORBIDDEN}"],
 ]
 [final_review]
 on_blockers = "park"
@@ -54,30 +56,44 @@ def resolved(*ids: str) -> list[dict[str, str]]:
     return [{"id": id_, "status": "resolved"} for id_ in ids]
 
 
-SIGN = module_test(1, more="\n\ndef test_is_positive():\n    assert value_1() > 0\n")
+NEW = {"path": "n1.py", "action": "create"}
+NEW_TEST = {"path": "tests/test_n1.py", "action": "create"}
+SIGN = "\n\ndef test_is_positive():\n    assert value_1() > 0\n"
+
+
+def new_module(comment: str = "") -> str:
+    return f"def value_1():\n    return 1{comment}\n"
+
+
+def new_test(more: str = "") -> dict[str, str]:
+    """Return the tests of the new module; the file cannot be imported before that is there."""
+    return {"tests/test_n1.py": module_test(1, more=more).replace("from m1", "from n1")}
+
 
 FIXES: list[Entry] = [
-    *until_tests(module_task(1)),
-    writes(1),
-    {**makes(1), "files": {"m1.py": "def value_1():\n    return 1  # FORBIDDEN\n"}},
+    plan_for("m1.py", files=[NEW]),
+    PLAN_ACCEPTED,
+    split_into(module_task(1, files=[NEW], test_files=[NEW_TEST])),
+    SPLIT_ACCEPTED,
+    {**writes(1), "files": new_test()},
+    {**makes(1), "files": {"n1.py": new_module("  # FORBIDDEN")}},
     # the check fails newly: a production finding although @check is content
     result("ACCEPTABLE", finding("A nit", "LOW", concern="production")),
     split_into(
-        module_task(1, title="Remove the forbidden word", test_files=[], evidence="regression"),
-    ),
-    rules(0, "not_testable", accepted=True, notes="a comment") | {"when": {"question": "not_testable"}},
-    makes(1, task="fix-1"),
-    # a finding on the tests alone
-    result("NEEDS WORK", finding("The sign is untested", concern="test"), prior=resolved("final-1-01", "final-1-02")),
-    split_into(
         module_task(
             1,
-            title="Test the sign",
-            files=[],
-            test_files=[{"path": "tests/test_m1.py", "action": "modify"}],
+            title="Remove the forbidden word",
+            files=[{**NEW, "action": "modify"}],
+            test_files=[],
+            evidence="regression",
         ),
     ),
-    writes(1, SIGN, task="fix-2"),
+    {"when": {"kind": "judge", "question": "not_testable"}, "report": {"accepted": True, "notes": "a comment"}},
+    {**makes(1, task="fix-1"), "files": {"n1.py": new_module()}},
+    # a finding on the tests alone
+    result("NEEDS WORK", finding("The sign is untested", concern="test"), prior=resolved("final-1-01", "final-1-02")),
+    split_into(module_task(1, title="Test the sign", files=[], test_files=[{**NEW_TEST, "action": "modify"}])),
+    {**writes(1, task="fix-2"), "files": new_test(SIGN)},
     # the third review: no cycle is left
     result("NEEDS WORK", finding("The name is bad", concern="production"), prior=resolved("final-2-01")),
 ]
@@ -131,7 +147,7 @@ def test_later_final_reviews_see_what_changed_and_the_open_findings(parked: Play
 
 
 def test_the_formatter_runs_over_what_make_changed(parked: Played) -> None:
-    assert "return 1  # FORBIDDEN" in parked.project.git("show", f"{parked.asked('implement').result['tree']}:m1.py")
+    assert "return 1  # FORBIDDEN" in parked.project.git("show", f"{parked.asked('implement').result['tree']}:n1.py")
     assert "return 1 # FORBIDDEN" in parked.asked("final-review").text("diff")
 
 
@@ -139,7 +155,8 @@ def test_tests_alone_are_red_over_the_production_of_the_start(parked: Played) ->
     assert parked.rows_of("fix-2") == ["write-tests/RED", "implement/GREEN"]
     assert parked.dispatches("implement", task="fix-2") == [], "GREEN over head needs no dispatch"
     evidence = json.loads(parked.artifact("evidence/task-fix-2.json"))
-    assert list(evidence["ledger"]["red"]) == ["tests/test_m1.py::test_is_positive"]
+    assert list(evidence["ledger"]["red"]) == ["tests/test_n1.py"], "the module was not there at the start"
+    assert evidence["green"]["stub_failures"] == ["tests/test_n1.py::test_is_positive"], "only what is new counts"
     assert evidence["production"] == json.loads(parked.artifact("run.json"))["start_tree"]
 
 
@@ -153,7 +170,7 @@ def test_an_approved_run_with_blockers_is_published_with_fix_commits(published: 
     ]
     last = published.project.git("show", "--no-patch", "--format=%B", "work~1")
     assert f"Red-Base: {published.document['start_commit']}" in last
-    assert published.project.git("show", "work:m1.py") == module(1, 1).strip()
+    assert published.project.git("show", "work:n1.py") == new_module().strip()
     assert published.document["follow_ups"] == ["GAL-1.1"]
     assert "title: The name is bad" in published.project.git("show", "work:TODO/GAL-1.1.md")
 

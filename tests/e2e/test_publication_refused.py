@@ -119,18 +119,3 @@ def test_the_recipe_for_a_branch_that_moved_works_as_it_is_written(tmp_path: Pat
     assert project.git("status", "--porcelain") == ""
     assert "status: Done" in (project.root / "TODO" / "GAL-1.md").read_text(encoding="utf-8")
     assert project.git("for-each-ref", "refs/redfirst/claims", "refs/redfirst/publish") == ""
-
-
-def test_a_branch_that_carries_the_result_already_needs_nothing_more(tmp_path: Path) -> None:
-    parked = parked_at_commit(tmp_path)
-    project = parked.project
-    project.git("config", "core.hooksPath", "/dev/null")
-    project.write({"notes.txt": "moved\n"})
-    project.git("commit", "--quiet", "--message", "mine", "--only", "--", "notes.txt")
-    new = go_on(parked, "approve").document["note"]
-    result = re.search(r"The result is ([0-9a-f]{12})", new)
-    assert result is not None, new
-    project.git("reset", "--quiet", "--hard", result[1])
-    document = go_on(parked, "resume").document
-    assert (document.get("outcome"), document["_code"]) == ("completed", 0), document
-    assert project.git("status", "--porcelain") == ""

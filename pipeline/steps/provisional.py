@@ -1,0 +1,63 @@
+"""A test file that could not be imported is RED on credit: on stubs of what is new each of its tests must fail.
+
+That is measured after GREEN, when the file can be imported (matrix 5, granularity `file`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.classify import Symbol
+from pipeline.evidence.compare import judge_stubs
+from pipeline.git import Entry, TreeChange
+from pipeline.steps.measuring import changed_paths, measure
+from pipeline.steps.sanity import baseline_of
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.context import Context
+
+
+async def confirm_provisional(
+    ctx: Context, task: Task, tree: str, production: str, ids: Collection[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids that pass on stubs, and those that fail on them.
+
+    Args:
+        ctx: The run.
+        task: The task; what it names as its symbols is stubbed.
+        tree: The candidate.
+        production: The tree that RED was measured over. In a file of which the task names no symbol, what is not
+            there yet counts as new.
+        ids: The tests in question.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    layout = baseline_of(ctx).layout
+    tests = {change.path for change in task.test_files}
+    paths = [p for p in changed_paths(ctx, production, tree) if not layout.is_test_side(p) and p not in tests]
+    before, after = _texts(ctx, production, paths), _texts(ctx, tree, paths)
+    named = [Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols]
+    silent = {path: text for path, text in after.items() if not {"", path} & {symbol.path for symbol in named}}
+    stubs = ctx.toolchain.stub_symbols(after, [*named, *ctx.toolchain.introduced(before, silent)])
+    if not stubs.files:
+        return tuple(sorted(ids)), ()
+    modes = {entry.path: entry.mode for entry in ctx.repository.entries(tree, *stubs.files)}
+    changes = [
+        TreeChange(path, Entry(path, modes[path], ctx.repository.write_blob(text.encode())))
+        for path, text in stubs.files.items()
+    ]
+    seen = await measure(ctx, ctx.repository.build_tree(tree, changes), Selection(ids=frozenset(ids)))
+    structural = judge_stubs(ids, seen)
+    return structural, tuple(sorted(set(ids) - set(structural)))
+
+
+def _texts(ctx: Context, tree: str, paths: Sequence[str]) -> dict[str, str]:
+    """Return the content of those of *paths* that *tree* has."""
+    entries = ctx.repository.entries(tree, *paths) if paths else ()
+    blobs = ctx.repository.blobs(entry.oid for entry in entries)
+    return {entry.path: blobs[entry.oid].decode("utf-8", "replace") for entry in entries}

@@ -1,0 +1,194 @@
+"""Back to the split, to the plan, to the user; and what an empty purse leads to (matrix 2 and 4)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import (
+    Played,
+    diagnoses,
+    go_on,
+    makes,
+    module,
+    module_task,
+    modules_project,
+    plan_for,
+    play,
+    rules,
+    split_into,
+    stops,
+    writes,
+)
+from kit import AFTER_MAKE, PLAN_ACCEPTED, SPLIT_ACCEPTED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry
+
+pytestmark = pytest.mark.slow
+
+FAST = '[agents.simplify]\nbackend = "off"\n'
+
+REWORK: list[Entry] = [
+    plan_for("m1.py", "m2.py", "m3.py"),
+    PLAN_ACCEPTED,
+    split_into(module_task(1), module_task(2, title="Too much")),
+    SPLIT_ACCEPTED,
+    writes(1),
+    makes(1),
+    writes(2),
+    {**makes(2, 9), "report": {"result": "INCOMPLETE", "blocking_issue": "two things", "escalate": "split_needed"}},
+    diagnoses(2, "split_needed", "value_2 and value_3 are two tasks"),
+    split_into(module_task(2), module_task(3)),
+    SPLIT_ACCEPTED,
+    writes(2, task="3"),
+    makes(2, task="3"),
+    writes(3, task="4"),
+    makes(3, 8, task="4"),
+    diagnoses(4, "plan", "m3 is not the place"),
+    plan_for("m1.py"),
+    PLAN_ACCEPTED,
+    split_into(module_task(1)),
+    SPLIT_ACCEPTED,
+    writes(1, task="5"),
+    {**makes(1, 7, task="5"), "report": {"result": "INCOMPLETE", "blocking_issue": "the clock is wrong"}},
+    diagnoses(5, "environment", "set the clock"),
+]
+
+
+@pytest.fixture(scope="module")
+def parked(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Return a run that was split again, planned again, and is parked on its environment."""
+    return play(modules_project(tmp_path_factory.mktemp("rework"), range(1, 4)), REWORK, extra=FAST)
+
+
+@pytest.fixture(scope="module")
+def resumed(parked: Played) -> Played:
+    """Return the same run after the user mended the environment."""
+    more = [diagnoses(5, "production_logic", "the clock is right now"), makes(1, task="5"), *AFTER_MAKE]
+    parked.project.script([*REWORK, *more])
+    return go_on(parked, "resume")
+
+
+def test_an_environment_at_fault_parks_the_run(parked: Played) -> None:
+    assert (parked.document.get("outcome"), parked.document.get("reason")) == ("parked", "environment"), parked.document
+    assert parked.document["_code"] == 4
+    assert "set the clock" in parked.document["note"]
+
+
+def test_a_new_split_keeps_the_done_tasks(parked: Played) -> None:
+    again = parked.asked("split", 2)
+    assert "value_2 and value_3 are two tasks" in again.text("findings")
+    assert "id: '1'" in again.text("done_tasks").replace('"', "'")
+    base = again.result["base_tree"]
+    assert "return 1" in parked.project.git("show", f"{base}:m1.py"), "what is done stays"
+    assert "return 0" in parked.project.git("show", f"{base}:m2.py"), "the failing task gives its start back"
+    assert parked.counters("diagnose/SPLIT_NEEDED") == {"split_rework@plan 1": 1}
+    assert parked.rows_of("3") == ["write-tests/RED", "implement/GREEN"]
+    assert "return 1" in parked.project.git("show", f"{parked.asked('implement', task='3').result['base_tree']}:m1.py")
+
+
+def test_a_new_plan_starts_over_and_gets_the_earlier_work_as_a_patch(parked: Played) -> None:
+    again = parked.asked("plan", 2)
+    assert "m3 is not the place" in again.text("findings")
+    patch = again.text("previous_patch")
+    assert all(line in patch for line in ("+    return 1", "+    return 2", "+    return 8"))
+    assert again.result["base_tree"] == json.loads(parked.artifact("run.json"))["start_tree"]
+    assert parked.counters("diagnose/PLAN") == {"plan_rework@run": 1}
+    red = parked.asked("write-tests", task="5").result["base_tree"]
+    assert red == json.loads(parked.artifact("run.json"))["start_tree"]
+
+
+def test_a_resumed_run_asks_again_who_blamed_the_environment(resumed: Played) -> None:
+    assert resumed.document.get("outcome") == "completed", resumed.document["_stderr"]
+    assert resumed.rows_of("5") == [
+        "write-tests/RED",
+        "implement/INCOMPLETE",
+        "diagnose/ENVIRONMENT",
+        "diagnose/PRODUCTION_LOGIC",
+        "implement/GREEN",
+    ]
+    assert resumed.subjects() == ["feat: let value 1 be right", "chore(todo): close GAL-1"]
+    assert resumed.tasks() == {"5": "done"}
+
+
+# --- what an empty purse leads to -------------------------------------------------------------------------------------
+
+NONE_LEFT = """
+[limits]
+scope_amend = 0
+split_rework = 0
+seam = 0
+test_rewrite = 0
+test_design = 0
+make_retry = 0
+cosmetic = 0
+plan_rework = 3
+"""
+
+
+def planned_again(task: dict[str, Any]) -> list[Entry]:
+    return [plan_for("m1.py"), PLAN_ACCEPTED, split_into(task), SPLIT_ACCEPTED]
+
+
+EMPTY: list[Entry] = [
+    # a granted file, no amendment left, no split left
+    *planned_again(module_task(1)),
+    writes(1),
+    stops(1, blocking_issue="m30", needs=[{"path": "m30.py", "action": "modify"}]),
+    rules(1, "amend", accepted=True),
+    # a seam, none left; no tests, refused; no rewrite left; one diagnosis; no redesign left
+    *planned_again(module_task(1)),
+    {
+        "when": {"kind": "write-tests", "task": "2"},
+        "report": {"verdict": "NOT_TESTABLE", "reason": "missing-seam", "seam_files": ["m1.py"]},
+    },
+    rules(2, "not_testable", accepted=False),
+    diagnoses(2, "test_design"),
+    # not GREEN, no second attempt left, no redesign left
+    *planned_again(module_task(1)),
+    writes(1, task="3"),
+    makes(1, 5, task="3"),
+    diagnoses(3, "production_logic"),
+    # done, and nothing left for a comment
+    *planned_again(module_task(1)),
+    writes(1, task="4"),
+    {**makes(1, task="4"), "files": {"m1.py": "# won\n" + module(1, 1)}},
+    {
+        "when": {"kind": "review-result"},
+        "report": {
+            "verdict": "NEEDS WORK",
+            "findings": [
+                {
+                    "severity": "MEDIUM",
+                    "title": "A typo",
+                    "concern": "cosmetic",
+                    "edit": {"path": "m1.py", "old": "won", "new": "one"},
+                }
+            ],
+        },
+    },
+]
+
+
+def test_an_empty_purse_leads_where_the_bounds_say(tmp_path: Path) -> None:
+    project = modules_project(tmp_path, range(1, 2), more={"m30.py": ""})
+    played = play(project, EMPTY, extra=FAST + NONE_LEFT)
+    assert played.document.get("outcome") == "completed", played.document["_stderr"]
+    assert played.exhausted() == [
+        ("diagnose/AMENDED", "scope_amend"),
+        ("diagnose/AMENDED", "split_rework"),
+        ("write-tests/MISSING_SEAM", "seam"),
+        ("check-tests/NEEDS_WORK", "test_rewrite"),
+        ("diagnose/TEST_DESIGN", "test_design"),
+        ("diagnose/PRODUCTION_LOGIC", "make_retry"),
+        ("diagnose/PRODUCTION_LOGIC", "test_design"),
+        ("final-review/COSMETIC", "cosmetic"),
+    ]
+    assert played.counters("diagnose/PRODUCTION_LOGIC") == {"plan_rework@run": 3}
+    assert played.document["advisory"] == ["final-1-01: A typo"]
+    assert project.git("show", "work:m1.py").startswith("# won"), "advice is not applied"
+    assert played.tasks() == {"4": "done"}
