@@ -10,11 +10,22 @@ from pipeline.programs import locate
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.backends.protocol import AgentJob, AgentResult
 
 
 class CommandBackend:
     """Starts the configured program; argv[0] is found on the host and shown to the box."""
+
+    def require(self, argv: tuple[str, ...], script: Path | None, search_path: str) -> None:  # noqa: ARG002  (the protocol)
+        """Return when the program is there.
+
+        Raises:
+            UserError: it is not.
+        """
+        if argv:
+            locate(argv[0], search_path)
 
     async def run(self, job: AgentJob) -> AgentResult:
         """Ask the program.

@@ -107,6 +107,14 @@ class AgentResult:
 class Backend(Protocol):
     """A way to run an agent."""
 
+    def require(self, argv: tuple[str, ...], script: Path | None, search_path: str) -> None:
+        """Return when what the configuration names is there; asked before a run is begun.
+
+        Raises:
+            UserError: a program or a script is missing, or cannot be used.
+        """
+        ...
+
     async def run(self, job: AgentJob) -> AgentResult:
         """Ask the agent; everything it started is dead on return.
 

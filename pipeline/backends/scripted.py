@@ -28,6 +28,15 @@ class ScriptedBackend:
     run goes on where the script was.
     """
 
+    def require(self, argv: tuple[str, ...], script: Path | None, search_path: str) -> None:  # noqa: ARG002  (the protocol)
+        """Return when the script can be read.
+
+        Raises:
+            UserError: it is missing or wrong.
+        """
+        if script is not None:
+            load_script(script)
+
     async def run(self, job: AgentJob) -> AgentResult:
         """Play one entry; the result names it.
 

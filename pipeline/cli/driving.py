@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline import VERSION
-from pipeline.cli.orders import Order, config_hash, limits_of, load_config, matrix_hash, refuse_recursion
+from pipeline.cli.orders import (
+    Order,
+    config_hash,
+    limits_of,
+    load_config,
+    matrix_hash,
+    refuse_recursion,
+    require_programs,
+)
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
@@ -29,6 +37,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
+from pipeline.steps.measuring import forget_bytecode
 from pipeline.steps.preconditions import examine
 from pipeline.toolchains import TOOLCHAINS, detect
 
@@ -51,6 +60,7 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
     refuse_recursion(order.environ)
     tip = repository.resolve("HEAD") or ""
     config = load_config(repository, tip, order)
+    require_programs(config, order.environ)
     base = order.base or config.base
     ground = examine(repository, order.issue, base)
     repository.identity()
@@ -116,6 +126,7 @@ async def go_on(
                 actions=(f"redfirst run {run.info.issue}", f"redfirst show {run.info.run_id}"),
             )
         config = load_config(repository, run.info.start_commit, order)
+        require_programs(config, order.environ)
         ctx = build_context(repository, run, config, await _box(config), order.environ, say)
         if ended:
             return put_away(ctx)
@@ -143,6 +154,8 @@ async def finish(ctx: Context) -> Context:
             tell(ctx, ctx.run.decide(event), event)
     except* UserError as errors:
         for error in _each(errors):
+            if error.reason is Reason.DISK:
+                forget_bytecode(ctx)
             error.actions = (*error.actions, f"redfirst resume {ctx.run.info.run_id}")
         raise
     return put_away(ctx)

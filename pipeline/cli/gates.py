@@ -19,6 +19,7 @@ from pipeline.routing.vocabulary import Reason, Signal, Step
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.steps import failure
+from pipeline.steps.measuring import forget_bytecode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,8 @@ def resume(ctx: Context) -> None:
             Reason.APPROVAL,
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
         )
+    if ctx.state.reason is Reason.ENVIRONMENT:
+        forget_bytecode(ctx)
     ctx.run.resume(sandbox=ctx.sandbox_facts)
 
 

@@ -6,15 +6,17 @@ import hashlib
 import os
 from collections.abc import Mapping  # noqa: TC003  (dataclasses read it)
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.backends import BACKENDS
 from pipeline.config import trust
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import repository_file
 from pipeline.errors import UserError
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Loop, Reason
+from pipeline.routing.vocabulary import Loop, Reason, Role
 from pipeline.runs.files import to_json
 
 if TYPE_CHECKING:
@@ -61,7 +63,28 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
             Reason.CONFIG,
             pointer="/stub_first/pytest",
         )
+    if loaded.config.budget.cost_usd is not None:  # a limit that nobody keeps is worse than none
+        raise UserError(
+            "budget.cost_usd cannot be kept in this version: no available backend says what it costs. Leave it out; "
+            "limits.dispatches bounds a run.",
+            Reason.CONFIG,
+            pointer="/budget/cost_usd",
+        )
     return loaded.config
+
+
+def require_programs(config: Config, environ: Mapping[str, str]) -> None:
+    """Return when every agent's program or script is there: better now than after the plan is paid for.
+
+    Raises:
+        UserError: one is not.
+    """
+    for role in Role:
+        agent = config.agent(role)
+        backend = BACKENDS.get(agent.backend.value)
+        if backend is not None:
+            script = Path(agent.script) if agent.script else None
+            backend.require(agent.argv, script, environ.get("PATH", os.defpath))
 
 
 def limits_of(config: Config) -> dict[Loop, int]:

@@ -35,7 +35,11 @@ LOCK_LIMIT_S: Final = 3.0
 
 _PAUSE_S: Final = 0.02
 
-_DISK_FAULTS: Final = ("No space left on device", "Disk quota exceeded", "Read-only file system", "File too large")
+_DISK_FAULTS: Final = (
+    *("No space left on device", "Disk quota exceeded", "Read-only file system", "File too large"),
+    *("unable to write", "write error"),  # git does not always say why
+)
+"""What git says of a disk that it cannot write to; the cause comes first, where it is told."""
 
 _KEPT_ENVIRONMENT: Final = (
     *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-_DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG}
+_DISK_FAULTS = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR),  # something else of that name is in the way
+}
 
 
 @contextmanager

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.toolchains.protocol import Environment
 
 _INCLUDE_FILE = ".worktreeinclude"
+_BYTECODE = "pycache"
 
 
 class UnmeasurableError(Exception):
@@ -130,9 +131,16 @@ async def measure(
 
 
 def _bytecode(ctx: Context, *, warm: bool) -> Bytecode:
-    folder = ctx.checkout.root / "pycache"
+    if warm:
+        forget_bytecode(ctx)
+    folder = ctx.checkout.root / _BYTECODE
     folder.mkdir(parents=True, exist_ok=True)
     return Bytecode(folder, warm=warm)
+
+
+def forget_bytecode(ctx: Context) -> None:
+    """Throw the shared bytecode away: where the disk was full Python leaves broken files there, and trips on them."""
+    remove_tree(ctx.checkout.root / _BYTECODE)
 
 
 def include_ignored(ctx: Context) -> None:

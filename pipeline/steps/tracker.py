@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from todo import Edits
 
 FOLDER = "TODO"
+_NEXT = {
+    Reason.TRACKER_MISSING: ("redfirst issue new --title TITLE",),
+    Reason.ISSUE_NOT_FOUND: ("redfirst issue list",),
+    Reason.USAGE: ("redfirst issue list",),
+}
 
 
 @contextmanager
@@ -40,7 +45,7 @@ def as_user_errors() -> Generator[None]:
         where = f"{FOLDER}/{error.path}" if error.path else FOLDER
         line = f" line {error.line}" if error.line else ""
         raise UserError(
-            f"{where}{line}: {error.message}", reason, path=where, actions=("redfirst issue lint",)
+            f"{where}{line}: {error.message}", reason, path=where, actions=_NEXT.get(reason, ("redfirst issue lint",))
         ) from error
 
 

@@ -107,9 +107,11 @@ class Played:
 
 
 def play(project: Project, entries: list[Entry], *argv: str, extra: str = "", name: str = "run-GAL-1") -> Played:
-    """Run GAL-1 with these answers."""
+    """Run GAL-1 with these answers; there must be a run, however it ended."""
     project.use_script(entries, extra)
-    return Played(project, project.run(*argv), name)
+    document = project.run(*argv)
+    assert document.get("run_id") == name, (document.get("error"), document["_stderr"])
+    return Played(project, document, name)
 
 
 def go_on(played: Played, *argv: str) -> Played:

@@ -268,7 +268,7 @@ def test_an_abandoned_run_leaves_nothing_but_its_work_and_the_next_gets_a_number
     assert "raise ValueError" in project.git("show", f"{ref}:head/greet.py")
     for words in (["resume"], ["approve"], ["abandon"]):
         assert go_on(parked, *words).document["_code"] == 2
-    second = play(project, HONEST, "--approve", "plan", extra=FAST)
+    second = play(project, HONEST, "--approve", "plan", extra=FAST, name="run-GAL-1@2")
     assert second.document["run_id"] == "run-GAL-1@2"
     exact = project.document("abandon", "run-GAL-1@2")
     assert exact["outcome"] == "cancelled"
