@@ -14,11 +14,11 @@ demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 test: $(STAMP)  ## everything
 	scripts/system-packages.sh --require
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 quick: $(STAMP)  ## in less than a minute: style, and every test that is not slow
 	$(BIN)/ruff check
-	$(BIN)/pytest -q -m "not slow"
+	$(BIN)/pytest -q -n auto --dist loadfile -m "not slow"
 
 lint: $(STAMP)  ## style, types, import contracts
 	$(BIN)/ruff check
