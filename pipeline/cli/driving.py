@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import anyio
 
@@ -28,7 +28,7 @@ from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.files import disk
+from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.journal import stamp, utc_now
 from pipeline.runs.keeping import keep
@@ -42,7 +42,7 @@ from pipeline.steps.preconditions import examine
 from pipeline.toolchains import TOOLCHAINS, detect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pipeline.config.model import Config
@@ -152,11 +152,15 @@ async def finish(ctx: Context) -> Context:
         if ctx.state.outcome is None:  # the second signal took the running dispatch away
             event = Event(signal=Signal.CANCELLED, note="the user killed the running dispatch")
             tell(ctx, ctx.run.decide(event), event)
-    except* UserError as errors:
-        for error in _each(errors):
-            if error.reason is Reason.DISK:
-                forget_bytecode(ctx)
-            error.actions = (*error.actions, f"redfirst resume {ctx.run.info.run_id}")
+    except (UserError, OSError, ExceptionGroup) as error:
+        told = _expected(error, ctx.run.folder)
+        if told is None:
+            raise
+        if told.reason is Reason.DISK:
+            forget_bytecode(ctx)
+        told.actions = (*told.actions, f"redfirst resume {ctx.run.info.run_id}")
+        if told is not error:
+            raise told from error
         raise
     return put_away(ctx)
 
@@ -174,12 +178,15 @@ def is_over(run: Run) -> bool:
     return has_ended(run.state.outcome) or run.state.reason is Reason.ABANDONED
 
 
-def _each(errors: BaseExceptionGroup[UserError]) -> Iterator[UserError]:
-    for error in errors.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _each(error)
-        else:
-            yield error
+def _expected(error: Exception, folder: Path) -> UserError | None:
+    """Return what the user can mend, the first where two dispatches met it side by side; None where there is a bug."""
+    if isinstance(error, ExceptionGroup):
+        group = cast("ExceptionGroup[Exception]", error)
+        inner = [_expected(each, folder) for each in group.exceptions]
+        return inner[0] if all(each is not None for each in inner) else None
+    if isinstance(error, UserError):
+        return error
+    return full_disk(error, folder) if isinstance(error, OSError) else None
 
 
 async def _listen(ctx: Context, scope: anyio.CancelScope) -> None:

@@ -5,7 +5,6 @@ Light on purpose: this module is on the path of `--help`. The model of the error
 
 from __future__ import annotations
 
-import errno
 import json as json_text
 import os
 import platform
@@ -13,6 +12,7 @@ import re
 import sys
 import time
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import typer
@@ -21,10 +21,10 @@ from pipeline import VERSION
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Outcome, Reason, exit_code
+from pipeline.runs.files import full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 SCHEMA: Final = "redfirst.error/1"
 INTERNAL: Final = "internal"
@@ -65,9 +65,7 @@ def _innermost(error: BaseException) -> BaseException:
     if not isinstance(error, BaseExceptionGroup):
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
-    inner = [_innermost(each) for each in group.exceptions]
-    # Two dispatches side by side meet the same full disk: one sentence is enough.
-    return inner[0] if len(inner) == 1 or all(isinstance(each, UserError) for each in inner) else group
+    return _innermost(group.exceptions[0]) if len(group.exceptions) == 1 else group
 
 
 def _tell(error: BaseException, *, json: bool) -> int:
@@ -81,10 +79,8 @@ def _tell(error: BaseException, *, json: bool) -> int:
         case UserError():
             _render(error, json=json)
             return exit_code(Outcome.REJECTED, error.reason)
-        case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}:
-            where = str(error.filename) if error.filename else None
-            what = f"Cannot write{f' {where}' if where else ''}: {error.strerror}. Make room, then try again."
-            _render(UserError(what, Reason.DISK, path=where, actions=("free disk space",)), json=json)
+        case OSError() if (told := full_disk(error, Path())) is not None:
+            _render(told, json=json)
             return exit_code(Outcome.REJECTED, Reason.DISK)
         case typer.Exit():
             return error.exit_code

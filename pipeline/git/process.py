@@ -39,7 +39,7 @@ _DISK_FAULTS: Final = (
     *("No space left on device", "Disk quota exceeded", "Read-only file system", "File too large"),
     *("unable to write", "write error"),  # git does not always say why
 )
-"""What git says of a disk that it cannot write to; the cause comes first, where it is told."""
+"""What git says of a disk that it cannot write to."""
 
 _KEPT_ENVIRONMENT: Final = (
     *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
@@ -61,10 +61,10 @@ def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
         UserError: reason `disk`.
     """
     said = done.stderr.decode(errors="replace")
-    fault = next((fault for fault in _DISK_FAULTS if fault in said), None) if done.returncode else None
-    if fault is not None:
+    fault = next((line for line in said.splitlines() if any(f in line for f in _DISK_FAULTS)), None)
+    if done.returncode and fault is not None:
         raise UserError(
-            f"git cannot write below {where}: {fault}. Make room or mend the permissions, then try again.",
+            f"git cannot write: {fault.strip()}. Make room or mend the permissions, then try again.",
             Reason.DISK,
             path=str(where),
             details={"git": said.strip()},

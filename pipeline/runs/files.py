@@ -15,10 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _DISK_FAULTS = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG),
+    *(*_NO_ROOM, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR),  # something else of that name is in the way
 }
+
+
+def full_disk(error: OSError, path: Path) -> UserError | None:
+    """Return the user's error where *error* is a full or read-only disk, wherever it came up; None for any other."""
+    if error.errno not in _NO_ROOM:
+        return None
+    return _cannot_write(str(error.filename2 or error.filename or path), error)
+
+
+def _cannot_write(path: str, error: OSError) -> UserError:
+    return UserError(
+        f"Cannot write {path}: {os.strerror(error.errno or 0)}. Make room or mend the permissions, then try again.",
+        Reason.DISK,
+        path=path,
+        actions=("free disk space",),
+    )
 
 
 @contextmanager
@@ -33,12 +50,7 @@ def disk(path: Path) -> Generator[None]:
     except OSError as error:
         if error.errno not in _DISK_FAULTS:
             raise
-        raise UserError(
-            f"Cannot write {path}: {os.strerror(error.errno or 0)}. Make room or mend the permissions, then try again.",
-            Reason.DISK,
-            path=str(path),
-            actions=("free disk space",),
-        ) from error
+        raise _cannot_write(str(path), error) from error
 
 
 def write_atomic(path: Path, content: bytes | str, *, mode: int | None = None, staging: Path | None = None) -> None:

@@ -19,6 +19,8 @@ from pipeline.toolchains.protocol import Environment
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 BWRAP = shutil.which("bwrap") or ""
 
 

@@ -15,6 +15,8 @@ from pipeline.toolchains.protocol import Selection
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PROJECT = {
     "greet.py": "def greet(name):\n    return 'hi ' + name\n",
     "test_old.py": "import pytest\nfrom greet import greet\n\ndef test_old(): assert greet('x') == 'hi x'\n\n"

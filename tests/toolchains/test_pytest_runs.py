@@ -18,6 +18,8 @@ from pipeline.toolchains.pytest_records import observe, read_session
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+pytestmark = pytest.mark.slow
+
     from pipeline.evidence.observation import Observation
 
 CORE = {"core.py": "def answer():\n    return 42\n"}
