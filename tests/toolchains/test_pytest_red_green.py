@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
 from toolchains.direct import TOOLCHAIN, context_of, files_of, measure, write
 
 from pipeline.evidence.classify import RedClass, Symbol

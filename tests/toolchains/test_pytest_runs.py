@@ -18,9 +18,9 @@ from pipeline.toolchains.pytest_records import observe, read_session
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-pytestmark = pytest.mark.slow
-
     from pipeline.evidence.observation import Observation
+
+pytestmark = pytest.mark.slow
 
 CORE = {"core.py": "def answer():\n    return 42\n"}
 PASSES = "from core import answer\n\ndef test_answer():\n    assert answer() == 42\n"
