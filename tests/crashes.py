@@ -161,3 +161,20 @@ def repeated_dispatches(project: Project, name: str = "run-GAL-1") -> list[str]:
     numbers = sorted(re.sub(r"-.*", "", n) for n in finished)
     wrong += [] if numbers == [f"{n:03}" for n in range(1, len(numbers) + 1)] else [f"numbers {numbers}"]
     return wrong
+
+
+def footprint(project: Project, cwd: Path | None = None) -> tuple[object, ...]:
+    """Return everything of the user's and ours that a refused command must not touch."""
+    where = cwd or project.root
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "--ignored", "--branch"],
+        cwd=where,
+        env=project.environment(),
+        capture_output=True,
+        check=False,
+    ).stdout
+    refs = subprocess.run(
+        ["git", "for-each-ref"], cwd=where, env=project.environment(), capture_output=True, check=False
+    ).stdout
+    ours = sorted(str(path) for path in project.home.glob("state/redfirst/runs/**/*"))
+    return status, refs, ours, sorted(str(path) for path in where.glob(".workflow/**/*"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from todo.errors import TrackerError
 from todo.frontmatter import decode
 from todo.index import Entry, Page
-from todo.issue import INDEX_NAME, Issue, file_name, is_issue_id
+from todo.issue import INDEX_NAME, Issue, file_name, is_issue_id, read_issue
 from todo.links import arrows, find_cycle
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Rule(StrEnum):
     LISTED_ELSEWHERE = "listed-elsewhere"
     LISTED_STATUS = "listed-status"
     LISTED_UNKNOWN = "listed-unknown"
+    MISSPELT_KEY = "misspelt-key"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,6 +55,20 @@ class _Listed:
     parent: str | None
 
 
+_KEYS = ("id", "title", "status", "parent", "labels", "depends-on")
+
+
+def _misspelt(content: bytes, name: str) -> list[Problem]:
+    """Return the keys that mean one of ours and are not: unknown keys are kept, so nothing else would say it."""
+    _, document = read_issue(content, name)
+    found = [(key, key.strip().lower().replace("_", "-")) for key in document.values]
+    return [
+        Problem(name, None, Rule.MISSPELT_KEY, f"The key {key!r} has no effect; the key is {meant!r}.")
+        for key, meant in found
+        if key != meant and meant in _KEYS
+    ]
+
+
 def lint(tracker: Tracker) -> list[Problem]:
     """Return what is wrong, sorted by place; an empty list is a sound tracker.
 
@@ -71,6 +86,7 @@ def lint(tracker: Tracker) -> list[Problem]:
             continue
         try:
             issues[issue_id] = tracker.read(issue_id)
+            problems += _misspelt(tracker.raw(name) or b"", name)
             pages[issue_id] = Page.of(name, decode(tracker.raw(name) or b"", name))
         except TrackerError as error:
             problems.append(Problem(error.path or name, error.line, Rule.BROKEN_FILE, error.message))

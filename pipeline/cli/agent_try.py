@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
+from pipeline.backends import BACKENDS
 from pipeline.cli.orders import Order, load_config, refuse_recursion
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
@@ -19,6 +20,7 @@ from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.reports.fields import path_problem
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Question, Reason, Role
 from pipeline.runs.checkout import PrivateCheckout
@@ -56,7 +58,8 @@ def try_agent(
         kinds = ", ".join(name for name, row in KINDS.items() if role in row.roles)
         raise UserError(f"{role} is not asked {kind!r}; accepted: {kinds}.", Reason.USAGE)
     if (question is None) == bool(KINDS[kind].by_question):
-        raise UserError("--question belongs to kind judge, and only to it.", Reason.USAGE)
+        asks = ", ".join(KINDS["judge"].by_question)
+        raise UserError(f"--kind judge needs --question ({asks}); no other kind takes one.", Reason.USAGE)
     repository = Repository.find(Path.cwd())
     order = Order(issue, agents=tuple(agent or ()), values=tuple(values or ()))
     with tempfile.TemporaryDirectory(prefix="redfirst-try-") as place:
@@ -81,6 +84,12 @@ async def _dispatch(
     if tip is None:
         raise UserError("The branch has no commit yet.", Reason.USAGE)
     config = load_config(repository, tip, order)
+    backend = config.agent(role).backend.value
+    if backend not in BACKENDS:
+        raise UserError(f"{role} has no agent to try: its backend is {backend!r}.", Reason.CONFIG)
+    for path in write:
+        if (problem := path_problem(path)) is not None:
+            raise UserError(f"--write {path}: the path {problem}.", Reason.USAGE, path=path)
     tree = repository.tree_of(tip)
     with tracker.as_user_errors():
         issues = tracker.in_tree(repository, tree)

@@ -112,6 +112,8 @@ def run_text(document: RunDocument) -> str:
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]
-    lines.append(f"  summary and evidence: {document.run_dir}")
+    if document.reason is Reason.APPROVAL:
+        lines.append("  read plan.md and the task-*.md there; you may edit them before you approve")
+    lines.append(f"  everything is in {document.run_dir}")
     lines += [f"  next: {action}" for action in document.safe_next_actions]
     return "\n".join(lines)

@@ -82,6 +82,10 @@ def _tell(error: BaseException, *, json: bool) -> int:
         case OSError() if (told := full_disk(error, Path())) is not None:
             _render(told, json=json)
             return exit_code(Outcome.REJECTED, Reason.DISK)
+        case FileNotFoundError() if _nowhere():
+            told = UserError("The folder you stand in is not there any more. Change into the repository.", Reason.USAGE)
+            _render(told, json=json)
+            return exit_code(Outcome.REJECTED, Reason.USAGE)
         case typer.Exit():
             return error.exit_code
         case KeyboardInterrupt() | typer.Abort():
@@ -100,6 +104,14 @@ def _tell(error: BaseException, *, json: bool) -> int:
         case _:
             _tell_bug(error, json=json)
             return _BUG
+
+
+def _nowhere() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _usage_message(error: BaseException) -> str | None:

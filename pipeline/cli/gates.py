@@ -18,6 +18,7 @@ from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Reason, Signal, Step
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
+from pipeline.runs.store import CLAIM_REFS, claim_holder, release_claim, worktree_key
 from pipeline.steps import failure
 from pipeline.steps.measuring import forget_bytecode
 
@@ -143,6 +144,19 @@ def _open_gate(ctx: Context) -> str:
             actions=(f"redfirst resume {name}",),
         )
     return ctx.state.gate
+
+
+def free_orphan(repository: Repository, name: str) -> str | None:
+    """Give back the claim of a run whose folder was deleted; return its issue, None if there is no such claim."""
+    here = worktree_key(repository)
+    for ref in repository.refs(CLAIM_REFS):
+        issue = ref.removeprefix(CLAIM_REFS)
+        where, _, run = (claim_holder(repository, issue) or "").partition("/")
+        gone = not (repository.worktree / ".workflow" / run / "run.json").exists()
+        if where == here and gone and name in {run, issue}:
+            release_claim(repository, issue, run)
+            return issue
+    return None
 
 
 async def abandon(repository: Repository, folder: Path, say: Callable[[str], None]) -> Context:

@@ -20,6 +20,7 @@ from todo import (
     ErrorKind,
     FolderSource,
     Issue,
+    MappingSource,
     NewIssue,
     Problem,
     Status,
@@ -165,7 +166,9 @@ def new(
     wanted = NewIssue(title=title, id=issue_id, parent=parent, category=category, labels=labels, description=text)
     with _user_errors():
         folder = _folder(root)
-        filed, edits = Tracker(FolderSource(folder)).create(wanted)
+        source = FolderSource(folder) if os.path.lexists(folder) else MappingSource({})
+        filed, edits = Tracker(source).create(wanted)
+        folder.mkdir(exist_ok=True)  # the first issue makes the tracker
         write_edits(folder, edits)
     typer.echo(filed)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
 
 _SHOWN = 5
+_ADVICE = "claims: redfirst abandon RUN; refs: git update-ref -d REF; folders: remove them by hand"
 
 
 class _Claim(BaseModel):
@@ -35,7 +36,7 @@ def check_leftovers(repository: Repository, state: Path) -> Check:
     if not found:
         return Check(id="leftovers", status="ok", message="nothing was left behind")
     shown = "; ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    return Check(id="leftovers", status="warn", message=shown, advice="redfirst gc")
+    return Check(id="leftovers", status="warn", message=shown, advice=_ADVICE)
 
 
 def stale_claims(repository: Repository) -> list[str]:
@@ -76,7 +77,7 @@ def stray_folders(repository: Repository, state: Path) -> list[str]:
 
 def stray_refs(repository: Repository) -> list[str]:
     """Return the refs of this worktree's runs that are gone."""
-    known = {name.replace("@", "-attempt-") for name in run_names(repository.worktree)}
+    known = set(run_names(repository.worktree))
     refs = [
         ref for prefix in (RUN_REFS, PUBLISH_REFS) for ref in repository.refs(f"{prefix}{worktree_key(repository)}/")
     ]

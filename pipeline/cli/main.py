@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -114,14 +115,14 @@ def run_command(
     from pipeline.cli import driving, worktrees  # noqa: PLC0415  (heavy; not on the path of --help)
 
     if tasks != "all":
-        raise UserError("--tasks first is not available in this version; leave it out to do all tasks.", Reason.USAGE)
+        raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
     order = driving.Order(
         issue=issue_id, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
     )
     repository = _repository()
     if worktree:
         repository, order = worktrees.create(repository, order)
-        _say(f"worktree {repository.worktree}")
+        _say(f"made the worktree {repository.worktree}; every further command for this run is given there")
     _drive(lambda: driving.start(repository, order, _say), as_document=as_document)
 
 
@@ -174,6 +175,13 @@ def abandon(name: RunName, as_document: AsDocument = False) -> None:
     from pipeline.runs.store import find_run  # noqa: PLC0415
 
     repository = _repository()
+    freed = gates.free_orphan(repository, name)
+    if freed is not None:
+        said = (
+            f"{freed} is free again: the folder of its run is gone. Its file may still say In Progress: git diff TODO"
+        )
+        typer.echo(json.dumps({"schema": "redfirst.freed/1", "ok": True, "issue": freed}) if as_document else said)
+        return
     import anyio  # noqa: PLC0415
 
     ctx = anyio.run(gates.abandon, repository, find_run(repository.worktree, name), _say)

@@ -63,6 +63,13 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
             Reason.CONFIG,
             pointer="/stub_first/pytest",
         )
+    for role in Role:
+        if loaded.config.agent(role).network == "model":
+            raise UserError(
+                f'network = "model" is not available in this version ({role}); accepted: none, open.',
+                Reason.CONFIG,
+                pointer=f"/agents/{role}/network",
+            )
     if loaded.config.budget.cost_usd is not None:  # a limit that nobody keeps is worse than none
         raise UserError(
             "budget.cost_usd cannot be kept in this version: no available backend says what it costs. Leave it out; "

@@ -49,7 +49,7 @@ class Repository(PublishDoor):
             said = str(error).strip().splitlines()[-1].strip()
             raise UserError(f"git does not work here: {said}", Reason.USAGE, path=str(start)) from error
         try:
-            with Repo(start, search_parent_directories=True) as repo:
+            with Repo(start, search_parent_directories=True, expand_vars=False) as repo:
                 git_dir = Path(repo.git_dir).resolve()
                 common_dir = _common_dir(git_dir)
                 worktree = _worktree(repo, git_dir, common_dir)

@@ -237,7 +237,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
         Reason.ESCAPE: ("redfirst explain {run} --last", "git status", "git reflog", "redfirst doctor"),
         Reason.LOOPS_EXHAUSTED: (*_WORK, *_AGAIN),
         Reason.EVIDENCE_NOT_REACHED: (*_WORK, *_AGAIN),
-        Reason.CLEANUP_NEEDED: (*_WHY, "git status", "redfirst doctor", "redfirst gc"),
+        Reason.CLEANUP_NEEDED: (*_WHY, "git status", "redfirst doctor"),
     },
     Outcome.CANCELLED: {
         Reason.INTERRUPTED: ("redfirst show {run}", *_GO_ON),

@@ -49,6 +49,11 @@ def _order(name: str) -> tuple[str, int]:
     return (match["issue"], int(match["attempt"] or 1)) if match else (name, 0)
 
 
+def _issue_of(name: str) -> str | None:
+    match = _NAME.match(name)
+    return match["issue"] if match else None
+
+
 def next_name(worktree: Path, issue: str) -> str:
     """Return the name of the next run of *issue*: `run-GAL-39`, `run-GAL-39@2` ...
 
@@ -66,15 +71,19 @@ def find_run(worktree: Path, name: str) -> Path:
 
     Args:
         worktree: The top of the worktree.
-        name: `run-GAL-39@2`, `GAL-39`, or a unique prefix of either.
+        name: `run-GAL-39@2`, `GAL-39` (its newest run), or a unique prefix of either.
 
     Raises:
         UserError: no run, or more than one.
     """
     names = run_names(worktree)
-    for exact in (name, f"run-{name}"):
-        if exact in names:
-            return worktree / ".workflow" / exact
+    if name in names:
+        return worktree / ".workflow" / name
+    attempts = [n for n in names if _issue_of(n) == name]  # an issue's id stands for its newest run
+    if attempts:
+        return worktree / ".workflow" / attempts[-1]
+    if f"run-{name}" in names:
+        return worktree / ".workflow" / f"run-{name}"
     found = [n for n in names if n.startswith((name, f"run-{name}"))] if name else names
     if len(found) == 1:
         return worktree / ".workflow" / found[0]

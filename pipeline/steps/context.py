@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pipeline.errors import UserError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.routing.vocabulary import Reason, Role, Step
 from pipeline.runs.files import to_json
 
 if TYPE_CHECKING:
@@ -97,8 +97,9 @@ class Context:
         name = f"task-{task_id or self.state.task.id}.md"
         found = parse_task_md(self.read(name))
         if isinstance(found, Malformed):
+            then = "approve" if self.state.step is Step.GATE else "resume"
             raise UserError(
-                f"{name} cannot be read: {found.sentence} Mend it, then: redfirst resume {self.run.info.run_id}",
+                f"{name} cannot be read: {found.sentence} Mend it, then: redfirst {then} {self.run.info.run_id}",
                 Reason.USAGE,
                 path=str(self.path(name)),
                 pointer=found.pointer,

@@ -69,6 +69,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
         )
     _check_writable(repository.worktree)
     _check_tracker(repository, issue, ours)
+    _check_alone(repository, issue)
     _check_clean(repository)
     holder = claim_holder(repository, issue)
     if holder is not None and holder != f"{worktree_key(repository)}/{ours}":
@@ -127,6 +128,21 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
         details={"issues": list(obstacle.issues)},
         actions=("redfirst issue list", "redfirst issue ready"),
     )
+
+
+def _check_alone(repository: Repository, issue: str) -> None:
+    """Refuse a second unfinished run in one worktree: only one of two could publish to its branch."""
+    for ref in repository.refs(CLAIM_REFS):
+        other = ref.removeprefix(CLAIM_REFS)
+        where, _, run = (claim_holder(repository, other) or "").partition("/")
+        if other != issue and where == worktree_key(repository):
+            raise UserError(
+                f"{run} is unfinished in this worktree, and only one run can publish to its branch. Finish it, or: "
+                f"redfirst abandon {run}; or start this one elsewhere: redfirst run {issue} --worktree",
+                Reason.LOCKED,
+                details={"holder": f"{where}/{run}"},
+                actions=(f"redfirst show {run}", f"redfirst abandon {run}", f"redfirst run {issue} --worktree"),
+            )
 
 
 def _check_clean(repository: Repository) -> None:

@@ -101,11 +101,14 @@ def _lint(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
         problems = [p for p in problems if "names no file" not in p.message]
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
     layout = baseline_of(ctx).layout
+    nowhere_yet = not layout.collected and not layout.testpaths
+
+    def is_test_path(path: str) -> bool:
+        return layout.is_test_side(path) or (nowhere_yet and plausible_test_path(path))
+
     for task in tasks:
         text = task_md(task)
-        found = lint_task(
-            text, task, existing=existing, test_path=lambda p: layout.is_test_side(p) or plausible_test_path(p)
-        )
+        found = lint_task(text, task, existing=existing, test_path=is_test_path)
         problems += [Problem(p.line, p.rule, f"task {task.id}: {p.message}", p.severity) for p in found]
         for change in (*task.files, *task.test_files):
             if change.action in {Action.CREATE, Action.RENAME}:

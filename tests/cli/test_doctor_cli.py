@@ -258,7 +258,9 @@ def test_what_gone_and_ended_runs_left_is_named(repository: Repository, home: Pa
         (state_of_run(state, repository, name) / "tree").mkdir(parents=True)
         repository.set_ref(run_ref(repository, name), repository.resolve("HEAD") or "")
     check = ask()["leftovers"]
-    assert (check.status, check.advice) == ("warn", "redfirst gc")
+    assert check.status == "warn"
+    assert check.advice is not None
+    assert "redfirst abandon RUN" in check.advice
     found = check.message.split("; ")
     assert len(found) == 4
     assert found[0].startswith("GAL-2 is claimed by")

@@ -235,11 +235,21 @@ def test_there_is_no_tracker(repository: Repository) -> None:
     for path in (repository.root / "TODO").iterdir():
         path.unlink()
     (repository.root / "TODO").rmdir()
-    for arguments in (["list"], ["lint"], ["new", "--title", "t", "--id", "A-1"]):
+    for arguments in (["list"], ["lint"], ["show", "A-1"]):
         error = repository.refused(*arguments)
         assert (error.reason, error.path) == (Reason.TRACKER_MISSING, "TODO")
     (repository.root / "TODO").write_text("a file")
     assert repository.refused("new", "--title", "t", "--id", "A-1").reason is Reason.TRACKER_INVALID
+
+
+def test_the_first_issue_makes_the_tracker(repository: Repository) -> None:
+    for path in (repository.root / "TODO").iterdir():
+        path.unlink()
+    (repository.root / "TODO").rmdir()
+    assert repository.refused("new", "--title", "t", "--id", "A/1").reason is Reason.USAGE
+    assert not (repository.root / "TODO").exists()
+    repository.run("new", "--title", "First", "--id", "A-1", "--category", "Core")
+    assert "[A-1](A-1.md) First" in repository.text("README.md")
 
 
 def test_every_kind_of_error_is_a_reason_of_the_contract() -> None:

@@ -158,7 +158,9 @@ def test_files_that_a_killed_git_left_half_written_are_written_again(tmp_path: P
         for path in ("greet.py", "TODO/GAL-1.md"):
             content = project.git("show", f"{result_of(project)}:{path}") + "\n"
             (project.root / path).write_text(content[: int(len(content) * share)])
-        (project.root / "tests" / "test_greet.py").unlink(missing_ok=True)  # git removes a file before it writes the new one
+        (project.root / "tests" / "test_greet.py").unlink(
+            missing_ok=True
+        )  # git removes a file before it writes the new one
         assert die_at(project, "before git read-tree -m", 1, "resume", "GAL-1") == KILLED
         assert project.git("diff", "--name-only", "--diff-filter=M") == ""
     assert project.document("resume", "GAL-1")["outcome"] == "completed"

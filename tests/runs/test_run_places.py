@@ -85,7 +85,7 @@ def test_a_folder_without_run_json_is_no_run_and_its_name_is_free(repository: Re
     assert next_name(repository.worktree, "GAL-3") == "run-GAL-3"
 
 
-def test_an_exact_name_beats_every_prefix(repository: Repository) -> None:
+def test_an_exact_name_beats_every_prefix_and_an_issue_stands_for_its_newest_run(repository: Repository) -> None:
     for name in ("run-GAL-3", "run-GAL-3@2", "run-GAL-39", "run-run-GAL-3"):
         begin(repository, name)
     found = {
@@ -94,7 +94,7 @@ def test_an_exact_name_beats_every_prefix(repository: Repository) -> None:
     }
     assert found == {
         "run-GAL-3": "run-GAL-3",
-        "GAL-3": "run-GAL-3",
+        "GAL-3": "run-GAL-3@2",
         "GAL-3@2": "run-GAL-3@2",
         "run-GAL-3@2": "run-GAL-3@2",
         "GAL-39": "run-GAL-39",
