@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field
@@ -43,6 +44,15 @@ class ErrorDocument(_Document):
     document: Literal["redfirst.error/1"] = Field(alias="schema")
     ok: Literal[False]
     error: ErrorFacts
+
+
+_REFERENCE: Final = re.compile(r" ?\((?:contract|contracts|architecture|matrix|seed|style|ADR)[^()]*\)")
+
+
+def _for_users(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema without our references to design pages, which a user does not have."""
+    text = json.dumps(schema)
+    return cast("dict[str, Any]", json.loads(_REFERENCE.sub("", text)))
 
 
 def _of(model: type[BaseModel]) -> Callable[[], dict[str, Any]]:
@@ -107,4 +117,4 @@ def schema(
             details={"accepted": list(SCHEMAS), "did_you_mean": near},
             actions=("redfirst schema",),
         )
-    typer.echo(json.dumps(SCHEMAS[name](), indent=2))
+    typer.echo(json.dumps(_for_users(SCHEMAS[name]()), indent=2))

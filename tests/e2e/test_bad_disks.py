@@ -1,4 +1,4 @@
-"""Disks that are full, read-only, or have something else in the place of our folders: told as such, and gone on after."""
+"""Disks that are full, read-only, or have something else where our folders go: told as such, and gone on after."""
 
 from __future__ import annotations
 
