@@ -97,12 +97,12 @@ def test_fifty_kills_at_random_instants_change_nothing(tmp_path: Path, undisturb
 def test_death_around_each_write_of_journal_and_artifacts_changes_nothing(tmp_path: Path, undisturbed: Result) -> None:
     project = make_story(tmp_path)
     drivers = 0
-    for number in cycle((31, 43, 61)):
+    for number in cycle((61, 83, 107)):
         drivers += 1
         if die_at(project, "after journal|before replace|after replace", number, *going_on(project)) != KILLED:
             break
         assert drivers < 60, "the run makes no progress"
-    assert drivers > 5
+    assert drivers > 4
     check_end(project, undisturbed)
 
 
