@@ -26,7 +26,7 @@ from pipeline.errors import UserError
 from pipeline.orchestrator import drive, has_ended, tell
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Role, Signal
+from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
@@ -119,11 +119,13 @@ async def go_on(
         run = Run.load(folder, MatrixMachine(), driving=True)
         ended = is_over(run)
         if ended and not place_of_run(repository, run, order.environ).exists():
+            done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
+            then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.info.issue}"
+            said = "It is done; look at it" if done else "Start again"
             raise UserError(
-                f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). "
-                f"Start again: redfirst run {run.info.issue}",
+                f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). {said}: {then}",
                 Reason.USAGE,
-                actions=(f"redfirst run {run.info.issue}", f"redfirst show {run.info.run_id}"),
+                actions=(then, f"redfirst show {run.info.run_id}"),
             )
         config = load_config(repository, run.info.start_commit, order)
         require_programs(config, order.environ)
