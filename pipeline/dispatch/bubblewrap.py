@@ -20,6 +20,7 @@ import anyio
 from pipeline.dispatch import canary
 from pipeline.dispatch.children import LIMITS, run_child, wait_gone
 from pipeline.dispatch.mount_points import mount_points
+from pipeline.dispatch.orphans import clear_orphans
 from pipeline.process import Completed, SandboxError
 from pipeline.programs import SYSTEM_FOLDERS
 
@@ -114,6 +115,7 @@ class Bubblewrap:
     async def canary(self) -> Proof:
         """Return whether a command in this box can neither write, connect nor look outside (tried once)."""
         if self._proof is None:
+            clear_orphans()
             self._proof = await canary.prove(self)
         return self._proof
 

@@ -185,7 +185,7 @@ def test_a_run_that_ended_while_its_driver_died_is_put_away_once(tmp_path: Path)
     assert "run/summary.md" in project.files_at(ref)
     again = project.document("resume", "GAL-1")
     assert (again["_code"], again["error"]["kind"]) == (2, "usage")
-    assert "redfirst run GAL-1" in again["error"]["message"]
+    assert "redfirst show run-GAL-1" in again["error"]["message"]
 
 
 @pytest.mark.parametrize("damage", ["journal", "result"])
