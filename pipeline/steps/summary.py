@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.reports.markdown import bullets, one_line, sections
 from pipeline.routing.state import TaskStatus
+from pipeline.runs.reading import usage_of
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.final_review import not_testable_manifest
@@ -113,10 +114,9 @@ def _rejected(ctx: Context) -> list[str]:
 
 
 def _usage(ctx: Context) -> list[str]:
-    costs = [result.usage.cost_usd for result in ctx.run.results.values()]
-    known = [cost for cost in costs if cost is not None]
-    cost = f"{sum(known):.2f} USD" if known and len(known) == len(costs) else "cost unknown: not every agent reports it"
-    return [f"{ctx.state.dispatches} dispatches", cost]
+    used = usage_of(ctx.run)
+    cost = "cost unknown: not every agent reports it" if used.cost_usd is None else f"{used.cost_usd:.2f} USD"
+    return [f"{used.dispatches} dispatches", cost]
 
 
 def _last_note(ctx: Context) -> str:

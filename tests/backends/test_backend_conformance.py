@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.box import Box
 
 BWRAP = shutil.which("bwrap")
-WORK = Path("/work")
+WORK = Path("/view")
 DISPATCH = {
     "schema": "redfirst.dispatch/1",
     "dispatch": "003-implement-make",

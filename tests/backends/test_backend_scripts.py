@@ -34,7 +34,7 @@ def job(tmp_path: Path, script: Path | None, dispatch: bytes, used: frozenset[in
     view, exchange = tmp_path / "view", tmp_path / f"exchange-{len(list(tmp_path.iterdir()))}"
     view.mkdir(exist_ok=True)
     exchange.mkdir()
-    return AgentJob(NoBox(), dispatch, Mount(view, Path("/work"), writable=True), exchange, script=script, used=used)
+    return AgentJob(NoBox(), dispatch, Mount(view, Path("/view"), writable=True), exchange, script=script, used=used)
 
 
 def test_a_script_of_the_contract_is_understood(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
-WORK = Path("/work")
+WORK = Path("/view")
 
 
 @pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
@@ -232,7 +232,7 @@ def test_a_writable_mount_can_be_written_and_a_read_only_one_cannot(bwrap: Bubbl
     for name in ("rw", "ro"):
         (tmp_path / name).mkdir()
     mounts = Mount(tmp_path / "rw", WORK, writable=True), Mount(tmp_path / "ro", Path("/data"))
-    ended = sh(bwrap, "echo x > /work/new; echo x > /data/new", *mounts, cwd=WORK)
+    ended = sh(bwrap, "echo x > /view/new; echo x > /data/new", *mounts, cwd=WORK)
     assert ended.exit_code != 0
     assert b"Read-only file system" in ended.stderr
     assert (tmp_path / "rw/new").read_text() == "x\n"

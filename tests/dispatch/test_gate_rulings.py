@@ -36,7 +36,7 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture
 def view(tmp_path: Path) -> ShadowView:
-    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/work"), writable=True)
+    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
 
 
 def after(view: ShadowView, script: str, policy: Policy) -> GateResult:

@@ -31,7 +31,7 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture
 def view(tmp_path: Path) -> ShadowView:
-    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/work"), writable=True)
+    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
 
 
 def sh(view: ShadowView, script: str) -> None:
@@ -197,7 +197,7 @@ def test_closing_removes_everything_and_nothing_outside(view: ShadowView, tmp_pa
 def test_a_folder_that_is_not_empty_is_no_place_for_a_view(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     with pytest.raises(SandboxError, match="empty"):
-        ShadowView.open(fill, tmp_path, workspace=Path("/work"), writable=True)
+        ShadowView.open(fill, tmp_path, workspace=Path("/view"), writable=True)
     assert (tmp_path / "mine").exists()
 
 
@@ -207,5 +207,5 @@ def test_a_fill_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
         raise SandboxError("no such tree")
 
     with pytest.raises(SandboxError, match="no such tree"):
-        ShadowView.open(broken, tmp_path / "view", workspace=Path("/work"), writable=True)
+        ShadowView.open(broken, tmp_path / "view", workspace=Path("/view"), writable=True)
     assert list(tmp_path.iterdir()) == []
