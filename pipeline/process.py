@@ -7,9 +7,13 @@ inferred from the second.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  (dataclasses and pyright read it at run time)
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    import socket
+    from contextlib import AbstractAsyncContextManager
 
 WORKSPACE: Final = Path("/redfirst-view")
 """Where a box shows the view of a dispatch or measurement: always the same path, and one that no host keeps code at."""
@@ -20,12 +24,49 @@ class SandboxError(Exception):
 
 
 @dataclass(frozen=True)
+class Namespaces:
+    """Where a mount exists that the host itself does not have: open descriptors of namespaces.
+
+    Args:
+        mount: The mount namespace.
+        top: The folder that the mount shows, so that this process can reach what is in it.
+        user: The user namespace that owns it; None if it is the host's.
+    """
+
+    mount: int
+    top: int
+    user: int | None = None
+
+
+@dataclass(frozen=True)
 class Mount:
-    """A host path that the box shows at `target`; read-only unless `writable`."""
+    """A path that the box shows at `target`; read-only unless `writable`.
+
+    `source` is a path of the host, or of the namespaces `within`, where it is the folder `inner` of their top.
+    """
 
     source: Path
     target: Path
     writable: bool = False
+    within: Namespaces | None = None
+    inner: str = ""
+
+    @property
+    def reach(self) -> Path:
+        """Return the path at which this process finds what is at `source`."""
+        return self.source if self.within is None else Path(f"/proc/self/fd/{self.within.top}", self.inner)
+
+    def below(self, relative: str, target: Path) -> Mount:
+        """Return the same for the folder `relative` of what is shown."""
+        return replace(self, source=self.source / relative, target=target, inner=f"{self.inner}/{relative}".lstrip("/"))
+
+
+class Gateway(Protocol):
+    """What stands at the other end of the one address that network `model` lets a command reach."""
+
+    def serve(self, listener: socket.socket) -> AbstractAsyncContextManager[None]:
+        """Answer what connects to `listener`, a listening TCP socket that only the command can reach."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,7 +74,8 @@ class Command:
     """One process to run in the box.
 
     `argv[0]` is an absolute path inside the box (host path resolved and mounted by the caller). `env` is complete but
-    for what the box always sets (HOME, PATH, TMPDIR, LANG, TERM, USER, SHELL). `network` is none, model or open.
+    for what the box always sets (HOME, PATH, TMPDIR, LANG, TERM, USER, SHELL). `network` is none, model or
+    open; with `model` the box lets `gateway` answer at the URL that the command finds in `REDFIRST_MODEL_URL`.
     """
 
     argv: tuple[str, ...]
@@ -44,6 +86,7 @@ class Command:
     timeout_s: float = 900.0
     output_limit: int = 4_000_000
     network: str = "none"
+    gateway: Gateway | None = None
 
 
 @dataclass(frozen=True)

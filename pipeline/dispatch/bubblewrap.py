@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,41 +19,23 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch import canary
+from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, MODEL_PORT, options
 from pipeline.dispatch.children import LIMITS, run_child, wait_gone
 from pipeline.dispatch.mount_points import mount_points
 from pipeline.dispatch.orphans import clear_orphans
+from pipeline.dispatch.staging import entering, memory_file, ordered, received, tool
 from pipeline.process import Completed, SandboxError
-from pipeline.programs import SYSTEM_FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
     from pipeline.dispatch.canary import Proof
-    from pipeline.dispatch.children import Child
-    from pipeline.process import Command
+    from pipeline.dispatch.children import Child, Outcome
+    from pipeline.process import Command, Gateway, Namespaces
 
-_HOME: Final = "/home/agent"
-_ENV: Final = {
-    "HOME": _HOME,
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "TMPDIR": "/tmp",  # noqa: S108  (a tmpfs of the box, not the host's)
-    "LANG": "C.UTF-8",
-    "TERM": "dumb",
-    "USER": "agent",
-    "SHELL": "/bin/sh",
-}
-_UID: Final = "1000"
-# /etc/profile stays out: a login shell would reset PATH. /etc/ssl as a whole stays out: it has private keys.
-_ETC: Final = (
-    "alternatives", "ca-certificates", "crypto-policies", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime",
-    "mime.types", "nsswitch.conf", "pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/cert.pem",
-    "ssl/certs", "ssl/openssl.cnf",
-)  # fmt: skip
-_MADE_UP: Final = {
-    "/etc/passwd": f"root:x:0:0::/nonexistent:/bin/false\nagent:x:{_UID}:{_UID}::{_HOME}:/bin/sh\n",
-    "/etc/group": f"root:x:0:\nagent:x:{_UID}:\n",
-    "/etc/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
-}
+_STAGED: Final = next((path for path in ("/mnt", "/tmp") if Path(path).is_dir()), "/")  # noqa: S108  (hidden by a tmpfs of our own)
+BOX_USER: Final = 64_321
+"""Who a box is on the host when its driver is root: a number that nobody has (above it systemd hands numbers out)."""
 _GONE_WITHIN_S: Final = 10.0
 _BY_SIGNAL: Final = 128
 _CHILD_PID: Final = re.compile(rb'"child-pid": (\d+)')
@@ -61,10 +44,18 @@ _EXIT_CODE: Final = re.compile(rb'"exit-code": (\d+)')
 
 @dataclass
 class Bubblewrap:
-    """Runs commands under `bwrap`, which is a program of the host."""
+    """Runs commands under `bwrap`, which is a program of the host.
+
+    Args:
+        program: Where bwrap is.
+        owner: The unprivileged user that the box's processes are on the host, for a driver that runs as root; None for
+            the driver's own.
+    """
 
     program: str
+    owner: int | None = None
     name: str = "bubblewrap"
+    networks: frozenset[str] = frozenset({"none", "model", "open"})
     maps_paths: bool = True
     _proof: Proof | None = field(default=None, init=False)
 
@@ -78,24 +69,15 @@ class Bubblewrap:
         Raises:
             SandboxError: the box could not be set up, or was killed from outside.
         """
+        if command.network == "model" and command.gateway is None:
+            raise SandboxError("network model needs a gateway, and the command has none")
         # Outer mounts first: one that comes later would hide what is mounted below its target.
         command = replace(command, mounts=tuple(sorted(command.mounts, key=lambda mount: len(mount.target.parts))))
         with contextlib.ExitStack() as stack:
             stack.enter_context(mount_points(command.mounts))
-            status = stack.enter_context(_status_pipe())
-            files = {path: stack.enter_context(_memory_file(text.encode())) for path, text in _MADE_UP.items()}
-            arguments = "\0".join([*_arguments(command, files), "--json-status-fd", str(status.write_end)])
-            args_fd = stack.enter_context(_memory_file(arguments.encode() + b"\0"))
-            ended = await run_child(
-                (self.program, "--args", str(args_fd), "--", *LIMITS, *command.argv),
-                cwd=Path("/"),
-                env={"PATH": _ENV["PATH"]},
-                stdin=command.stdin,
-                timeout_s=command.timeout_s,
-                output_limit=command.output_limit,
-                guard=status,
-                pass_fds=(args_fd, status.write_end, *files.values()),
-            )
+            start = stack.enter_context(_start(self, command))
+            status = start.status
+            ended = await _serving(start, command)
             code = status.exit_code()
         if code is None and not ended.timed_out:
             words = ended.stderr.decode(errors="replace").strip()[-2000:]
@@ -120,49 +102,118 @@ class Bubblewrap:
         return self._proof
 
 
-def _arguments(command: Command, files: dict[str, int]) -> Iterator[str]:
-    """Yield bwrap's arguments; they travel by file descriptor, since argv is readable inside (`/proc/1/cmdline`)."""
-    yield from ("--unshare-all", "--unshare-user", "--uid", _UID, "--gid", _UID, "--disable-userns")
-    yield from ("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--hostname", "box")
-    yield from _network(command.network)
-    yield from _system()
-    for path, descriptor in files.items():
-        yield from ("--ro-bind-data", str(descriptor), path)
-    yield from ("--proc", "/proc", "--dev", "/dev", "--size", _mib(64), "--tmpfs", "/dev/shm")  # noqa: S108  (inside)
-    yield from ("--size", _mib(512), "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  (inside)
-    yield from ("--size", _mib(512), "--tmpfs", "/home", "--dir", _HOME, "--size", _mib(16), "--tmpfs", "/run")
-    for mount in command.mounts:
-        yield from ("--bind" if mount.writable else "--ro-bind", str(mount.source), str(mount.target))
-    for name, value in {**_ENV, **command.env}.items():
-        yield from ("--setenv", name, value)
-    yield from ("--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", str(command.cwd))
+@dataclass(frozen=True)
+class _Start:
+    """Everything that it takes to start one box."""
+
+    argv: tuple[str, ...]
+    descriptors: tuple[int, ...]
+    status: _Status
 
 
-def _network(network: str) -> Iterator[str]:
-    match network:
-        case "none":
-            return
-        case "open":
-            yield "--share-net"
-            if Path("/etc/resolv.conf").exists():
-                yield from ("--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf")
-        case _:
-            raise SandboxError(f"this box has no network {network!r}")
+@contextlib.contextmanager
+def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
+    """Yield the start of `command`: [enter the view's namespaces] [stage] bwrap, then the command."""
+    with contextlib.ExitStack() as stack:
+        namespaces = _namespaces(command)
+        status = stack.enter_context(_status_pipe(model=command.network == "model"))
+        files = {path: stack.enter_context(memory_file(text.encode())) for path, text in MADE_UP.items()}
+        sources = _sources(box, command)
+        said = [*options(command, sources, files), "--json-status-fd", str(status.write_end)]
+        descriptors = [status.write_end, *files.values(), *_descriptors(namespaces)]
+        if rules := _filter():
+            descriptors.append(stack.enter_context(memory_file(rules)))
+            said += ["--seccomp", str(descriptors[-1])]
+        descriptors.append(stack.enter_context(memory_file("\0".join([*said, ""]).encode())))
+        argv = (box.program, "--args", str(descriptors[-1]), "--", *LIMITS, *command.argv)
+        if box.owner is not None or status.channel is not None:
+            descriptors += [] if status.far is None else [status.far.fileno()]
+            argv, told = stack.enter_context(ordered(_order(box, command, argv, status)))
+            descriptors.append(told)
+        if namespaces is None and status.channel is not None and box.owner is None:
+            argv = (tool("unshare"), "--user", "--map-root-user", "--", *argv)
+        yield _Start((*entering(namespaces), *argv), tuple(descriptors), status)
 
 
-def _system() -> Iterator[str]:
-    for folder in SYSTEM_FOLDERS:
-        if folder.is_symlink():
-            yield from ("--symlink", str(folder.readlink()), str(folder))
-        elif folder.is_dir():
-            yield from ("--ro-bind", str(folder), str(folder))
-    for name in _ETC:
-        if (Path("/etc") / name).exists():
-            yield from ("--ro-bind", f"/etc/{name}", f"/etc/{name}")
+def _namespaces(command: Command) -> Namespaces | None:
+    return next((mount.within for mount in command.mounts if mount.within is not None), None)
 
 
-def _mib(count: int) -> str:
-    return str(count * 1024 * 1024)
+def _descriptors(namespaces: Namespaces | None) -> tuple[int, ...]:
+    if namespaces is None:
+        return ()
+    return (namespaces.mount,) if namespaces.user is None else (namespaces.mount, namespaces.user)
+
+
+def _sources(box: Bubblewrap, command: Command) -> tuple[str, ...]:
+    if box.owner is None:
+        return tuple(str(mount.source) for mount in command.mounts)
+    return tuple(f"{_STAGED}/{number}" for number in range(len(command.mounts)))
+
+
+def _order(box: Bubblewrap, command: Command, argv: tuple[str, ...], status: _Status) -> dict[str, object]:
+    return {
+        "do": "box",
+        "owner": box.owner,
+        "stage": _STAGED,
+        "mounts": [
+            {"source": str(mount.source), "map": mount.within is None, "writable": mount.writable}
+            for mount in command.mounts
+        ],
+        "port": None if status.far is None else MODEL_PORT,
+        "control": None if status.far is None else status.far.fileno(),
+        "argv": argv,
+    }
+
+
+def _filter() -> bytes:
+    """Return the system calls that are refused, nothing where no list for this processor exists."""
+    try:
+        from pipeline.dispatch import seccomp
+
+        return seccomp.program()
+    except Exception:
+        return b""
+
+
+async def _serving(start: _Start, command: Command) -> Outcome:
+    """Run it, and meanwhile let the gateway answer on the socket that the stage hands over.
+
+    Raises:
+        SandboxError: the box could not be set up.
+    """
+    ended: Outcome | None = None
+    failed: SandboxError | None = None
+    async with anyio.create_task_group() as tasks:
+        if start.status.channel is not None and command.gateway is not None:
+            tasks.start_soon(_serve, start.status.channel, command.gateway)
+        try:
+            ended = await run_child(
+                start.argv,
+                cwd=Path("/"),
+                env={"PATH": ENV["PATH"]},
+                stdin=command.stdin,
+                timeout_s=command.timeout_s,
+                output_limit=command.output_limit,
+                guard=start.status,
+                pass_fds=start.descriptors,
+            )
+        except SandboxError as error:  # in a task group it would come out as a group
+            failed = error
+        tasks.cancel_scope.cancel()
+    if ended is None:
+        raise failed or SandboxError("the box was cancelled")
+    return ended
+
+
+async def _serve(channel: socket.socket, gateway: Gateway) -> None:
+    await anyio.wait_readable(channel)
+    try:
+        (listener,) = received(channel, 1)
+    except SandboxError:
+        return  # the box failed before it had a network, and says so itself
+    async with gateway.serve(socket.socket(fileno=listener)):
+        await anyio.sleep_forever()
 
 
 @dataclass
@@ -171,11 +222,15 @@ class _Status:
 
     read_end: int
     write_end: int
+    channel: socket.socket | None = None
+    far: socket.socket | None = None
     _said: bytes = b""
     _open: bool = True
 
     def started(self) -> None:
         os.close(self.write_end)
+        if self.far is not None:
+            self.far.close()
 
     async def sweep(self, child: Child) -> None:
         # Killed before it told the pid of the init, bwrap would leave an init that waits for it for ever.
@@ -223,21 +278,14 @@ class _Status:
 
 
 @contextlib.contextmanager
-def _status_pipe() -> Generator[_Status]:
+def _status_pipe(*, model: bool) -> Generator[_Status]:
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
+    channel, far = socket.socketpair() if model else (None, None)
     try:
-        yield _Status(read_end, write_end)
+        yield _Status(read_end, write_end, channel, far)
     finally:
         os.close(read_end)
-
-
-@contextlib.contextmanager
-def _memory_file(content: bytes) -> Generator[int]:
-    descriptor = os.memfd_create("box")
-    try:
-        os.write(descriptor, content)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+        for end in (channel, far):
+            if end is not None:
+                end.close()

@@ -10,13 +10,14 @@ import os
 import stat
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from pipeline.process import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _ENV: Final = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -34,6 +35,8 @@ _CONFIG: Final = """\
 \tattributesFile = /dev/null
 \texcludesFile = /dev/null
 \tfsmonitor = false
+\tcheckStat = minimal
+\ttrustctime = false
 [gc]
 \tauto = 0
 [commit]
@@ -49,20 +52,70 @@ _FAST: Final = ("-c", "fastimport.unpackLimit=0", "-c", "pack.compression=1", "-
 _TIMEOUT_S: Final = 600
 
 
-def make_decoy(tree: Path) -> None:
-    """Put a repository into `tree` whose one commit holds every file there, also those that ignore rules name.
+@dataclass(frozen=True)
+class Decoy:
+    """A repository whose one commit holds every file below `tree`, also those that ignore rules name.
 
     The same files always give the same commit.
 
-    Raises:
-        SandboxError: it could not be made.
+    Args:
+        folder: The `.git`; it may lie outside of `tree`, to be shown there.
+        tree: The files.
     """
-    try:
-        _lay_out(tree / ".git")
-        _import(tree)
-        _git(tree, "reset", "--quiet", stdin=subprocess.DEVNULL)
-    except OSError as error:
-        raise SandboxError(f"the decoy repository could not be made: {error}") from error
+
+    folder: Path
+    tree: Path
+
+    def make(self) -> None:
+        """Make it from all files.
+
+        Raises:
+            SandboxError: it could not be made.
+        """
+        try:
+            _lay_out(self.folder)
+            self._import(_COMMIT, _files(self.tree))
+            self._git("reset", "--quiet", stdin=subprocess.DEVNULL)
+        except OSError as error:
+            raise SandboxError(f"the decoy repository could not be made: {error}") from error
+
+    def advance(self, paths: Iterable[str]) -> None:
+        """Put another commit in the place of the first, given the paths in which the files differ now.
+
+        Raises:
+            SandboxError: it could not be made.
+        """
+        changed = [self.tree / path for path in paths]
+        try:
+            tree = self._git("rev-parse", "base^{tree}", stdin=subprocess.DEVNULL).strip()
+            self._import(b'reset refs/heads/base\n\n%sM 040000 %s ""\n' % (_COMMIT, tree), changed)
+            # Unlike a reset, this looks at no file: what has not changed keeps what the index knows of it.
+            self._git("read-tree", "--reset", "base", stdin=subprocess.DEVNULL)
+        except OSError as error:
+            raise SandboxError(f"the decoy repository could not be made: {error}") from error
+
+    def _import(self, commit: bytes, paths: Iterable[Path]) -> None:
+        with tempfile.TemporaryFile() as stream:
+            stream.write(commit)
+            # removals first: a file may give way to a folder of the same name
+            for path in sorted(paths, key=os.path.lexists):
+                _write_entry(stream, os.fsencode(path.relative_to(self.tree)), path)
+            stream.seek(0)
+            self._git(*_FAST, "fast-import", "--quiet", "--force", stdin=stream)
+
+    def _git(self, *arguments: str, stdin: IO[bytes] | int) -> bytes:
+        where = {"GIT_DIR": str(self.folder), "GIT_WORK_TREE": str(self.tree)}
+        env = {**_ENV, "PATH": os.environ.get("PATH", os.defpath), **where}
+        argv = ["git", *arguments]
+        try:
+            return subprocess.run(
+                argv, cwd=self.tree, env=env, stdin=stdin, check=True, capture_output=True, timeout=_TIMEOUT_S
+            ).stdout
+        except subprocess.CalledProcessError as error:
+            said = error.stderr.decode(errors="replace").strip()
+            raise SandboxError(f"git failed in the view: {' '.join(arguments)}: {said}") from error
+        except subprocess.TimeoutExpired as error:
+            raise SandboxError(f"git failed in the view: {error}") from error
 
 
 def _lay_out(folder: Path) -> None:
@@ -73,41 +126,22 @@ def _lay_out(folder: Path) -> None:
     (folder / "info" / "attributes").write_text(_ATTRIBUTES)
 
 
-def _import(tree: Path) -> None:
-    with tempfile.TemporaryFile() as stream:
-        stream.write(_COMMIT)
-        for path in _files(tree):
-            _write_entry(stream, os.fsencode(path.relative_to(tree)), path)
-        stream.seek(0)
-        _git(tree, *_FAST, "fast-import", "--quiet", stdin=stream)
-
-
 def _files(folder: Path) -> Iterator[Path]:
     for at, folders, names in os.walk(folder):
         here = Path(at)
-        if here == folder:
+        if here == folder and ".git" in folders:
             folders.remove(".git")
         paths = [here / name for name in (*names, *folders)]  # a link to a folder is listed as one
         yield from (path for path in paths if path.is_symlink() or path.is_file())
 
 
 def _write_entry(stream: IO[bytes], name: bytes, path: Path) -> None:
+    quoted = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     if path.is_symlink():
         mode, content = b"120000", os.fsencode(path.readlink())
+    elif not path.is_file():
+        stream.write(b'D "%s"\n' % quoted)
+        return
     else:
         mode, content = b"100755" if path.stat().st_mode & stat.S_IXUSR else b"100644", path.read_bytes()
-    quoted = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     stream.write(b'M %s inline "%s"\ndata %d\n%s\n' % (mode, quoted, len(content), content))
-
-
-def _git(tree: Path, *arguments: str, stdin: IO[bytes] | int) -> None:
-    env = {**_ENV, "PATH": os.environ.get("PATH", os.defpath), "GIT_CEILING_DIRECTORIES": str(tree.parent)}
-    try:
-        subprocess.run(
-            ["git", *arguments], cwd=tree, env=env, stdin=stdin, check=True, capture_output=True, timeout=_TIMEOUT_S
-        )
-    except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip()
-        raise SandboxError(f"git failed in the view: {' '.join(arguments)}: {said}") from error
-    except subprocess.TimeoutExpired as error:
-        raise SandboxError(f"git failed in the view: {error}") from error

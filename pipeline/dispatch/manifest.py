@@ -89,7 +89,7 @@ def scan(root: Path, base: Manifest | None = None, limits: Limits | None = None)
         with opened(root) as top:
             walk.folder(top, "", 1)
     except OSError as error:
-        walk.found["."] = _unreadable(error)
+        walk.found["."] = unreadable(error)
     return walk.found
 
 
@@ -113,8 +113,9 @@ class _Walk:
     limits: Limits
     bounded: bool
     found: Manifest = field(default_factory=dict[str, Entry])
-    added_bytes: int = 0
-    added_entries: int = 0
+
+    def __post_init__(self) -> None:
+        self.account = Account(self.limits)
 
     def folder(self, descriptor: int, path: str, depth: int) -> None:
         if depth > self.limits.depth:
@@ -125,40 +126,53 @@ class _Walk:
 
     def entry(self, parent: int, name: str, path: str, depth: int) -> None:
         try:
-            self.found[path] = self.look(parent, name, path)
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if self.bounded:
+                self.account.take(self.base.get(path), status)
+            self.found[path] = look(parent, name, status)
             if self.found[path].kind is EntryKind.FOLDER:
                 with opened(name, parent) as folder:
                     self.folder(folder, path, depth + 1)
         except (OSError, OverflowError) as error:
-            self.found[path] = _unreadable(error)
+            self.found[path] = unreadable(error)
 
-    def look(self, parent: int, name: str, path: str) -> Entry:
-        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        self.account(path, status)
-        mode = status.st_mode
-        if stat.S_ISDIR(mode):
-            return Entry(EntryKind.FOLDER)
-        if stat.S_ISLNK(mode):
-            return Entry(EntryKind.LINK, detail=os.readlink(name, dir_fd=parent))
-        if not stat.S_ISREG(mode):
-            return Entry(EntryKind.SPECIAL, detail=_sort(mode))
-        return Entry(
-            EntryKind.FILE,
-            mode=mode & (_SET_BITS | stat.S_IXUSR),
-            size=status.st_size,
-            sha256=_sha256(parent, name),
-            links=status.st_nlink,
-        )
 
-    def account(self, path: str, status: os.stat_result) -> None:
-        """Count what is new.
+def look(parent: int, name: str, status: os.stat_result) -> Entry:
+    """Return what `name` in the folder `parent` is; `status` is its lstat.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        return Entry(EntryKind.FOLDER)
+    if stat.S_ISLNK(mode):
+        return Entry(EntryKind.LINK, detail=os.readlink(name, dir_fd=parent))
+    if not stat.S_ISREG(mode):
+        return Entry(EntryKind.SPECIAL, detail=_sort(mode))
+    return Entry(
+        EntryKind.FILE,
+        mode=mode & (_SET_BITS | stat.S_IXUSR),
+        size=status.st_size,
+        sha256=_sha256(parent, name),
+        links=status.st_nlink,
+    )
+
+
+@dataclass
+class Account:
+    """Counts what a dispatch added."""
+
+    limits: Limits
+    added_bytes: int = 0
+    added_entries: int = 0
+
+    def take(self, before: Entry | None, status: os.stat_result) -> None:
+        """Count one entry, given what was there before.
 
         Raises:
             OverflowError: it is too much to be an agent's work; it is not read then.
         """
-        before = self.base.get(path)
-        if not self.bounded:
-            return
         self.added_entries += before is None
         if self.added_entries > self.limits.entries:
             raise OverflowError(f"more than {self.limits.entries} new files")
@@ -233,7 +247,8 @@ def _sha256(parent: int, name: str) -> str:
     return digest.hexdigest()
 
 
-def _unreadable(error: Exception) -> Entry:
+def unreadable(error: Exception) -> Entry:
+    """Return the entry of what could not be looked into."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Entry(EntryKind.UNREADABLE, detail=words)
 

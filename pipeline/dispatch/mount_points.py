@@ -25,7 +25,7 @@ def mount_points(mounts: tuple[Mount, ...]) -> Generator[None]:
     try:
         for index, mount in enumerate(mounts):
             if outer := _outer(mount, mounts[:index]):
-                _create(outer.source, outer.source / mount.target.relative_to(outer.target), mount, made)
+                _create(outer.reach, outer.reach / mount.target.relative_to(outer.target), mount, made)
         yield
     finally:
         for path in reversed(made):
@@ -39,7 +39,7 @@ def _outer(mount: Mount, earlier: tuple[Mount, ...]) -> Mount | None:
 
 
 def _create(top: Path, point: Path, mount: Mount, made: list[Path]) -> None:
-    wants_file = not mount.source.is_dir()
+    wants_file = not mount.reach.is_dir()
     for path in [*reversed([parent for parent in point.parents if parent.is_relative_to(top)]), point]:
         is_file = wants_file and path == point
         try:

@@ -38,7 +38,7 @@ class Request:
         tests: What counts as a test; for @test also which ones it may change.
         accept: Says what is wrong with a well-formed report that cannot be true here.
         extra: Short context that only this dispatch has.
-        tools: What the project's own tools need in the box, given the view's folder and where it is shown.
+        tools: What the project's own tools need in the box, given the view's mount.
     """
 
     role: Role
@@ -50,4 +50,4 @@ class Request:
     tests: TestScope | None = None
     accept: Callable[[Report], Malformed | None] | None = None
     extra: str = ""
-    tools: Callable[[Path, Path], Tools] | None = None
+    tools: Callable[[Mount], Tools] | None = None

@@ -13,8 +13,8 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
-from pipeline.dispatch.decoy import make_decoy
-from pipeline.dispatch.manifest import EntryKind, Limits, Manifest, compare, scan
+from pipeline.dispatch.decoy import Decoy
+from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, compare, scan
 from pipeline.dispatch.trees import (
     make_folder,
     opened,
@@ -27,7 +27,7 @@ from pipeline.dispatch.trees import (
 from pipeline.process import Mount, SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pipeline.policy.scope import Change
@@ -40,8 +40,8 @@ TOP: Final = "."
 class Survey:
     """What the view was made from, what is in it now, and the difference."""
 
-    base: Manifest
-    after: Manifest
+    base: Mapping[str, Entry]
+    after: Mapping[str, Entry]
     changes: tuple[Change, ...]
 
 
@@ -67,10 +67,6 @@ class View(Protocol):
 
     def pristine(self, path: str) -> bytes | None:
         """Return what was in the file when the view was made, None if it was none."""
-        ...
-
-    def restore(self, paths: Iterable[str]) -> None:
-        """Put these paths back as they were when the view was made."""
         ...
 
     def close(self) -> None:
@@ -117,7 +113,7 @@ class ShadowView:
         try:
             fill(where)
             base = scan(where)
-            make_decoy(where)
+            Decoy(where / ".git", where).make()
         except BaseException:
             remove_tree(where)
             raise

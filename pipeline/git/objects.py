@@ -60,6 +60,11 @@ class ObjectDoor(ReadDoor):
         whole = ("-c", "core.sparseCheckout=false")  # the user's sparse checkout is not ours
         self._git(*whole, "read-tree", "--reset", "-u", tree, env=self._at(folder, index), cwd=folder)
 
+    def move(self, old: str, new: str, folder: Path, index: Path) -> None:
+        """Make *folder*, which holds *old* by the private *index*, hold *new*; only what differs is looked at."""
+        whole = ("-c", "core.sparseCheckout=false")
+        self._git(*whole, "read-tree", "-m", "-u", old, new, env=self._at(folder, index), cwd=folder)
+
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None
     ) -> str:

@@ -45,16 +45,27 @@ class PrivateCheckout:
         """Return whether nobody but us has changed the checkout."""
         return self.repository.is_clean(self.tree, self._index)
 
-    def fill(self, tree: str, folder: Path) -> None:
-        """Make *folder* (empty) hold *tree*, with the submodules that the user's worktree has initialised."""
+    def fill(self, tree: str, folder: Path, *, index: Path | None = None) -> None:
+        """Make *folder* (empty) hold *tree*, with the submodules that the user's worktree has initialised.
+
+        With *index*, a file that is not there yet, the folder can be moved to another tree later.
+        """
         # an index of its own: a killed driver's git may still be at work on another folder
-        index = folder.with_name(f".{folder.name}.index")
-        _fill(self.repository, tree, folder, index)
-        index.unlink(missing_ok=True)
+        used = folder.with_name(f".{folder.name}.index") if index is None else index
+        _fill(self.repository, tree, folder, used)
+        if index is None:
+            used.unlink(missing_ok=True)
 
     def views(self) -> Path:
         """Return the folder below which views are made."""
         folder = self.root / "views"
+        with disk(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def lowers(self) -> Path:
+        """Return the folder below which the checkouts under overlay views are kept."""
+        folder = self.root / "lowers"
         with disk(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder

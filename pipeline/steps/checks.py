@@ -115,11 +115,12 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
         raise UnmeasurableError(f"[checks] {argv[0]}: {error.message}") from error
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
     workspace = ctx.sandbox.inside(folder, WORKSPACE)
-    tools = (await project_tools(ctx))(folder, workspace)
+    view = Mount(folder, workspace, writable=True)
+    tools = (await project_tools(ctx))(view)
     command = Command(
         argv=program.argv(*words),
         cwd=workspace,
-        mounts=(Mount(folder, workspace, writable=True), *tools.mounts, *program.mounts),
+        mounts=(view, *tools.mounts, *program.mounts),
         env=tools.env,
         timeout_s=ctx.config.toolchains.pytest.timeout_s,
     )

@@ -12,7 +12,7 @@ from pipeline.errors import UserError
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.git import TreeChange
-from pipeline.process import WORKSPACE, SandboxError
+from pipeline.process import WORKSPACE, Mount, SandboxError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.checkout import remove_tree
@@ -110,7 +110,7 @@ async def measure(
         limits = ctx.config.toolchains.pytest
         observation = await ctx.toolchain.run_tests(
             ctx.sandbox,
-            View(folder, ctx.sandbox.inside(folder, WORKSPACE)),
+            View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True)),
             env,
             selection,
             trace=trace,

@@ -11,12 +11,12 @@ from pipeline.toolchains.pytest import editable_mounts, editable_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from pipeline.process import Mount
     from pipeline.steps.context import Context
 
 
-async def project_tools(ctx: Context) -> Callable[[Path, Path], Tools]:
+async def project_tools(ctx: Context) -> Callable[[Mount], Tools]:
     """Return what it takes to run the project's tools on a view, given its folder and where the box shows it.
 
     Raises:
@@ -30,8 +30,8 @@ async def project_tools(ctx: Context) -> Callable[[Path, Path], Tools]:
         "PYTHONNOUSERSITE": "1",
     }
 
-    def tools(host: Path, workspace: Path) -> Tools:
-        view = View(host, workspace)
+    def tools(mount: Mount) -> Tools:
+        view = View(mount)
         paths = editable_paths(env, view, isolated=isolated)
         found = {"PYTHONPATH": ":".join(map(str, paths))} if paths else {}
         return Tools((*editable_mounts(env, view), *env.mounts), {**variables, **found})

@@ -48,10 +48,19 @@ class Missing:
 
 @dataclass(frozen=True)
 class View:
-    """The files to measure: where they are on the host, and where the box shows them."""
+    """The files to measure, and how the box shows them."""
 
-    host: Path
-    workspace: Path
+    mount: Mount
+
+    @property
+    def host(self) -> Path:
+        """Return the path at which this process finds them."""
+        return self.mount.reach
+
+    @property
+    def workspace(self) -> Path:
+        """Return the path at which the tests find them."""
+        return self.mount.target
 
 
 @dataclass(frozen=True)

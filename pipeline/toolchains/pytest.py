@@ -147,7 +147,7 @@ def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
     They come before the environment's own mounts, which may lie inside: `.venv` in the checkout it was installed from.
     """
     return tuple(
-        Mount(view.host / root.relative, root.path, writable=True)
+        view.mount.below(root.relative, root.path)
         for root in env.editable_roots
         if (view.host / root.relative).is_dir() and root.path != view.workspace / root.relative
     )
@@ -243,7 +243,7 @@ def _command(
         argv=argv,
         cwd=view.workspace,
         mounts=(
-            Mount(view.host, view.workspace, writable=True),
+            view.mount,
             *editable_mounts(env, view),
             *env.mounts,
             Mount(scratch.plugin, scratch.plugin),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.dispatch.decoy import make_decoy
+from pipeline.dispatch.decoy import Decoy
 from pipeline.process import SandboxError
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_the_decoy_has_one_commit_with_every_file(tree: Path) -> None:
-    make_decoy(tree)
+    Decoy(tree / ".git", tree).make()
     assert git(tree, "rev-list", "--count", "HEAD") == "1"
     assert git(tree, "ls-files").split() == [".gitignore", "app.py", "kept.log"]
     assert git(tree, "status", "--porcelain") == ""
 
 
 def test_diff_and_ignore_rules_work_in_it(tree: Path) -> None:
-    make_decoy(tree)
+    Decoy(tree / ".git", tree).make()
     (tree / "app.py").write_text("a = 2\n")
     (tree / "new.log").write_text("x")
     assert git(tree, "status", "--porcelain") == "M app.py"
@@ -46,8 +46,8 @@ def test_diff_and_ignore_rules_work_in_it(tree: Path) -> None:
 def test_the_same_files_give_the_same_commit(tree: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     subprocess.run(["cp", "-a", str(tree), str(other)], check=True)
-    make_decoy(tree)
-    make_decoy(other)
+    Decoy(tree / ".git", tree).make()
+    Decoy(other / ".git", other).make()
     assert git(tree, "rev-parse", "HEAD") == git(other, "rev-parse", "HEAD")
 
 
@@ -57,7 +57,7 @@ def test_filters_and_line_ends_of_the_project_do_not_touch_the_bytes(tree: Path)
     )
     (tree / "a.txt").write_bytes(b"one\r\ntwo\n$Id$\n")
     (tree / "b.w").write_bytes(b"\xff\xfea\x00")
-    make_decoy(tree)
+    Decoy(tree / ".git", tree).make()
     assert subprocess.check_output(["git", "cat-file", "blob", "HEAD:a.txt"], cwd=tree) == b"one\r\ntwo\n$Id$\n"
     assert subprocess.check_output(["git", "cat-file", "blob", "HEAD:b.w"], cwd=tree) == b"\xff\xfea\x00"
     assert git(tree, "status", "--porcelain") == ""
@@ -77,7 +77,7 @@ def test_no_hook_and_nothing_of_the_users_git_gets_in(
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "somewhere"))
-    make_decoy(tree)
+    Decoy(tree / ".git", tree).make()
     monkeypatch.delenv("GIT_DIR")
     assert not (tmp_path / "ran").exists()
     assert not (tree / ".git" / "hooks").exists()
@@ -92,7 +92,7 @@ def test_links_execute_bits_and_odd_names_are_in_the_commit(tree: Path) -> None:
     (tree / "tool").chmod(0o755)
     (tree / "link").symlink_to("app.py")
     (tree / "folder-link").symlink_to("deep")
-    make_decoy(tree)
+    Decoy(tree / ".git", tree).make()
     assert git(tree, "status", "--porcelain") == ""
     modes = [line.split(" ")[0] for line in git(tree, "ls-tree", "HEAD", "tool", "link", "folder-link").splitlines()]
     assert modes == ["120000", "120000", "100755"]
@@ -102,16 +102,16 @@ def test_links_execute_bits_and_odd_names_are_in_the_commit(tree: Path) -> None:
 def test_a_large_tree_costs_one_pack(tree: Path) -> None:
     for number in range(150):
         (tree / f"{number}.txt").write_text(str(number))
-    make_decoy(tree)
+    Decoy(tree / ".git", tree).make()
     assert len([path for path in (tree / ".git" / "objects").rglob("*") if path.is_file()]) == 2
 
 
 def test_an_empty_tree_has_a_decoy_too(tmp_path: Path) -> None:
-    make_decoy(tmp_path)
+    Decoy(tmp_path / ".git", tmp_path).make()
     assert git(tmp_path, "rev-list", "--count", "HEAD") == "1"
 
 
 def test_a_git_that_fails_is_broken_machinery(tree: Path) -> None:
     (tree / ".git").write_text("not a repository")
     with pytest.raises(SandboxError, match="decoy"):
-        make_decoy(tree)
+        Decoy(tree / ".git", tree).make()

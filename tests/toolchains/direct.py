@@ -14,6 +14,7 @@ import anyio
 
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Context
+from pipeline.process import Mount
 from pipeline.toolchains.protocol import Bytecode, Environment, Selection, View
 from pipeline.toolchains.pytest import PytestToolchain
 
@@ -74,7 +75,7 @@ def measure(
     async def run() -> Observation:
         return await TOOLCHAIN.run_tests(
             sandbox,
-            View(root, sandbox.inside(root, Path("/measured"))),
+            View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True)),
             chosen,
             selection,
             trace=trace,

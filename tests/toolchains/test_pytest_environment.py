@@ -138,7 +138,7 @@ def test_editable_installs_are_found_by_path_by_finder_and_by_record(tmp_path: P
         EditableRoot(tree / "python/other", "python/other"),
         EditableRoot(tree / "src", "src"),
     )
-    view = View(write(tmp_path / "view", {"src/pkg/core.py": ""}), tmp_path / "work")
+    view = View(Mount(write(tmp_path / "view", {"src/pkg/core.py": ""}), tmp_path / "work", writable=True))
     assert editable_mounts(env, view) == (Mount(tmp_path / "view/src", tree / "src", writable=True),)
 
 

@@ -1,0 +1,74 @@
+"""How the driver starts `stage.py`, talks to it, and enters the namespaces that it made."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.process import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from pipeline.process import Namespaces
+
+_STAGE: Final = Path(__file__).with_name("stage.py")
+
+
+@contextlib.contextmanager
+def memory_file(content: bytes) -> Generator[int]:
+    """Yield the descriptor of a file that exists in memory only, at its beginning."""
+    descriptor = os.memfd_create("redfirst")
+    try:
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def ordered(order: Mapping[str, object]) -> Generator[tuple[tuple[str, ...], int]]:
+    """Yield the argv that carries out `order`, and the descriptor that it must inherit."""
+    with memory_file(json.dumps(order).encode()) as told:
+        yield (sys.executable, "-I", "-S", str(_STAGE), str(told)), told
+
+
+def tool(name: str) -> str:
+    """Return where a program of util-linux is.
+
+    Raises:
+        SandboxError: it is not installed.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise SandboxError(f"{name} (util-linux) is not installed")
+    return found
+
+
+def entering(namespaces: Namespaces | None) -> tuple[str, ...]:
+    """Return what goes before an argv to run it where `namespaces` are; the descriptors must be inherited."""
+    if namespaces is None:
+        return ()
+    by_user = ("--preserve-credentials", f"--user=/proc/self/fd/{namespaces.user}") if namespaces.user else ()
+    return (tool("nsenter"), *by_user, f"--mount=/proc/self/fd/{namespaces.mount}", "--")
+
+
+def received(channel: socket.socket, count: int) -> tuple[int, ...]:
+    """Return the `count` descriptors that the stage has sent.
+
+    Raises:
+        SandboxError: it sent others.
+    """
+    _, descriptors, _, _ = socket.recv_fds(channel, 16, count, socket.MSG_CMSG_CLOEXEC)
+    if len(descriptors) != count:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise SandboxError("the stage did not hand over its descriptors")
+    return tuple(descriptors)
