@@ -46,6 +46,7 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
             stdin=stdin,
             timeout_s=job.timeout_s,
             network=job.network,
+            gateway=job.gateway,
         )
     )
     report, fault = _read(out / "report.json")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.process import Mount, Sandbox
+    from pipeline.process import Gateway, Mount, Sandbox
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class AgentJob:
         used: Entries of the script that earlier dispatches of the run took.
         env: Further variables.
         timeout_s: Wall time limit in seconds.
-        network: `none` or `open`.
+        network: `none`, `model` or `open`.
+        gateway: What answers for the model, with `model`.
         depth: How many runs this one is inside of, counting itself (stops recursion, architecture 10).
         search_path: Where argv[0] is looked up; the PATH of this process if None.
     """
@@ -50,6 +51,7 @@ class AgentJob:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout_s: float = 900.0
     network: str = "none"
+    gateway: Gateway | None = None
     depth: int = 1
     search_path: str | None = None
 

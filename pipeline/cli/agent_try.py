@@ -13,6 +13,7 @@ import typer
 
 from pipeline.backends import BACKENDS
 from pipeline.cli.orders import Order, load_config, refuse_recursion
+from pipeline.cli.plain import block
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
@@ -21,6 +22,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.reports.fields import path_problem
+from pipeline.reports.foreign import legible
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Question, Reason, Role
 from pipeline.runs.checkout import PrivateCheckout
@@ -94,7 +96,7 @@ async def _dispatch(
     with tracker.as_user_errors():
         issues = tracker.in_tree(repository, tree)
         issues.read(order.issue)
-    (place / "issue.md").write_bytes(issues.raw(f"{order.issue}.md") or b"")
+    (place / "issue.md").write_text(legible((issues.raw(f"{order.issue}.md") or b"").decode()), encoding="utf-8")
     named = {"issue": [place / "issue.md"], **_named(artifacts)}
     existing = {entry.path for entry in repository.entries(tree)}
     grants = tuple(Grant(path, Action.MODIFY if path in existing else Action.CREATE) for path in write)
@@ -110,6 +112,7 @@ async def _dispatch(
         roles=load_roles(),
         templates=load_templates(),
         search_path=order.environ.get("PATH", os.defpath),
+        environ=order.environ,
     )
     is_test = role is Role.TEST
     request = Request(
@@ -177,4 +180,4 @@ def _text(document: dict[str, Any]) -> str:
     lines.append(f"report: {json.dumps(document['report'], indent=2)}")
     if document["report_error"]:
         lines.append(f"does not count: {document['report_error']}")
-    return "\n".join(lines)
+    return "\n".join(map(block, lines))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
 
+from pipeline.cli.plain import plain
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
@@ -66,7 +67,7 @@ def lint(
         typer.echo(json.dumps({"schema": LINT_SCHEMA, "ok": not found, "problems": problems}, indent=2))
     else:
         for file, problem in found:
-            typer.echo(f"{file}:{problem.line}: {problem}")
+            typer.echo(plain(f"{file}:{problem.line}: {problem}"))
         typer.echo(f"{len(found)} problems" if found else "no problems")
     if found:
         raise typer.Exit(_PROBLEMS)
@@ -140,7 +141,7 @@ def explain(
     ] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Say whether a role may change a path, or run a command, and by which rule.
+    """Say whether a role may change a path, or run a command with a tool of ours, and by which rule.
 
     Without a task's files, the answer is what holds when the task names nothing. Without --change, the path counts as
     modified if it exists here, else as added.
@@ -158,9 +159,12 @@ def explain(
         tests = TestScope(files=tuple(_grant(word, default=Action.CREATE) for word in test_files or ()))
         ruling = _judge_path(spec, str(path), _content(change), grants, tests)
     if as_document:
-        typer.echo(json.dumps({"allowed": ruling.allowed, "rule": ruling.rule, "why": ruling.why}))
+        note = {} if ruling.note is None else {"note": ruling.note}
+        typer.echo(json.dumps({"allowed": ruling.allowed, "rule": ruling.rule, "why": ruling.why, **note}))
         return
-    typer.echo(f"{'allowed' if ruling.allowed else 'refused'}  {ruling.rule}: {ruling.why}")
+    typer.echo(plain(f"{'allowed' if ruling.allowed else 'refused'}  {ruling.rule}: {ruling.why}"))
+    if ruling.note is not None:
+        typer.echo(plain(f"note     {ruling.note}"))
 
 
 def _usage(message: str) -> UserError:
@@ -216,22 +220,32 @@ def _judge_path(
         kind = ChangeKind.ADDED
     else:
         kind = ChangeKind.MODIFIED if content.new is not None else ChangeKind.DELETED
-    return judge(spec.writes, Change(path, kind), grants, tests)
+    return judge(spec.writes, _regions(spec, Change(path, kind), content), grants, tests)
+
+
+def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change:
+    """Return the change with what the gate would measure of its test regions."""
+    if not spec.test_regions or content is None or content.old is None or content.new is None:
+        return change
+    if not change.path.endswith(".rs"):
+        return change
+    from pipeline.policy.test_regions import region_fault  # noqa: PLC0415  (a parser that only this needs)
+
+    fault = region_fault(change.path, content.old, content.new)
+    return replace(change, test_regions_only=fault is None, region_fault=fault)
 
 
 def _judge_command(spec: RoleSpec, command: tuple[str, ...]) -> Ruling:
-    """Rule on a command. Commands are confined, not filtered: what a name says about what runs is a guess.
-
-    Lists of allowed commands come with the backends whose tools are ours (ADR).
-    """
     if not command:
         raise _usage("There is no command after --.")
-    if not spec.shell:
-        return Ruling(allowed=False, rule="shell", why=f"{spec.name} has no shell; it answers by its report alone")
+    from pipeline.policy.commands import judge_argv  # noqa: PLC0415  (its tables are for who asks)
+
+    ruling = judge_argv(command, shell=spec.shell)
+    note = (
+        "This binds agents whose tools are redfirst's own. Any other agent's command runs confined in the box (network "
+        f"{spec.network}, nothing outside the view is writable) and the gate judges what it leaves behind; with "
+        'sandbox = "none" only the gate holds'
+    )
     if Path(command[0]).name == "git":
-        why = "git sees a throw-away repository of one commit in the view: diff and status work, commits and pushes \
-have no effect on yours"
-        return Ruling(allowed=True, rule="decoy-repository", why=why)
-    why = f'it runs in the box (network {spec.network}, nothing outside the view is writable) and the gate judges \
-what it leaves behind; with sandbox = "none" only the gate holds'
-    return Ruling(allowed=True, rule="box", why=why)
+        note += ". There git sees a throw-away repository of one commit: commits and pushes have no effect on yours"
+    return Ruling(ruling.allowed, ruling.rule, ruling.why, f"{note}.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
 from pipeline.cli.config import file_at_head
+from pipeline.cli.isolation import check_isolation
 from pipeline.cli.leftovers import check_leftovers
 from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import Check, DoctorDocument
@@ -18,7 +19,6 @@ from pipeline.config import trust
 from pipeline.config.folders import state_folder
 from pipeline.config.load import load, require_agents
 from pipeline.config.model import Backend, SandboxMode
-from pipeline.dispatch.box import open_box
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.programs import locate
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _GIT_NEEDED: Final = (2, 36)
 _GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"
-_APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 _MIB: Final = 1024 * 1024
 _LITTLE: Final = 1024 * _MIB
 _TOO_LITTLE: Final = 100 * _MIB
@@ -63,7 +62,9 @@ async def checkup(here: Path, environ: Mapping[str, str]) -> DoctorDocument:
     if repository is not None and loaded is not None:
         checks += [_trust(repository, loaded, environ), *_agents(loaded, environ)]
         checks.append(await _tests(repository, loaded, environ))
-    checks.append(await _sandbox(loaded))
+    checks += await check_isolation(
+        SandboxMode.AUTO if loaded is None else loaded.config.sandbox, state_folder(environ)
+    )
     checks.append(_state(state_folder(environ)))
     if repository is not None:
         checks.append(check_leftovers(repository, state_folder(environ)))
@@ -187,29 +188,6 @@ def _agent(loaded: Loaded, role: Role, search_path: str) -> Check:
     except UserError as error:
         return _failed(id_, error)
     return Check(id=id_, status="ok", message=message)
-
-
-async def _sandbox(loaded: Loaded | None) -> Check:
-    """Try the box for real: what it promises is proven by a probe, or it is not used."""
-    if loaded is not None and loaded.config.sandbox is SandboxMode.NONE:
-        message = 'sandbox = "none": agents and tests run without isolation, with your rights'
-        return _warned("sandbox", message, 'install bubblewrap and set sandbox = "auto"')
-    try:
-        box = await open_box(SandboxMode.AUTO.value)
-        proof = await box.canary()
-    except UserError as error:
-        hint = _apparmor()
-        advice = [*error.actions, *([hint] if hint and not any("AppArmor" in a for a in error.actions) else [])]
-        return Check(id="sandbox", status="fail", message=error.message, advice="; ".join(advice))
-    return Check(id="sandbox", status="ok", message=f"{box.name}: {proof.why}")
-
-
-def _apparmor() -> str:
-    try:
-        restricted = _APPARMOR.read_text(encoding="ascii").strip() == "1"
-    except OSError:
-        return ""
-    return "AppArmor restricts user namespaces here: give bwrap a profile with `userns,`" if restricted else ""
 
 
 async def _tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from pipeline.cli.plain import plain
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load
 from pipeline.config.sources import Layer, RepositoryFile, repository_file
@@ -76,11 +77,11 @@ def text(loaded: Loaded, *, trusted: bool) -> str:
     for key, value in loaded.values().items():
         origin = loaded.origins[key]
         shown = _HIDDEN if _is_hidden(key, origin) else "(not set)" if value is None else json.dumps(value)
-        rows.append((f"{key} = {shown}", str(origin)))
+        rows.append((plain(f"{key} = {shown}"), plain(str(origin))))
     width = max(len(left) for left, _ in rows)
     lines = [f"{left:<{width}}  {origin}" for left, origin in rows]
     if not trusted:
-        keys = ", ".join(item.key for item in loaded.widening)
+        keys = ", ".join(plain(item.key) for item in loaded.widening)
         lines += ["", f"Not trusted yet, so that a run is refused: {keys}. See: redfirst trust"]
     return "\n".join(lines)
 

@@ -19,6 +19,7 @@ from pipeline.cli.orders import (
     require_programs,
 )
 from pipeline.config.folders import state_folder
+from pipeline.config.model import SandboxKind
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
@@ -205,14 +206,28 @@ async def _listen(ctx: Context, scope: anyio.CancelScope) -> None:
 
 
 async def _box(config: Config) -> Box:
+    """Return the box of this driver.
+
+    Raises:
+        UserError: what works here is less than `minimum_sandbox`, or cannot keep the network of a role.
+    """
     box = await open_box(config.sandbox.value)
-    if config.required_sandbox != "none" and box.name == "none":
+    if SandboxKind(box.name).is_less_than(config.required_sandbox):
         raise UserError(
-            f"minimum_sandbox is {config.required_sandbox}, and this machine offers none.",
+            f"minimum_sandbox is {config.required_sandbox}, and the strongest box that works here is {box.name}.",
             Reason.CONFIG,
             pointer="/minimum_sandbox",
             actions=("redfirst doctor",),
         )
+    for role in Role:
+        network = config.agent(role).network
+        if network not in box.networks:
+            raise UserError(
+                f'@{role} has network = "{network}", which the box {box.name} cannot keep; bubblewrap can.',
+                Reason.CONFIG,
+                pointer=f"/agents/{role}/network",
+                actions=("redfirst doctor",),
+            )
     return box
 
 
@@ -243,6 +258,7 @@ def build_context(
         search_path=search_path,
         run_id=run.info.run_id,
         results=run.results,
+        environ=environ,
     )
     return Context(
         run=run,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 import typer
 
 from pipeline import VERSION
+from pipeline.cli.plain import block, plain
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Outcome, Reason, exit_code
@@ -96,7 +97,7 @@ def _tell(error: BaseException, *, json: bool) -> int:
             # A group that was called with nothing: its help is the message, or has been printed already.
             called_with_nothing = not usage or type(error).__name__ == "NoArgsIsHelpError"
             if called_with_nothing and not json:
-                print(usage, end="\n" if usage else "", file=sys.stderr)  # noqa: T201  (stderr is for people)
+                print(block(usage), end="\n" if usage else "", file=sys.stderr)  # noqa: T201  (stderr is for people)
             else:
                 message = "Missing command." if called_with_nothing else usage
                 _render(UserError(message, Reason.USAGE, actions=(f"{command} --help",)), json=json)
@@ -137,14 +138,14 @@ def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
         print(json_text.dumps(document, default=str), flush=True)  # noqa: T201  (stdout is this document)
         return
     lines = [f"redfirst: {error.message}", *(f"  - {action}" for action in error.actions)]
-    print("\n".join(lines), file=sys.stderr)  # noqa: T201  (stderr is for people)
+    print("\n".join(map(plain, lines)), file=sys.stderr)  # noqa: T201  (stderr is for people)
 
 
 def _tell_bug(error: BaseException, *, json: bool) -> None:
     log = _write_log(error)
-    what = f"{type(error).__name__}: {error}"
+    what = " ".join(f"{type(error).__name__}: {error}".split())
     if log is None:
-        traceback.print_exception(error)
+        print(block("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201  (stderr is for people)
     told = UserError(
         f"This is a bug in redfirst: {what}",
         Reason.ENVIRONMENT,
@@ -156,6 +157,8 @@ def _tell_bug(error: BaseException, *, json: bool) -> None:
 
 def _write_log(error: BaseException) -> Path | None:
     """Write what a report of a bug needs; return the file, or None when the folder cannot be written."""
+    from pipeline.dispatch.redaction import redact, secrets_of  # noqa: PLC0415  (not on the path of --help)
+
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     path = state_folder(os.environ) / "log" / f"{stamp}-{os.getpid()}.log"
     lines = [
@@ -167,10 +170,11 @@ def _write_log(error: BaseException) -> Path | None:
         "",
         *traceback.format_exception(error),
     ]
+    text = "\n".join(line.rstrip("\n") for line in lines) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        path.write_text("\n".join(line.rstrip("\n") for line in lines) + "\n", encoding="utf-8")
+        path.write_bytes(redact(text.encode(errors="backslashreplace"), secrets_of(os.environ)))
     except OSError:
         return None
     return path

@@ -21,6 +21,7 @@ from pipeline.cli.facts import (
 )
 from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
+from pipeline.reports.markdown import parse
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.render import action_value
@@ -190,10 +191,8 @@ def _findings(run: Run, decided: Decided, number: int) -> list[str]:
 
 def _quoted(path: Path, name: str) -> list[str]:
     """Return what an artifact states: its list, or else its text; without the output of programs in its fences."""
-    text = re.sub(
-        r"^```.*?^```", "", path.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL | re.MULTILINE
-    )
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    document = parse(path.read_text(encoding="utf-8", errors="replace"))
+    lines = [line.text.strip() for line in document.prose if line.text.strip() and not line.is_heading]
     bullets = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
     found = bullets or lines
     more = [f"... {len(found) - _MOST_QUOTED} more in {name}"] if len(found) > _MOST_QUOTED else []

@@ -190,7 +190,8 @@ def _load_or_salvage(folder: Path, say: Callable[[str], None]) -> Run:
         return Run.load(folder, MatrixMachine(), driving=True)
     except UserError as error:
         run = Run.salvage(folder, MatrixMachine())
-        say(f"{error.message}\nGiving up what can be read of it; the damaged journal is kept beside the new one.")
+        say(error.message)
+        say("Giving up what can be read of it; the damaged journal is kept beside the new one.")
         return run
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from pipeline.cli.plain import block, plain
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 from todo import (
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
 FOLDER: Final = "TODO"
-_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NEXT: Final = {
     ErrorKind.TRACKER_INVALID: ("redfirst issue lint",),
     ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),
@@ -142,7 +142,7 @@ def show(issue_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson
         detail = IssueDetail(**asdict(_record(issue)), body=issue.body)
         _print_json(IssueDocument(issue=detail))
     else:
-        typer.echo(_printable(text), nl=not text.endswith("\n"))
+        typer.echo(block(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
 
 
 @app.command(epilog='Example: redfirst issue new --title "Clean up the parser" --parent GAL-39 --label tech-debt')
@@ -210,7 +210,7 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
     else:
         for problem in found:
             place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-            typer.echo(_printable(f"{place}: {problem.rule}: {problem.message}"))
+            typer.echo(plain(f"{place}: {problem.rule}: {problem.message}"))
         if not found:
             typer.echo("No problems.", err=True)
     if found:
@@ -289,13 +289,8 @@ def _print_issues(issues: Sequence[Issue], *, as_json: bool) -> None:
     width = max((len(issue.id) for issue in issues), default=0)
     for issue in issues:
         labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
-        typer.echo(_printable(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}"))
+        typer.echo(plain(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}"))
 
 
 def _print_json(document: IssueListDocument | IssueDocument | IssueLintDocument) -> None:
     typer.echo(json.dumps(asdict(document)))
-
-
-def _printable(text: str) -> str:
-    """Return text that cannot steer a terminal."""
-    return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n"))

@@ -13,7 +13,7 @@ import typer
 from pipeline import VERSION
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.later import Later, group_of
-from pipeline.cli.plain import plain
+from pipeline.cli.plain import block, plain, print_document
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 
@@ -186,7 +186,10 @@ def abandon(name: RunName, as_document: AsDocument = False) -> None:
 
     ctx = anyio.run(gates.abandon, repository, find_run(repository.worktree, name), _say)
     document = run_document(ctx).model_copy(update={"ok": True, "exit_code": 0})
-    typer.echo(document.model_dump_json(by_alias=True, indent=2) if as_document else run_text(document))
+    if as_document:
+        print_document(document)
+    else:
+        typer.echo(block(run_text(document)))
 
 
 @app.command()
@@ -216,7 +219,10 @@ def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> Non
 
     ctx = anyio.run(start)
     document = run_document(ctx)
-    typer.echo(document.model_dump_json(by_alias=True, indent=2) if as_document else run_text(document))
+    if as_document:
+        print_document(document)
+    else:
+        typer.echo(block(run_text(document)))
     raise typer.Exit(document.exit_code)
 
 

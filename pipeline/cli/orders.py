@@ -15,6 +15,7 @@ from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import repository_file
 from pipeline.errors import UserError
+from pipeline.gateway.providers import require_providers
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Reason, Role
 from pipeline.runs.files import to_json
@@ -50,7 +51,8 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
     """Return the configuration as it counts for a run that starts at *commit*.
 
     Raises:
-        UserError: it is broken, asks for what this version lacks, or widens without trust.
+        UserError: it is broken, asks for what this version lacks, widens without trust, or names a model service whose
+            credential is not there.
     """
     repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}"))
     flags = Flags.parse(list(order.values), list(order.agents))
@@ -63,13 +65,7 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
             Reason.CONFIG,
             pointer="/stub_first/pytest",
         )
-    for role in Role:
-        if loaded.config.agent(role).network == "model":
-            raise UserError(
-                f'network = "model" is not available in this version ({role}); accepted: none, open.',
-                Reason.CONFIG,
-                pointer=f"/agents/{role}/network",
-            )
+    require_providers(loaded.config, order.environ)
     if loaded.config.budget.cost_usd is not None:  # a limit that nobody keeps is worse than none
         raise UserError(
             "budget.cost_usd cannot be kept in this version: no available backend says what it costs. Leave it out; "

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
+
+from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 Colour = Literal["red", "green", "yellow", "cyan"]
-
-# controls, invisible and direction marks, lone surrogates, the two Unicode line breaks
-_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_BYTE: Final = 0x100
-_BMP: Final = 0x10000
 
 
 def plain(text: str, *, keep: str = "") -> str:
@@ -28,23 +24,12 @@ def plain(text: str, *, keep: str = "") -> str:
         text: Anything that an agent, an issue or a file name may have brought.
         keep: Characters to leave as they are, for example a newline.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(char) if char not in keep else char for char in text)
+    return visible(text, keep=keep)
 
 
 def block(text: str) -> str:
     """Return a text of several lines, otherwise as `plain` does."""
     return plain(text, keep="\n\t")
-
-
-def _shown(char: str) -> str:
-    if unicodedata.category(char) not in _UNPRINTABLE:
-        return char
-    code = ord(char)
-    if code < _BYTE:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < _BMP else f"\\U{code:08x}"
 
 
 def colours() -> bool:

@@ -207,8 +207,8 @@ def show_text(document: ShowDocument) -> str:
         _section("Purses", [str(counter) + ("" if counter.holds else ", closed") for counter in document.counters]),
         _section("Dispatches", _dispatches_text(document)),
         _section("Commits", [*document.commits, *(f"filed {plain(issue)}" for issue in document.follow_ups)]),
-        _section("Artifacts", [f"{document.run_dir}/", *(f"  {plain(name)}" for name in document.artifacts)]),
-        _section("Next", list(document.safe_next_actions)),
+        _section("Artifacts", [f"{plain(document.run_dir)}/", *(f"  {plain(name)}" for name in document.artifacts)]),
+        _section("Next", [plain(action) for action in document.safe_next_actions]),
     ]
     return "\n\n".join(part for part in parts if part)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.config import file_at_head
+from pipeline.cli.plain import plain
 from pipeline.config import trust as store
 from pipeline.config.load import load
 from pipeline.errors import UserError
@@ -55,13 +56,14 @@ def _ask(worktree: Path, widening: tuple[Widening, ...]) -> None:
             details={"widening": store.as_json(widening), "sha256": store.fingerprint(widening)},
             actions=_lines(widening),
         )
-    typer.echo("\n".join([f"The configuration of {worktree} asks for:", *_lines(widening)]), err=True)
+    asked = [f"The configuration of {worktree} asks for:", *_lines(widening)]
+    typer.echo("\n".join(map(plain, asked)), err=True)
     if not typer.confirm("Allow this?", err=True):
         raise UserError("Not allowed; nothing changed.", Reason.UNTRUSTED, path=str(worktree))
 
 
 def _lines(widening: tuple[Widening, ...]) -> tuple[str, ...]:
-    return tuple(f"{item.key} = {json.dumps(item.value, default=str)}  ({item.why})" for item in widening)
+    return tuple(plain(f"{item.key} = {json.dumps(item.value, default=str)}  ({item.why})") for item in widening)
 
 
 def _answer(worktree: Path, widening: tuple[Widening, ...], *, as_document: bool, told: str) -> None:

@@ -1,8 +1,8 @@
 """The keys of the configuration, read off the model: their paths, their names as variables, their values as text.
 
 A path is a tuple of words, `("agents", "check", "backend")`; people write it with dots. The variables of an `env`
-table are keys of their own, so that layers merge them one by one; `ANY` stands for their names. Nothing here performs
-I/O.
+table and the keys of each provider are keys of their own, so that layers merge them one by one; `ANY` stands for the
+names that the user chooses. Nothing here performs I/O.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def _walk(model: type[BaseModel], above: KeyPath) -> Iterator[Leaf]:
         path = (*above, name)
         (kind,) = _members(info.annotation)
         if get_origin(kind) is Mapping:
-            yield Leaf((*path, ANY), is_text=True)
+            value = get_args(kind)[1]
+            yield from _walk(value, (*path, ANY)) if value is not str else (Leaf((*path, ANY), is_text=True),)
         elif isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _walk(kind, path)
         else:
@@ -65,14 +66,19 @@ LEAVES: Final[Mapping[KeyPath, Leaf]] = {leaf.path: leaf for leaf in _walk(Confi
 
 
 def find(path: KeyPath) -> Leaf | None:
-    """Return the key at *path*; the name of a variable in an `env` table is free."""
-    return LEAVES.get(path) or (LEAVES.get((*path[:-1], ANY)) if path and path[-1] else None)
+    """Return the key at *path*; the names of variables in an `env` table and of providers are free."""
+    return LEAVES.get(path) or next((leaf for known, leaf in LEAVES.items() if _fits(known, path)), None)
+
+
+def _fits(known: KeyPath, path: KeyPath) -> bool:
+    pairs = zip(known, path, strict=False)
+    return len(known) == len(path) and all(word == name or (word == ANY and name) for word, name in pairs)
 
 
 def children(above: KeyPath) -> list[str]:
     """Return the words that may follow *above*."""
     depth = len(above)
-    return list(dict.fromkeys(path[depth] for path in LEAVES if len(path) > depth and path[:depth] == above))
+    return list(dict.fromkeys(path[depth] for path in LEAVES if len(path) > depth and _fits(path[:depth], above)))
 
 
 def dotted(path: KeyPath) -> str:
@@ -87,7 +93,7 @@ def from_dotted(text: str) -> KeyPath:
 
 def variable(path: KeyPath) -> str:
     """Return the environment variable that sets *path*: `REDFIRST_BUDGET__COST_USD`."""
-    if len(path) > 1 and path[-2] == "env":
+    if path[0] == "agents" and "env" in path[1:-1]:
         return f"{variable(path[:-1])}{NEST}{path[-1]}"
     return PREFIX + NEST.join(path).upper()
 
@@ -96,7 +102,7 @@ def from_variable(name: str) -> KeyPath:
     """Return the path that the variable *name* would set; what follows `ENV` keeps its case and its underscores."""
     words = name.removeprefix(PREFIX).split(NEST)
     lower = [word.lower() for word in words]
-    if "env" in lower[:-1]:
+    if lower[0] == "agents" and "env" in lower[:-1]:
         at = lower.index("env") + 1
         return (*lower[:at], NEST.join(words[at:]))
     return tuple(lower)

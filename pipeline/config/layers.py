@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pipeline.config.keys import KeyPath
     from pipeline.config.sources import Document
 
-RESERVED: Final = frozenset(keys.PREFIX + word for word in ("TRUST", "DEPTH", "REPORT", "DISPATCH", "LOG"))
+_RESERVED: Final = ("TRUST", "DEPTH", "REPORT", "DISPATCH", "MODEL_URL", "LOG")
+RESERVED: Final = frozenset(keys.PREFIX + word for word in _RESERVED)
 """Variables with our prefix that are no keys: said by the user to this program, or by this program to an agent."""
 
 FlatLayer = Mapping["KeyPath", tuple[object, Origin]]

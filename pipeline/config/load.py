@@ -41,7 +41,7 @@ class Loaded:
     widening: tuple[Widening, ...] = ()
 
     def values(self) -> dict[str, object]:
-        """Return every value by its dotted key, as JSON values; what a role inherits is not repeated for it."""
+        """Return every value by its dotted key, as JSON values; what a role or provider inherits is left out."""
         flat = keys.flatten(self.config.model_dump(mode="json"))
         return {keys.dotted(path): value for path, value in flat.items() if not _is_inherited(path, value)}
 
@@ -108,7 +108,7 @@ def _lay_over(below: dict[KeyPath, tuple[object, Origin]], above: FlatLayer) -> 
 
 
 def _is_inherited(path: KeyPath, value: object) -> bool:
-    return value is None and path[0] == "agents" and path[1] in keys.ROLES
+    return value is None and (path[0] == "providers" or (path[0] == "agents" and path[1] in keys.ROLES))
 
 
 def _origin(loaded: Loaded, key: str) -> Origin:
@@ -121,14 +121,14 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         backend = config.agent(role).backend
         if role not in AVAILABLE.get(backend, frozenset()):
             raise _unavailable(loaded, role, backend)
-    if config.sandbox is SandboxMode.NONE and config.required_sandbox is not SandboxKind.NONE:
+    if config.sandbox is not SandboxMode.AUTO and SandboxKind(config.sandbox).is_less_than(config.required_sandbox):
         chosen, required = _origin(loaded, "sandbox"), _origin(loaded, "minimum_sandbox")
         raise UserError(
-            f'sandbox = "none" ({chosen}) is less than minimum_sandbox = "{config.required_sandbox}" ({required}).',
+            f'sandbox = "{config.sandbox}" ({chosen}) is less than minimum_sandbox = "{config.required_sandbox}" ({required}).',
             Reason.CONFIG,
             path=chosen.source,
             pointer="/sandbox",
-            actions=("set sandbox to auto", "set minimum_sandbox to none"),
+            actions=("set sandbox to auto", f"set minimum_sandbox to {config.sandbox}"),
         )
 
 

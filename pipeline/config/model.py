@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from pipeline.config.closed import Closed, Seconds
+from pipeline.config.providers import ProviderName, ProviderTable
 from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.vocabulary import Loop, Role
@@ -18,21 +20,27 @@ from pipeline.routing.vocabulary import Loop, Role
 Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
 """One command: its program and its words; no shell reads it."""
 
-Seconds = Annotated[int, Field(ge=1)]
-
 
 class SandboxMode(StrEnum):
-    """`auto`: the strongest box that works here; `none`: no box, which journal and summary then say."""
+    """`auto`: the strongest box that works here; a name: this one only; `none`: no box, as journal and summary say."""
 
     AUTO = "auto"
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
     NONE = "none"
 
 
 class SandboxKind(StrEnum):
-    """The boxes there are, for `minimum_sandbox`."""
+    """The boxes there are, the strongest first, for `minimum_sandbox`."""
 
     BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
     NONE = "none"
+
+    def is_less_than(self, other: SandboxKind) -> bool:
+        """Return whether this box keeps less than the other."""
+        order = list(SandboxKind)
+        return order.index(self) > order.index(other)
 
 
 class Backend(StrEnum):
@@ -72,12 +80,6 @@ class Keep(StrEnum):
     WIP = "wip"
 
 
-class Closed(BaseModel):
-    """Frozen, and a key that nobody reads is an error: a typo must not pass for a setting."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class AgentConfig(Closed):
     """How one role is run, complete. Relative paths are already resolved."""
 
@@ -87,6 +89,7 @@ class AgentConfig(Closed):
     read: Annotated[tuple[str, ...], Field(description="Extra read-only folders in the box")] = ()
     env: Annotated[Mapping[str, str], Field(description="Extra variables in the box")] = {}
     network: Network = Network.NONE
+    provider: Annotated[ProviderName | None, Field(description="The model service that network model opens")] = None
     timeout_s: Annotated[Seconds, Field(description="One dispatch, in seconds")] = 900
 
 
@@ -99,6 +102,7 @@ class AgentOverride(Closed):
     read: tuple[str, ...] | None = None
     env: Mapping[str, str] = {}
     network: Network | None = None
+    provider: ProviderName | None = None
     timeout_s: Seconds | None = None
 
 
@@ -221,10 +225,15 @@ class Config(Closed):
     sandbox: SandboxMode = SandboxMode.AUTO
     minimum_sandbox: Annotated[
         SandboxKind | None,
-        Field(description="Refuse to run in less; None follows `sandbox`: auto asks for bubblewrap, none for none"),
+        Field(
+            description="Refuse to run in less; None follows `sandbox`: none for none, else any box that proved itself"
+        ),
     ] = None
     base: Annotated[str | None, Field(description="The base branch; None: main, else master")] = None
     agents: Agents = Agents()
+    providers: Annotated[
+        Mapping[ProviderName, ProviderTable], Field(description="Model services beside the built-in ones")
+    ] = {}
     limits: Limits = Limits()
     final_review: FinalReview = FinalReview()
     failure: Failure = Failure()
@@ -238,7 +247,7 @@ class Config(Closed):
         """Return the weakest box that may be used."""
         if self.minimum_sandbox is not None:
             return self.minimum_sandbox
-        return SandboxKind.NONE if self.sandbox is SandboxMode.NONE else SandboxKind.BUBBLEWRAP
+        return SandboxKind.NONE if self.sandbox is SandboxMode.NONE else SandboxKind.LANDLOCK
 
     def agent(self, role: Role) -> AgentConfig:
         """Return how *role* is run: its own table over `[agents]`, `env` variable by variable.

@@ -122,8 +122,12 @@ def _why(path: KeyPath, value: object) -> str | None:
     match path:
         case ("sandbox" | "minimum_sandbox",) if value == "none":
             return "agents and tests may run without a box"
+        case ("sandbox" | "minimum_sandbox",) if value == "landlock":
+            return "agents and tests may run in the weaker of two boxes"
         case ("agents", *_, "network") if value != "none":
             return "agents may reach the network"
+        case ("agents", *_, "provider") | ("providers", *_):
+            return "this decides where your credential for a model is sent, and for what"
         case ("agents", *_, "read") if value:
             return "agents may read these folders of the host"
         case ("agents", *_, "argv") if value:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import typer
 
+from pipeline.cli.plain import plain, print_document
 from pipeline.demo.document import DemoDocument
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
@@ -44,7 +45,7 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
 
     def tell(text: str) -> None:
         for line in text.split("\n"):
-            (say if as_document else typer.echo)(line)
+            (say if as_document else typer.echo)(plain(line))
 
     tell(f"{SCRIPTED}\n{REAL}\n")
     place = lay_out(folder, sandbox=_sandbox(tell))
@@ -68,7 +69,7 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
             seconds=round(seconds, 3),
             run=run,
         )
-        typer.echo(document.model_dump_json(by_alias=True, indent=2))
+        print_document(document)
     return code
 
 

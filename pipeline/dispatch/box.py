@@ -1,27 +1,39 @@
-"""Which box this machine offers: a kernel box that proved itself, or none if the user says so (architecture 6, Box)."""
+"""Which box this machine offers: the strongest that proved itself, or none if the user says so (architecture 6, Box).
+
+This is the one place that decides. A box is chosen by what a probe inside it could not do, never by the presence of a
+program, and a weaker one never takes the place of a stronger silently: the trials say why.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.dispatch import canary
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.canary import Proof
+from pipeline.dispatch.limits import BOX_USER
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.process import Sandbox
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
 class Box(Sandbox, Protocol):
     """A sandbox that can say where it shows a path and prove that it holds."""
 
+    owner: int | None
+    """The user that its processes are on the host, None for the driver's own."""
     maps_paths: bool
     """Whether mounts appear at their targets; if not, a command must use the host's own paths."""
+    networks: frozenset[str]
+    """The words of `network` that it can keep."""
 
     def inside(self, host: Path, target: Path) -> Path:
         """Return the path at which a command finds what is mounted from `host` at `target`."""
@@ -32,29 +44,73 @@ class Box(Sandbox, Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Trial:
+    """One box that was tried, in words for a person, and what came of it."""
+
+    what: str
+    box: Box
+    proof: Proof
+
+
+async def try_boxes(setting: str) -> tuple[Trial, ...]:
+    """Return the boxes that were tried, the strongest first; the last one is the one to use, if it holds.
+
+    Args:
+        setting: `auto`, `bubblewrap`, `landlock` or `none` (contract 4).
+    """
+    trials: list[Trial] = []
+    for what, box in _candidates(setting):
+        trials.append(Trial(what, box, await box.canary()))
+        if trials[-1].proof.ok:
+            break
+    return tuple(trials)
+
+
 async def open_box(setting: str) -> Box:
     """Return the box that the configuration asks for, proven when it is to isolate.
 
     Args:
-        setting: `auto` or `none` (contract 4).
+        setting: `auto`, `bubblewrap`, `landlock` or `none` (contract 4).
 
     Raises:
-        UserError: bubblewrap is missing or does not hold here; the message says what to do.
+        UserError: no box holds here; the message says why and what to do.
     """
-    if setting == "none":
-        return NoBox()
-    program = shutil.which("bwrap")
-    if program is None:
-        proof = Proof(ok=False, why="bubblewrap (bwrap) is not installed", advice=canary.INSTALL)
-    else:
-        box = Bubblewrap(program)
-        proof = await box.canary()
-        if proof.ok:
-            return box
-    raise UserError(
-        f'Agents cannot be isolated here: {proof.why}. {proof.advice}, or set sandbox = "none" in your own '
+    trials = await try_boxes(setting)
+    if trials and trials[-1].proof.ok:
+        return trials[-1].box
+    raise refusal(trials, setting)
+
+
+def refusal(trials: Sequence[Trial], setting: str) -> UserError:
+    """Return what to do where no box holds: mend bubblewrap, or the one that was asked for, as the driver's user."""
+    wanted = "landlock" if setting == "landlock" else "bubblewrap"
+    missing = Proof(ok=False, why="bubblewrap (bwrap) is not installed", advice=canary.INSTALL)
+    plain = next((trial.proof for trial in trials if trial.box.owner is None and trial.box.name == wanted), missing)
+    others = "".join(
+        f" {trial.what} does not hold either: {trial.proof.why}." for trial in trials if trial.proof is not plain
+    )
+    return UserError(
+        f'Agents cannot be isolated here: {plain.why}.{others} {plain.advice}, or set sandbox = "none" in your own '
         "configuration to run them without isolation.",
         Reason.CONFIG,
         pointer="/sandbox",
-        actions=(proof.advice,),
+        actions=(plain.advice,),
     )
+
+
+def _candidates(setting: str) -> Iterator[tuple[str, Box]]:
+    if setting == "none":
+        yield "no box", NoBox()
+        return
+    program = shutil.which("bwrap")
+    if setting in {"auto", "bubblewrap"} and program is not None:
+        if os.getuid() == 0:
+            yield f"bubblewrap as user {BOX_USER}", Bubblewrap(program, BOX_USER)
+        yield "bubblewrap", Bubblewrap(program)
+    if setting in {"auto", "landlock"}:
+        try:
+            from pipeline.dispatch.landlock import Landlock
+        except ImportError:
+            return
+        yield "Landlock", Landlock()

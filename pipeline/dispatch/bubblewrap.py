@@ -20,7 +20,8 @@ import anyio
 
 from pipeline.dispatch import canary
 from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, MODEL_PORT, options
-from pipeline.dispatch.children import LIMITS, run_child, wait_gone
+from pipeline.dispatch.children import run_child, wait_gone
+from pipeline.dispatch.limits import OWN_LIMITS
 from pipeline.dispatch.mount_points import mount_points
 from pipeline.dispatch.orphans import clear_orphans
 from pipeline.dispatch.staging import entering, memory_file, ordered, received, tool
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from pipeline.process import Command, Gateway, Namespaces
 
 _STAGED: Final = next((path for path in ("/mnt", "/tmp") if Path(path).is_dir()), "/")  # noqa: S108  (hidden by a tmpfs of our own)
-BOX_USER: Final = 64_321
-"""Who a box is on the host when its driver is root: a number that nobody has (above it systemd hands numbers out)."""
 _GONE_WITHIN_S: Final = 10.0
 _BY_SIGNAL: Final = 128
 _CHILD_PID: Final = re.compile(rb'"child-pid": (\d+)')
@@ -125,7 +124,7 @@ def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
             descriptors.append(stack.enter_context(memory_file(rules)))
             said += ["--seccomp", str(descriptors[-1])]
         descriptors.append(stack.enter_context(memory_file("\0".join([*said, ""]).encode())))
-        argv = (box.program, "--args", str(descriptors[-1]), "--", *LIMITS, *command.argv)
+        argv = (box.program, "--args", str(descriptors[-1]), "--", *OWN_LIMITS, *command.argv)
         if box.owner is not None or status.channel is not None:
             descriptors += [] if status.far is None else [status.far.fileno()]
             argv, told = stack.enter_context(ordered(_order(box, command, argv, status)))

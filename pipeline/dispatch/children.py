@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from subprocess import PIPE
 from typing import TYPE_CHECKING, Final, Protocol
@@ -13,26 +14,28 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
+from pipeline.dispatch.recording import Recording
 from pipeline.process import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Mapping
     from pathlib import Path
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 _GRACE_S: Final = 5.0
 _CHUNK: Final = 65_536
+_recording: ContextVar[Recording | None] = ContextVar("recording", default=None)
 
-# The limits are set inside, by the shell that then becomes the program: a preexec function would run Python between
-# fork and exec of a threaded process. Units of `ulimit -f` are 512 bytes: 2 GB.
-LIMITS: Final = (
-    "/bin/sh",
-    "-c",
-    'ulimit -c 0; ulimit -n 4096 2>/dev/null || :; ulimit -f 4194304 2>/dev/null || :; exec "$@"',
-    "sh",
-)
-"""Put before an argv: no core file in the view, bounded files and descriptors."""
+
+@contextlib.contextmanager
+def recorded(path: Path, box: str) -> Generator[None]:
+    """Write down at `path` which process runs, while a command of this task runs in `box` (see `recording`)."""
+    token = _recording.set(Recording(path, box))
+    try:
+        yield
+    finally:
+        _recording.reset(token)
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,20 @@ async def run_child(
     output_limit: int,
     guard: Guard,
     pass_fds: tuple[int, ...] = (),
+    mark: str = "",
 ) -> Outcome:
     """Run to the end, to the time limit or to cancellation; in each case everything is dead on return.
+
+    Args:
+        argv: The program, by its path, and its arguments.
+        cwd: Where it starts.
+        env: Its whole environment.
+        stdin: What it is fed.
+        timeout_s: When it is killed.
+        output_limit: How many bytes of each stream are kept.
+        guard: What the box knows about its processes.
+        pass_fds: Descriptors that it inherits.
+        mark: `NAME=value` in the environment of all that it starts, if the box needs one to find them.
 
     Raises:
         SandboxError: the child could not be started, or something of it survived.
@@ -126,6 +141,9 @@ async def run_child(
     captures = _Capture(output_limit), _Capture(output_limit)
     process = await _start(argv, cwd, env, pass_fds)
     guard.started()
+    recording = _recording.get()
+    if recording is not None:
+        recording.write(process.pid, mark)
     limit = anyio.CancelScope(deadline=anyio.current_time() + timeout_s)
     async with process, _child(process.pid) as child, anyio.create_task_group() as streams:
         try:
@@ -146,6 +164,8 @@ async def run_child(
         streams.cancel_scope.deadline = anyio.current_time() + _GRACE_S
     if process.returncode is None:
         raise SandboxError(f"{argv[0]} did not end when it was killed")
+    if recording is not None:
+        recording.remove()
     return Outcome(
         returncode=process.returncode,
         timed_out=limit.cancelled_caught,

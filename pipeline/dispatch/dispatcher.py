@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob
+from pipeline.dispatch.children import recorded
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt
 from pipeline.dispatch.request import Tools
+from pipeline.dispatch.transcript import Transcript, known_secrets
 from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.verdict import judge
-from pipeline.dispatch.view import ShadowView
+from pipeline.dispatch.views import Views
+from pipeline.gateway.providers import gateway_for
 from pipeline.git import Entry, TreeChange
 from pipeline.policy.scope import ChangeKind, Writes
-from pipeline.process import WORKSPACE, Mount
+from pipeline.policy.test_regions import only_test_regions
+from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import ChangeRecord, DispatchResult, Usage, ViolationRecord
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentResult
     from pipeline.config.model import AgentConfig, Config
     from pipeline.dispatch.box import Box
+    from pipeline.dispatch.escape import Escape
     from pipeline.dispatch.gate import AdmittedChange, GateResult
     from pipeline.dispatch.prompt import Template
     from pipeline.dispatch.request import Request
@@ -45,9 +50,6 @@ if TYPE_CHECKING:
 ARTIFACTS: Final = Path("/run/redfirst/artifacts")
 SEVERAL: Final = frozenset({"tasks", "done_tasks", "evidence", "findings", "feedback", "diagnosis", "test_output"})
 """Artifacts that are always a list in the document, however many there are."""
-
-_COPY_LIMIT: Final = 1_000_000
-"""So many violations are spelled out to the agent."""
 
 
 @dataclass
@@ -65,6 +67,11 @@ class Dispatcher:
     search_path: str
     depth: int = 1
     results: Mapping[str, DispatchResult] = field(default_factory=dict[str, DispatchResult])
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    overlay: bool = True
+
+    def __post_init__(self) -> None:
+        self.views = Views(self.checkout, self.box, overlay=self.overlay)
 
     async def dispatch(self, record: DispatchRecord, request: Request, *, phase: str, why: str) -> DispatchResult:
         """Carry out one dispatch; its result is on disk when this returns.
@@ -74,41 +81,40 @@ class Dispatcher:
             SandboxError: the box did not work.
         """
         folder = self._new_folder(record.dispatch)
-        view_folder = self.checkout.new_folder("view")
-        writable = self.roles[request.role].writes is not Writes.NOTHING
-        view = ShadowView.open(
-            lambda where: self.checkout.fill(record.base_tree, where),
-            view_folder,
-            workspace=self.box.inside(view_folder, WORKSPACE),
-            writable=writable,
-        )
+        view = self.views.open(record.base_tree, writable=self.roles[request.role].writes is not Writes.NOTHING)
         try:
             document = self._document(record, request, folder, view.mount.target, phase=phase, why=why)
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
             guarded = (self.repository, self.checkout, self.run_id)
-            before = Fingerprint.take(*guarded) if self.box.name == "none" else None
-            answer = await self._ask(request, document, view.mount, folder)
-            (folder / "stdout.log").write_bytes(answer.stdout)
-            (folder / "stderr.log").write_bytes(answer.stderr)
-            if answer.report_file is not None:
-                (folder / "report.raw").write_bytes(answer.report_file)
-            escape = before.differs(*guarded) if before is not None else None
-            policy = Policy(
-                self.roles[request.role].writes,
-                request.grants,
-                request.tests,
-                filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
-            )
-            gate = inspect(view, policy)
+            before = Fingerprint.take(*guarded)
+            with recorded(folder / "process.json", self.box.name):
+                answer = await self._ask(request, document, view.mount, folder)
+            transcript = Transcript(folder, self._secrets(request.role))
+            transcript.keep(answer)
+            escape = before.differs(*guarded)
+            if escape is not None:
+                write_atomic(folder / "escape.json", to_json(escape.document()))
+            gate = inspect(view, self._policy(request))
             result = self._result(record, request, answer, gate, escape)
             if gate.violations:
-                self._quarantine(record.dispatch, view, gate)
-            elif answer.truncated:
-                (folder / "TRUNCATED").write_text("The middle of stdout or stderr is missing.\n", encoding="utf-8")
+                transcript.quarantine(self.run_folder / "quarantine" / record.dispatch, view, gate)
         finally:
             view.close()
         write_atomic(folder / "result.json", to_json(result.model_dump(mode="json", by_alias=True)))
         return result
+
+    def _policy(self, request: Request) -> Policy:
+        spec = self.roles[request.role]
+        return Policy(
+            spec.writes,
+            request.grants,
+            request.tests,
+            test_regions=only_test_regions if spec.test_regions else None,
+            filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
+        )
+
+    def _secrets(self, role: Role) -> frozenset[str]:
+        return known_secrets(self.repository.worktree, self.environ, self.config.agent(role).env)
 
     def _new_folder(self, name: str) -> Path:
         """Return a fresh folder; one that a crash left is kept as `.lost-k` (its cost stays counted)."""
@@ -164,7 +170,7 @@ class Dispatcher:
 
     async def _ask(self, request: Request, document: DispatchDocument, view: Mount, folder: Path) -> AgentResult:
         agent = self.config.agent(request.role)
-        tools = request.tools(view.source, view.target) if request.tools is not None else Tools()
+        tools = request.tools(view) if request.tools is not None else Tools()
         exchange = folder / "exchange"
         exchange.mkdir()
         job = AgentJob(
@@ -180,6 +186,7 @@ class Dispatcher:
             env={**tools.env, **agent.env},
             timeout_s=agent.timeout_s,
             network=agent.network.value,
+            gateway=gateway_for(self.config, request.role, self.environ, folder / "model.jsonl"),
             search_path=self.search_path,
             depth=self.depth,
         )
@@ -206,9 +213,9 @@ class Dispatcher:
         request: Request,
         answer: AgentResult,
         gate: GateResult,
-        escape: str | None,
+        escape: Escape | None,
     ) -> DispatchResult:
-        signal, complaint, report = judge(request, answer, gate, escape)
+        signal, complaint, report = judge(request, answer, gate, escape.why if escape is not None else None)
         legal = () if escape is not None else gate.changes
         changes = tuple(self._stored(change) for change in legal)
         tree = self.repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
@@ -242,22 +249,6 @@ class Dispatcher:
         oid = self.repository.write_blob(change.content, change.path, self.checkout.tree)
         kind = "added" if change.kind is ChangeKind.ADDED else "modified"
         return ChangeRecord(path=change.path, kind=kind, mode=change.mode, oid=oid, sha256=change.sha256)
-
-    def _quarantine(self, dispatch: str, view: ShadowView, gate: GateResult) -> None:
-        """Keep what was refused, as evidence: the list, and the content of what is a file."""
-        folder = self.run_folder / "quarantine" / dispatch
-        index: list[dict[str, str]] = []
-        for number, (path, violation) in enumerate(zip(gate.offending, gate.violations, strict=True), 1):
-            line = {"path": violation.path, "rule": violation.rule, "why": violation.why}
-            try:
-                content = view.read(path)
-            except (OSError, ValueError):
-                content = None
-            if content is not None and len(content) <= _COPY_LIMIT:
-                line["content"] = f"{number:03}"
-                write_atomic(folder / line["content"], content)
-            index.append(line)
-        write_atomic(folder / "violations.json", to_json(index))
 
 
 def _write_list(spec: RoleSpec, request: Request) -> tuple[WriteGrant, ...]:

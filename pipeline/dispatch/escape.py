@@ -1,76 +1,188 @@
-"""Did a dispatch reach out of its view? Asked where no kernel box stands in between (architecture 6, Gate).
+"""Did a dispatch reach out of its view? Asked before and after every one, whatever the box (architecture 6, Gate).
 
-Compared are the parts of the common git directory that make git run programs, our own refs of this run, and the private
-checkout. Branch and remote settings are left out: the user may change those meanwhile.
+Compared are what makes git run programs or see other content (`surroundings`), our own refs of this run, and the
+private checkout. What the user may do meanwhile is no escape: edits, commits, branches, fetches, `git gc`, another run.
+What cannot be told from one (a hook installed, a setting that names a program) ends the run all the same, since the
+user's next git command would run it; then nothing of theirs is touched, and what was accepted so far is kept.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from pipeline.runs.store import publish_ref, run_ref
+from pipeline.dispatch import surroundings
+from pipeline.dispatch.surroundings import ABSENT, content_of, digest_of
+from pipeline.git import GitError
+from pipeline.git.obeyed import hooks_folder, included
+from pipeline.runs.store import claim_ref, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from pipeline.git import Repository
     from pipeline.runs.checkout import PrivateCheckout
 
-_USERS_OWN = ("branch.", "remote.")
+_REPLACE_REFS: Final = "refs/replace/"
+_SHOWN: Final = 4
+
+
+@dataclass(frozen=True)
+class EscapePart:
+    """One thing that changed: of which part, where, its hash before and after ("" = not there), and which settings."""
+
+    part: str
+    path: str
+    before: str
+    after: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Escape:
+    """That something outside the view changed, in words and as evidence."""
+
+    why: str
+    parts: tuple[EscapePart, ...]
+
+    def document(self) -> dict[str, object]:
+        """Return what is kept as `escape.json` of the dispatch."""
+        return {"schema": "redfirst.escape/1", "why": self.why, "parts": [asdict(part) for part in self.parts]}
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Hashes by name; two of them are compared."""
+    """How things stood at one moment.
 
-    parts: tuple[tuple[str, str], ...]
+    Args:
+        configs: Contents of the configuration files, so that a difference can be named by its settings.
+        files: Hashes by part and path.
+        refs: Our own refs of the run, and those that replace objects.
+        hooks: Where git looks for hooks, by default and now.
+        tracked: Files there that are part of the user's worktree, and theirs to change.
+        modules: The git folders of submodules.
+    """
+
+    configs: Mapping[Path, bytes]
+    files: Mapping[tuple[str, Path], str]
+    refs: Mapping[str, str]
+    hooks: tuple[Path, ...]
+    tracked: frozenset[str]
+    modules: tuple[Path, ...]
 
     @classmethod
-    def take(cls, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Fingerprint:
+    def take(cls, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Fingerprint:  # noqa: ARG003  (it is sealed already)
         """Return how things stand now."""
         common = repository.common_dir
-        parts = {
-            "config": _hash(_dangerous(repository.local_config()).encode()),
-            "hooks": _folder(common / "hooks"),
-            "info": _folder(common / "info"),
-            "private checkout": "intact" if checkout.is_intact() else "changed",
-            "refs of the run": " ".join(str(repository.resolve(ref)) for ref in _own_refs(repository, run_id)),
-        }
-        return cls(tuple(sorted(parts.items())))
+        settings = repository.settings()
+        hooks = tuple({common / "hooks": None, hooks_folder(repository, settings): None})
+        modules = surroundings.modules(common)
+        configs = surroundings.configs(common, modules)
+        configs |= {path: content_of(path) for path in included(settings, tuple(configs))}
+        tracked = frozenset[str]().union(*(repository.tracked_in(folder.resolve()) for folder in hooks))
+        return cls(
+            configs,
+            dict(_files(repository, hooks, tracked, modules)),
+            _refs(repository, run_id),
+            hooks,
+            tracked,
+            modules,
+        )
 
-    def differs(self, repository: Repository, checkout: PrivateCheckout, run_id: str) -> str | None:
-        """Return what has changed since, in one sentence, or None."""
-        now = dict(Fingerprint.take(repository, checkout, run_id).parts)
-        changed = [name for name, value in self.parts if now[name] != value]
-        if not changed:
-            return None
-        return f"While the agent ran, this changed outside its view: {', '.join(changed)} of {repository.common_dir}."
+    def differs(self, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Escape | None:
+        """Return what has changed since, None if nothing that counts."""
+        found = [*self._settings(repository), *self._hashes(repository), *self._moved(repository, run_id)]
+        if not found and not checkout.is_intact():  # asked last: git would run what has just been planted
+            found = [EscapePart("private checkout", str(checkout.tree), "intact", "changed")]
+        return Escape(_told(found, repository, run_id), tuple(found)) if found else None
+
+    def _settings(self, repository: Repository) -> Iterator[EscapePart]:
+        for path, before in self.configs.items():
+            now = content_of(path)
+            if now == before:
+                continue
+            then_loud, now_loud = (repository.settings_in(content) for content in (before, now))
+            if then_loud is None or now_loud is None:
+                keys: tuple[str, ...] = ("not a configuration file",)
+            else:
+                old, new = surroundings.loud(then_loud), surroundings.loud(now_loud)
+                if path.parent in self.modules and "core.worktree" not in new:
+                    old.pop("core.worktree", None)  # `git submodule deinit` takes it away
+                keys = tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))
+            if keys:
+                yield EscapePart("config", str(path), _sha256(before), _sha256(now), keys)
+
+    def _hashes(self, repository: Repository) -> Iterator[EscapePart]:
+        now = dict(_files(repository, self.hooks, self.tracked, self.modules))
+        for part, path in sorted(now.keys() | self.files.keys()):
+            before, after = self.files.get((part, path), ABSENT), now.get((part, path), ABSENT)
+            if before != after:
+                yield EscapePart(part, str(path), before, after)
+
+    def _moved(self, repository: Repository, run_id: str) -> Iterator[EscapePart]:
+        try:
+            now = _refs(repository, run_id)
+        except GitError:  # of a configuration that git cannot read; then no ref is ours any more
+            now = {}
+        for ref in sorted(now.keys() | self.refs.keys()):
+            before, after = self.refs.get(ref, ABSENT), now.get(ref, ABSENT)
+            if before != after:
+                yield EscapePart(
+                    "replace refs" if ref.startswith(_REPLACE_REFS) else "refs of the run", ref, before, after
+                )
 
 
-def _own_refs(repository: Repository, run_id: str) -> tuple[str, str]:
-    return run_ref(repository, run_id), publish_ref(repository, run_id)
+def _files(
+    repository: Repository, hooks: tuple[Path, ...], tracked: frozenset[str], modules: tuple[Path, ...]
+) -> Iterator[tuple[tuple[str, Path], str]]:
+    common, own = repository.common_dir, repository.git_dir
+    for folder in hooks:
+        if folder.is_symlink():
+            yield ("hooks", folder), digest_of(folder)
+        # elsewhere git runs what lies in the folder itself; what is below may be anything
+        deep = folder == common / "hooks" and not folder.is_symlink()
+        for path, digest in surroundings.hashes(folder.resolve(), deep=deep, leave_out=tracked):
+            yield ("hooks", path), digest
+    for folder in {common / "info", own / "info"}:
+        for path, digest in surroundings.info(folder):
+            yield ("info", path), digest
+    links = [repository.worktree / ".git", *(own / name for name in ("commondir", "gitdir"))]
+    links = [path for path in links if not path.is_dir()]
+    objects = [common / "objects" / "info" / name for name in ("alternates", "http-alternates")]
+    for part, paths in (("links", links), ("alternates", objects)):
+        for path in paths:
+            yield (part, path), digest_of(path)
+    for module in modules:
+        for path, digest in surroundings.hashes(module / "hooks", deep=True):
+            yield ("submodule", path), digest
+        for path, digest in surroundings.info(module / "info"):
+            yield ("submodule", path), digest
 
 
-def _dangerous(listing: str) -> str:
-    return "\0".join(line for line in listing.split("\0") if not line.startswith(_USERS_OWN))
+def _refs(repository: Repository, run_id: str) -> dict[str, str]:
+    ours = (run_ref(repository, run_id), publish_ref(repository, run_id), claim_ref(issue_of(run_id) or run_id))
+    return repository.refs(*ours, _REPLACE_REFS)
 
 
-def _folder(folder: Path) -> str:
-    if not folder.is_dir():
-        return ""
-    lines: list[str] = []
-    for path in sorted(folder.rglob("*")):
-        content = b""
-        if path.is_symlink():
-            content = os.fsencode(path.readlink())
-        elif path.is_file():
-            content = path.read_bytes()
-        lines.append(f"{path.relative_to(folder)} {path.lstat().st_mode:o} {_hash(content)}")
-    return _hash("\n".join(lines).encode())
+def _told(parts: list[EscapePart], repository: Repository, run_id: str) -> str:
+    names: dict[str, list[str]] = {}
+    for part in parts:
+        known = (repository.common_dir, repository.worktree)
+        base = next((top for top in known if Path(part.path).is_relative_to(top)), None)
+        shown = str(Path(part.path).relative_to(base)) if base else part.path
+        names.setdefault(part.part, []).append(", ".join(part.keys) if part.keys else shown)
+    what = "; ".join(
+        f"{part} ({', '.join(found[:_SHOWN])}{' ...' if len(found) > _SHOWN else ''})" for part, found in names.items()
+    )
+    issue = issue_of(run_id) or run_id
+    return (
+        f"While the agent ran, this changed outside its view: {what} of {repository.common_dir}. If it was you (a hook "
+        "installed, a setting changed), nothing is lost: what was accepted so far is in work.patch and on the run's "
+        f"ref; start again: redfirst run {issue}. If it was not, undo it before you use git here."
+    )
 
 
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest() if content else ABSENT

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
 from pipeline.dispatch.manifest import EntryKind
+from pipeline.policy import forgery
 from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
+from pipeline.policy.test_regions import RUST, interesting, region_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -120,11 +122,14 @@ class _Inspection:
             ruling = judge(self.policy.writes, self._measured(change), self.policy.grants, self.policy.tests)
             if ruling.note:
                 notes.append(ruling.note)
+            if ruling.rule == "test-region":
+                notes += (f"{change.path}: {note}" for note in self._noted(change))
             made = self._admit(change) if ruling.allowed else Violation(change.path, ruling.rule, ruling.why)
             if isinstance(made, Violation):
                 violations[change.path] = made
             else:
                 changes.append(made)
+                notes += self._forged(made)
         for violation in (*self._half_renames({change.path for change in changes}), *self._filtered(changes)):
             violations.setdefault(violation.path, violation)
         summarised = tuple(self._summarise(violations))
@@ -151,12 +156,32 @@ class _Inspection:
         regions = self.policy.test_regions
         if regions is None or change.kind is not ChangeKind.MODIFIED:
             return change
-        old = self.view.pristine(change.path)
-        try:
-            new = self.view.read(change.path)
-        except OSError:
+        contents = self._contents(change.path)
+        if contents is None:
             return change
-        return replace(change, test_regions_only=old is not None and regions(change.path, old, new))
+        if regions(change.path, *contents):
+            return replace(change, test_regions_only=True)
+        fault = region_fault(change.path, *contents) if change.path.endswith(RUST) else None
+        return replace(change, region_fault=fault)
+
+    def _forged(self, change: AdmittedChange) -> tuple[str, ...]:
+        """Return what production code brings along to forge test results with; measuring alone cannot exclude it."""
+        if self.policy.writes is not Writes.TASK or change.content is None:
+            return ()
+        return forgery.notes(change.path, self.view.pristine(change.path), change.content)
+
+    def _noted(self, change: Change) -> tuple[str, ...]:
+        contents = self._contents(change.path)
+        return interesting(*contents) if contents is not None else ()
+
+    def _contents(self, path: str) -> tuple[bytes, bytes] | None:
+        """Return what a file was and is, or None if either cannot be read."""
+        old = self.view.pristine(path)
+        try:
+            new = self.view.read(path)
+        except OSError:
+            return None
+        return (old, new) if old is not None else None
 
     def _admit(self, change: Change) -> AdmittedChange | Violation:
         if change.kind is ChangeKind.DELETED:

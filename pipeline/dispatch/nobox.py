@@ -1,7 +1,8 @@
-"""No isolation: plain processes with a fixed environment, found and killed at the end.
+"""No isolation: plain processes with a fixed environment, below a supervisor that ends all of them.
 
-The user has to ask for it (`sandbox = "none"`), and journal and summary say so. A process that leaves its session and
-empties its environment cannot be told from the user's own; this is the limit of what can be done without a kernel box.
+The user has to ask for it (`sandbox = "none"`), and journal and summary say so. An agent can kill its supervisor here;
+then what it started is found by its session or by a mark in its environment, and what has neither is not found. This is
+the limit of what can be done without a kernel box.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import signal
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.canary import Proof
-from pipeline.dispatch.children import LIMITS, run_child, wait_gone
+from pipeline.dispatch.children import run_child, wait_gone
+from pipeline.dispatch.limits import LIMITS
 from pipeline.dispatch.trees import remove_tree
+from pipeline.pids import carries, pids, stat_of
 from pipeline.process import Command, Completed, SandboxError
 
 if TYPE_CHECKING:
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 _MARK: Final = "REDFIRST_BOX"
 _ROUNDS: Final = 50
 _GONE_WITHIN_S: Final = 5.0
-_SESSION_FIELD: Final = 3  # of /proc/PID/stat, counted after the name in brackets
+_ENDED_WITHIN_S: Final = 10.0
+_SESSION: Final = 3  # of /proc/PID/stat, counted after the name in brackets
+_SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 
 
 @dataclass
@@ -35,7 +40,9 @@ class NoBox:
     """Runs commands as they are. Mounts mean nothing here: paths must be the host's (see `inside`)."""
 
     name: str = "none"
+    networks: frozenset[str] = frozenset({"none", "model", "open"})
     maps_paths: bool = False
+    owner: int | None = None
 
     def inside(self, host: Path, target: Path) -> Path:  # noqa: ARG002  (nothing is mapped)
         """Return `host`."""
@@ -48,7 +55,7 @@ class NoBox:
             SandboxError: the program could not be started, or something of it could not be killed.
         """
         home = Path(tempfile.mkdtemp(prefix="redfirst-home-"))
-        mark = secrets.token_hex(16)
+        mark = f"{_MARK}={secrets.token_hex(16)}"
         env = {
             "HOME": str(home),
             "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -58,17 +65,18 @@ class NoBox:
             "USER": "agent",
             "SHELL": "/bin/sh",
             **command.env,
-            _MARK: mark,
+            _MARK: mark.partition("=")[2],
         }
         try:
             ended = await run_child(
-                (*_die_with_us(), *LIMITS, *command.argv),
+                (*supervised(), *LIMITS, *command.argv),
                 cwd=command.cwd,
                 env=env,
                 stdin=command.stdin,
                 timeout_s=command.timeout_s,
                 output_limit=command.output_limit,
-                guard=_Sweeper(f"{_MARK}={mark}".encode()),
+                guard=_Sweeper(mark),
+                mark=mark,
             )
         finally:
             remove_tree(home)
@@ -88,24 +96,27 @@ class NoBox:
         return Proof(ok=True, why="nothing is isolated, as configured", advice="")
 
 
-def _die_with_us() -> tuple[str, ...]:
-    # A killed driver cannot kill its agents; the kernel can.
-    setpriv = shutil.which("setpriv")
-    return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
+def supervised() -> tuple[str, ...]:
+    """Return what goes before an argv whose processes shall all end with it, with this driver, or on SIGTERM."""
+    return (sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid()))
 
 
 @dataclass(frozen=True)
 class _Sweeper:
-    """Finds what a command started, by its session or by a mark in its environment, and kills it."""
+    """Has the supervisor end what the command started, and looks for what the supervisor has lost."""
 
-    mark: bytes
+    mark: str
 
     def started(self) -> None:
         """Nothing was handed over."""
 
     async def sweep(self, child: Child) -> None:
+        if child.pidfd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(child.pidfd, signal.SIGTERM)
+            await wait_gone(child.pidfd, _ENDED_WITHIN_S)
         for _ in range(_ROUNDS):
-            found = [pid for pid in _pids() if self._is_ours(pid, child.pid)]
+            found = [pid for pid in pids() if self._is_ours(pid, child.pid)]
             if not found:
                 return
             for pid in found:
@@ -113,19 +124,8 @@ class _Sweeper:
         raise SandboxError("the command kept starting processes while it was being killed")
 
     def _is_ours(self, pid: int, session: int) -> bool:
-        folder = Path("/proc", str(pid))
-        with contextlib.suppress(OSError):
-            state, *fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            if state in {b"Z", b"X"}:
-                return False
-            if int(fields[_SESSION_FIELD - 1]) == session:
-                return True
-            return self.mark in (folder / "environ").read_bytes().split(b"\0")
-        return False
-
-
-def _pids() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        fields = stat_of(pid)
+        return bool(fields) and (int(fields[_SESSION]) == session or carries(pid, self.mark))
 
 
 async def _kill(pid: int) -> None:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_contract
 from pipeline.policy.scope import Action
 from pipeline.reports.fields import RelPath
+from pipeline.reports.foreign import one_line
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Question, Role
 
@@ -32,6 +33,7 @@ REQUIRED_HOLES: Final = ("workspace", "reask", "artifacts", "write")
 
 _HOLE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _GAP: Final = re.compile(r"\n{3,}")
+_MOST_TOLD: Final = 2000
 _RUN_ID: Final = re.compile(r"run-(?P<issue>.+?)(?:@\d+)?")
 
 
@@ -161,7 +163,7 @@ def build_prompt(
         spec: The role that is asked.
         template: What it is asked.
         document: The facts of this dispatch; its own `prompt` is not looked at.
-        why: The row of the matrix that led here, in words.
+        why: The row of the matrix that led here, in its own words.
         extra: Short context that only this dispatch has; never an artifact's text.
 
     Raises:
@@ -183,13 +185,19 @@ def _values(document: DispatchDocument, *, why: str, extra: str) -> Mapping[str,
         "issue": run["issue"] if run else document.run_id,
         "task": document.task or "(none)",
         "attempt": str(document.attempt),
-        "reask": f"Your last answer to this request did not count: {document.reask}" if document.reask else "",
+        "reask": f"Your last answer to this request did not count: {_told(document.reask)}" if document.reask else "",
         "artifacts": _artifacts(document),
         "write": _write(document),
         "question": document.question or "",
         "why": f"Why you are asked now: {why}" if why else "",
         "extra": extra,
     }
+
+
+def _told(complaint: str) -> str:
+    """Return a complaint as one line: it may quote what an agent or a tool printed, which is no part of the prompt."""
+    line = one_line(complaint)
+    return line if len(line) <= _MOST_TOLD else f"{line[:_MOST_TOLD]} ..."
 
 
 def _artifacts(document: DispatchDocument) -> str:

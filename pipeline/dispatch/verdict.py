@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.protocol import Ended
 from pipeline.reports.decode import Malformed, Missing
-from pipeline.reports.parse import extract_report, parse_report
+from pipeline.reports.parse import extract_report, is_report, parse_report
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def judge(
     """Return (signal, complaint, report): signal None when the answer counts. What is worst is said first."""
     if escape is not None:
         return Signal.ESCAPE, escape, None
-    found = extract_report(answer.report_file, answer.stdout)
+    asked = (request.kind, request.role, request.question)
+    found = extract_report(answer.report_file, answer.stdout, lambda value: is_report(*asked, value))
     report = found if not isinstance(found, Malformed | Missing) else None
     if gate.violations:
         told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
@@ -38,7 +39,7 @@ def judge(
         return Signal.MALFORMED, "There was no report: write it as JSON to $REDFIRST_REPORT, or as the last line.", None
     if isinstance(found, Malformed):
         return Signal.MALFORMED, found.sentence, None
-    parsed = parse_report(request.kind, request.role, request.question, found)
+    parsed = parse_report(*asked, found)
     if isinstance(parsed, Malformed):
         return Signal.MALFORMED, parsed.sentence, found
     refused = request.accept(parsed) if request.accept is not None else None

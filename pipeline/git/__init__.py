@@ -7,7 +7,7 @@ GitPython finds the repository; its command object cannot unset an inherited `GI
 
 from __future__ import annotations
 
-from pipeline.git.process import LOCK_LIMIT_S, await_lock
+from pipeline.git.locks import LOCK_LIMIT_S, await_lock
 from pipeline.git.repository import Repository
 from pipeline.git.values import (
     GITLINK,
@@ -15,6 +15,7 @@ from pipeline.git.values import (
     Entry,
     FileStat,
     GitError,
+    Setting,
     Signature,
     SigningError,
     TreeChange,
@@ -28,6 +29,7 @@ __all__ = [
     "FileStat",
     "GitError",
     "Repository",
+    "Setting",
     "Signature",
     "SigningError",
     "TreeChange",

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.git.locks import free
 from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.reading import ReadDoor
 from pipeline.git.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 SIGNING_LIMIT_S: Final = 60.0
+OWN_REFS: Final = "refs/redfirst/"
+"""Below it nobody but this program has refs."""
 
 
 class ObjectDoor(ReadDoor):
@@ -109,10 +112,21 @@ class ObjectDoor(ReadDoor):
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
         """Point *ref* at *new*; with *old*, only if it is there now (NO_OBJECT: only if the ref does not exist)."""
+        self._free(ref)
         done = self._start(("update-ref", "--no-deref", "-m", "redfirst", ref, new, *([] if old is None else [old])))
         refuse_disk(done, self.common_dir)
         return done.returncode == 0
 
     def delete_ref(self, ref: str) -> None:
-        """Delete one of our own refs; a missing one is fine."""
+        """Delete one of our own refs; a missing one is fine.
+
+        Raises:
+            UserError: another git holds the refs.
+        """
+        self._free(ref)
         self._git("update-ref", "--no-deref", "-d", ref)
+
+    def _free(self, ref: str) -> None:
+        lock = self.common_dir / f"{ref}.lock"
+        if ref.startswith(OWN_REFS) and lock.exists():
+            free(lock, self.common_dir)

@@ -1,10 +1,10 @@
-"""Starting git: a cleaned environment, a hardened prefix, locks that a killed driver left behind."""
+"""Starting git: a cleaned environment, a hardened prefix, and what its refusals mean to a user."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-import time
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -24,6 +24,8 @@ HARDENED: Final = (
     *("-c", "gc.auto=0"),
     *("-c", "advice.detachedHead=false"),
     *("-c", "core.splitIndex=false"),
+    *("-c", "core.trustctime=true"),  # a modification time can be set back
+    *("-c", "core.checkStat=default"),
     "--no-optional-locks",
 )
 """For every command that reads or writes objects: nothing of the repository's own is run but its clean filters."""
@@ -31,15 +33,13 @@ HARDENED: Final = (
 PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "gc.auto=0")
 """For the user's own index and files: no hooks, but their fsmonitor, untracked cache and sparse checkout are kept."""
 
-LOCK_LIMIT_S: Final = 3.0
-
-_PAUSE_S: Final = 0.02
-
 _DISK_FAULTS: Final = (
     *("No space left on device", "Disk quota exceeded", "Read-only file system", "File too large"),
     *("unable to write", "write error"),  # git does not always say why
 )
 """What git says of a disk that it cannot write to."""
+
+_LOCKED: Final = re.compile(r"Unable to create '(?P<lock>[^']+\.lock)': File exists")
 
 _KEPT_ENVIRONMENT: Final = (
     *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
@@ -72,17 +72,21 @@ def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
         )
 
 
-def await_lock(lock: Path) -> bool:
-    """Wait while the file *lock* is there, at most `LOCK_LIMIT_S`; return whether it is gone.
+def refuse_lock(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
+    """Turn a lock that git cannot get into the user's error; ours were removed before (`locks.free`).
 
-    When a driver is killed, its git process goes on for a moment: that lock is not stale, it is about to be let go.
+    Raises:
+        UserError: reason `locked`.
     """
-    deadline = time.monotonic() + LOCK_LIMIT_S
-    while lock.exists():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_PAUSE_S)
-    return True
+    found = _LOCKED.search(done.stderr.decode(errors="replace")) if done.returncode else None
+    if found is not None:
+        raise UserError(
+            f"Another git holds {found['lock']}. When it has ended, try again; if none is running, one was killed: "
+            "remove that file first.",
+            Reason.LOCKED,
+            path=str(where),
+            details={"lock": found["lock"]},
+        )
 
 
 class Door:
@@ -132,6 +136,7 @@ class Door:
     ) -> bytes:
         done = self._start(argv, env, cwd, stdin)
         refuse_disk(done, self.common_dir)
+        refuse_lock(done, self.common_dir)
         if done.returncode:
             raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
         return done.stdout

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from pipeline.git.locks import free
 from pipeline.git.objects import ObjectDoor
-from pipeline.git.process import PUBLISHING, await_lock, refuse_disk
+from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.values import GITLINK
 
 if TYPE_CHECKING:
@@ -28,10 +29,19 @@ class PublishDoor(ObjectDoor):
         wanted = self._answers("config", "--type=bool", "--get", "commit.gpgSign")
         return "" if wanted and wanted.strip() == b"true" else None
 
-    def index_lock(self) -> Path | None:
-        """Return the lock on the user's index that nobody lets go within `LOCK_LIMIT_S`; None when it is free."""
+    def index_lock(self, since: float) -> Path | None:
+        """Return the lock on the user's index that is not let go; None when it is free.
+
+        Args:
+            since: When we began to publish, in seconds since the epoch: a younger lock of a git that is dead was ours.
+        """
         lock = self.git_dir / "index.lock"
-        return None if await_lock(lock) else lock
+        return None if free(lock, self.common_dir, since=since) else lock
+
+    def free_branch(self, ref: str, new: str, since: float) -> None:
+        """Remove the locks that a killed git of ours left when it moved the branch *ref* to *new*, begun at *since*."""
+        free(self.common_dir / f"{ref}.lock", self.common_dir, since=since, contents=(b"", f"{new}\n".encode()))
+        free(self.git_dir / "HEAD.lock", self.common_dir, since=since, contents=(b"",))
 
     def refresh_index(self) -> None:
         """Refresh the stat information of the user's index: a touched file is not an edited one."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.git.process import Door
-from pipeline.git.values import Entry, FileStat, TreeChange
+from pipeline.git.values import Entry, FileStat, GitError, Setting, TreeChange
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 _OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LISTINGS: Final = 8  # the trees that a step looks at
@@ -138,6 +138,15 @@ class ReadDoor(Door):
             if name != "lfs" or not has_lfs
         }
 
+    def tracked_in(self, folder: Path) -> frozenset[str]:
+        """Return the files below *folder* that the user's index has, as absolute paths; outside the worktree none."""
+        top = self.worktree.resolve()
+        if not folder.is_relative_to(top) or folder.is_relative_to(self.common_dir):
+            return frozenset()
+        argv = ("--literal-pathspecs", "ls-files", "-z", "--", str(folder.relative_to(top)))
+        names = self._git(*argv).decode(errors="surrogateescape").split("\0")
+        return frozenset(str(top / name) for name in names if name)
+
     def ignored_matching(self, patterns: Path) -> tuple[str, ...]:
         """Return the ignored files of the worktree that match the ignore patterns in the file *patterns*."""
         both = ("--others", "--ignored", "-z")
@@ -150,9 +159,22 @@ class ReadDoor(Door):
         found = self._answers("config", "--get", key)
         return found.decode(errors="replace").rstrip("\n") if found is not None else None
 
-    def local_config(self) -> str:
-        """Return the repository's own configuration: key, line break, value; NUL between the entries."""
-        return (self._answers("config", "--local", "--list", "--null") or b"").decode(errors="replace")
+    def settings(self) -> tuple[Setting, ...]:
+        """Return every setting that is in force for the user's own git, with the file it stands in, least first."""
+        done = self._start(("config", "--list", "--null", "--show-origin"), prefix=())
+        if done.returncode:
+            raise GitError(("config", "--list"), done.returncode, done.stderr.decode(errors="replace"))
+        parts = done.stdout.decode(errors="surrogateescape").split("\0")
+        pairs = zip(parts[0::2], parts[1::2], strict=False)
+        return tuple(_setting(entry, origin, self.worktree) for origin, entry in pairs)
+
+    def settings_in(self, content: bytes) -> tuple[Setting, ...] | None:
+        """Return the settings that a configuration file of this content makes, includes not followed; None: no file."""
+        done = self._start(("config", "--file", "-", "--no-includes", "--list", "--null"), stdin=content)
+        if done.returncode:
+            return None
+        entries = done.stdout.decode(errors="surrogateescape").split("\0")
+        return tuple(_setting(entry) for entry in entries if entry)
 
     def is_clean(self, checkout: Path, index: Path) -> bool:
         """Return whether *checkout* holds exactly what its private *index* says."""
@@ -176,7 +198,13 @@ class ReadDoor(Door):
         name, _, rest = found.decode(errors="replace").partition(" <")
         return name, rest.partition(">")[0]
 
-    def refs(self, prefix: str) -> dict[str, str]:
-        """Return the refs below *prefix* and what they point to."""
-        out = self._git("for-each-ref", "--format=%(refname) %(objectname)", prefix).decode()
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Return the refs that are, or lie below, one of *prefixes*, and what they point to."""
+        out = self._git("for-each-ref", "--format=%(refname) %(objectname)", *prefixes).decode()
         return dict(line.split(" ", 1) for line in out.splitlines())  # type: ignore[misc]
+
+
+def _setting(entry: str, origin: str = "", top: Path | None = None) -> Setting:
+    key, _, value = entry.partition("\n")
+    file = origin.removeprefix("file:") if origin.startswith("file:") else None
+    return Setting(key, value, (top or Path()) / file if file is not None else None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 NO_OBJECT: Final = "0" * 40
 GITLINK: Final = "160000"
@@ -40,6 +41,15 @@ class TreeChange:
 
     path: str
     entry: Entry | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: section and last part of `key` in lower case; `origin` is its file, None for the environment."""
+
+    key: str
+    value: str
+    origin: Path | None = None
 
 
 @dataclass(frozen=True)

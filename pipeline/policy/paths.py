@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from pipeline.policy.characters import HIDDEN
+
 _GIT_SHORT_NAMES: Final = frozenset({"git~1", ".git"})
 _OURS: Final = frozenset({".workflow"})
 _TRACKER: Final = "TODO"
@@ -70,7 +72,7 @@ def malformed(path: str) -> PathFault | None:
         return PathFault("path-form", f"{path!r} is not a path relative to the workspace")
     if any("\ud800" <= char <= "\udfff" for char in path):
         return PathFault("path-encoding", f"{path!r} is not valid UTF-8; use another name")
-    if any(unicodedata.category(char) in {"Cc", "Cf"} for char in path):
+    if HIDDEN.search(path):
         return PathFault("path-characters", f"{path!r} contains control or invisible characters; use another name")
     if unicodedata.normalize("NFC", path) != path:
         return PathFault("path-unicode", f"{path!r} is not in Unicode form NFC; write the composed letters")
@@ -83,8 +85,11 @@ def malformed(path: str) -> PathFault | None:
 
 
 def collision_key(path: str) -> str:
-    """Return a text that is equal for two paths which some file system takes for the same file."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+    """Return a text that is equal for two paths which some file system takes for the same file.
+
+    Decomposed, or a Greek letter with two marks keeps its case (Unicode 3.13, D145).
+    """
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
 
 
 def scratch_pattern(path: str) -> str | None:

@@ -50,6 +50,7 @@ class Change:
         collides_with: An existing path that only differs by case or Unicode form.
         test_regions_only: The content differs only inside regions that are tests (`#[cfg(test)]`), as measured.
         detail: What the scan saw, for the kinds that have no content (`a FIFO`, `Permission denied`).
+        region_fault: Where test regions were looked at and something else differs: the sentence that says what.
     """
 
     path: str
@@ -57,6 +58,7 @@ class Change:
     collides_with: str | None = None
     test_regions_only: bool = False
     detail: str | None = None
+    region_fault: str | None = None
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,7 @@ def _judge_tests(change: Change, scope: TestScope) -> Ruling:
     named = _judge_named(change, scope.files, "test-file")
     if named is not None:
         return named
-    if change.kind is ChangeKind.MODIFIED and change.test_regions_only:
+    if change.kind is ChangeKind.MODIFIED and change.test_regions_only and not is_control(change.path):
         return Ruling(allowed=True, rule="test-region", why=f"{change.path!r} differs only inside its test regions")
     if change.kind is not ChangeKind.ADDED or is_control(change.path):
         return _refuse_unnamed(change, scope.files)
@@ -251,4 +253,6 @@ def _refuse_unnamed(change: Change, grants: tuple[Grant, ...]) -> Ruling:
         return _refuse("action-not-named", f"{path!r} was {change.kind}, but the task allows: {listed}")
     if is_control(path):
         return _refuse("control-file", f"{path!r} controls tests or builds; ask for it in `needs`, with the reason")
-    return _refuse("outside-task", f"{path!r} was {change.kind}, but the task names only: {listed}; use `needs`")
+    regions = f". In its test modules you may change it, but {change.region_fault}" if change.region_fault else ""
+    why = f"{path!r} was {change.kind}, but the task names only: {listed}; use `needs`{regions}"
+    return _refuse("outside-task", why)

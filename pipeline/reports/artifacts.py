@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.reports.findings import Status
-from pipeline.reports.markdown import block, bullets, one_line, sections
+from pipeline.reports.foreign import block, one_line
+from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.markdown import fields as named
 from pipeline.reports.reviews import SplitReview
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from textwrap import indent
 from typing import TYPE_CHECKING, Final
+
+from pipeline.reports.foreign import OPENING, block, list_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LONGEST_LINE: Final = 5_000
-_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_FENCE: Final = re.compile(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6})\s+(?P<title>.*?)\s*#*$")
 _QUOTED: Final = re.compile(
     r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)"  # inline code
@@ -88,15 +87,14 @@ def parse(text: str) -> Document:
     opened = 0
     inside: list[Text] = []
     for number, line in enumerate(lines[end + 1 if end else 0 :], start=end + 2 if end else 1):
-        found = _FENCE.match(line)
         if mark:
-            if found and found["mark"][0] == mark[0] and len(found["mark"]) >= len(mark) and not found["info"].strip():
+            if len(line.strip()) >= len(mark) and set(line.strip()) == {mark[0]}:
                 fences.append(Fence(opened, language, tuple(inside), section, label, closed=True))
                 mark, inside = "", []
             else:
                 inside.append(Text(number, line, section, subsection))
             continue
-        if found:
+        if found := OPENING.match(line):
             mark, language, opened = found["mark"], found["info"].strip().casefold(), number
             continue
         heading = _HEADING.match(line)
@@ -118,43 +116,9 @@ def front_matter_end(lines: list[str]) -> int:
     return next((index for index, line in enumerate(lines[1:], start=1) if line.rstrip() == "---"), 0)
 
 
-def clean(text: str) -> str:
-    """Return `text` without colours and control characters, with the newline as the only line break."""
-    plain = _ANSI.sub("", re.sub(r"\r\n?|[\x85\u2028\u2029\v\f]", "\n", text))
-    return "".join(character for character in plain if character in "\n\t" or unicodedata.category(character) != "Cc")
-
-
-def one_line(text: str) -> str:
-    """Return `text` on one line, for a list item or a table cell."""
-    return " ".join(clean(text).split())
-
-
-def block(text: str) -> str:
-    """Return an agent's text as a block that cannot end our section: headings become H4, an open fence is closed."""
-    out: list[str] = []
-    mark = ""
-    for line in clean(text).strip().split("\n"):
-        found = _FENCE.match(line)
-        if found and not mark:
-            mark = found["mark"]
-        elif found and found["mark"][0] == mark[0] and len(found["mark"]) >= len(mark) and not found["info"].strip():
-            mark = ""
-        heading = None if mark else _HEADING.match(line)
-        out.append(f"#### {heading['title']}" if heading else line.rstrip())
-    return "\n".join([*out, mark] if mark else out)
-
-
-def fenced(text: str) -> str:
-    """Return `text` in a fence that nothing in it can end."""
-    body = clean(text).strip("\n")
-    ticks = max((len(run) for run in re.findall(r"`+", body)), default=0)
-    mark = "`" * max(3, ticks + 1)
-    return f"{mark}\n{body}\n{mark}"
-
-
 def bullets(items: Iterable[str], mark: str = "-") -> str:
     """Return a list with one line per item, empty items left out."""
-    return "\n".join(f"{mark} {one_line(item)}" for item in items if item.strip())
+    return "\n".join(list_item(item, mark) for item in items if item.strip())
 
 
 def fields(pairs: Iterable[tuple[str, str]]) -> str:

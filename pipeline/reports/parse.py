@@ -12,7 +12,7 @@ from pipeline.reports.explain import explain, place_of, step
 from pipeline.reports.kinds import report_schema, report_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
@@ -24,21 +24,32 @@ if TYPE_CHECKING:
 _MOST_FAULTS: Final = 5
 
 
-def extract_report(file_bytes: bytes | None, stdout: bytes) -> JsonObject | Missing | Malformed:
+def extract_report(
+    file_bytes: bytes | None, stdout: bytes, counts: Callable[[JsonObject], bool]
+) -> JsonObject | Missing | Malformed:
     """Return the report that an agent left: the report file, or else the last line of stdout that is a JSON object.
 
     An empty report file counts as none. A file that is there and not a JSON object is Malformed: the agent meant it.
+    On stdout stands what the agent read, too. So that nothing quoted can pass for the answer, two lines that would
+    both count and differ are Malformed: which of them the agent means, only the agent knows.
+
+    Args:
+        file_bytes: The content of the report file, None if there is none.
+        stdout: What the agent printed.
+        counts: Whether an object would be a report of this dispatch.
     """
     if file_bytes is not None and file_bytes.strip():
         return decode_object(file_bytes)
-    for line in reversed(stdout.split(b"\n")):
-        text = line.strip()
-        if not (text.startswith(b"{") and text.endswith(b"}")):
-            continue
-        found = decode_object(text)
-        if not isinstance(found, Malformed) or _is_json(text):
-            return found
-    return Missing()
+    lines = (line.strip() for line in reversed(stdout.split(b"\n")))
+    objects = ((text, decode_object(text)) for text in lines if text.startswith(b"{") and text.endswith(b"}"))
+    found = next((value for text, value in objects if not isinstance(value, Malformed) or _is_json(text)), Missing())
+    others = (value for _, value in objects if not isinstance(value, Malformed) and value != found)
+    if not isinstance(found, Malformed | Missing) and any(counts(value) for value in others):
+        return Malformed(
+            "There were two different reports on stdout; write the one that counts to the file $REDFIRST_REPORT, or "
+            "print no other line that could be taken for it."
+        )
+    return found
 
 
 def parse_report(
@@ -58,15 +69,31 @@ def parse_report(
         return Malformed("The report is not made of JSON values.")
     if isinstance(document, Malformed):
         return document
-    found = _validate(adapter, document)
-    if isinstance(found, ValidationError):
-        nulls = [place_of(fault, document) for fault in found.errors() if _is_null(fault)]
-        for place in nulls:
-            _drop(document, place)
-        found = _validate(adapter, document) if nulls else found
+    found = _typed(adapter, document)
     if isinstance(found, ValidationError):
         return _malformed(explain(found.errors(), document, report_schema(kind, role, question)))
     return found
+
+
+def is_report(kind: str, role: Role, question: Question | None, document: JsonObject) -> bool:
+    """Return whether `document` would count as a report; says nothing about why not, and so is quick.
+
+    Raises:
+        LookupError: nobody may be asked this.
+    """
+    copy: JsonObject = json.loads(json.dumps(document))
+    return not isinstance(_typed(report_type(kind, role, question), copy), ValidationError)
+
+
+def _typed(adapter: TypeAdapter[Report], document: JsonObject) -> Report | ValidationError:
+    """Return the report in `document`, from which nulls that mean "left out" are removed."""
+    found = _validate(adapter, document)
+    if not isinstance(found, ValidationError):
+        return found
+    nulls = [place_of(fault, document) for fault in found.errors() if _is_null(fault)]
+    for place in nulls:
+        _drop(document, place)
+    return _validate(adapter, document) if nulls else found
 
 
 def _malformed(faults: list[Fault]) -> Malformed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
-from pipeline.reports import markdown
+from pipeline.reports import foreign, markdown
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Action, Closed, Evidence, FileChange, Line, OldTest, SuiteFile, Symbol, Symptom
 
@@ -127,7 +127,7 @@ def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callab
     test_files = {change.path: change for change in task.test_files}
     lines: list[str] = []
     for need in granted:
-        lines.append(f"- `{need.path}` ({need.action}): {markdown.one_line(need.why or why)}")
+        lines.append(f"- `{need.path}` ({need.action}): {foreign.one_line(need.why or why)}")
         if is_test(need.path):
             test_files[need.path] = SuiteFile(path=need.path, action=need.action)
         else:
@@ -142,7 +142,7 @@ def amend_tests(task: Task, tests: Iterable[OldTest], files: Iterable[str]) -> T
     test_files = {change.path: change for change in task.test_files}
     for path in files:
         test_files.setdefault(path, SuiteFile(path=path, action="modify"))
-    lines = [f"- test `{test.id}` may change: {markdown.one_line(test.reason)}" for test in added]
+    lines = [f"- test `{test.id}` may change: {foreign.one_line(test.reason)}" for test in added]
     return _amended(task, lines, tests_to_change=(*task.tests_to_change, *added), test_files=tuple(test_files.values()))
 
 
@@ -174,16 +174,16 @@ def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
 
 def _body(task: SplitTask, id_: str) -> str:
     """Return the Markdown that agents read, section by section as reference practice has them (contracts 1.7)."""
-    context = "\n\n".join(f"`{snippet.path}`:\n\n{markdown.fenced(snippet.snippet)}" for snippet in task.code_context)
+    context = "\n\n".join(f"`{snippet.path}`:\n\n{foreign.fenced(snippet.snippet)}" for snippet in task.code_context)
     test_files = (f"`{file.path}`{_mark(file.action)}" for file in task.test_files)
-    return f"# Task {id_}: {markdown.one_line(task.title)}\n" + markdown.sections(
-        ("Task", markdown.block(task.description) or markdown.one_line(task.title)),
+    return f"# Task {id_}: {foreign.one_line(task.title)}\n" + markdown.sections(
+        ("Task", foreign.block(task.description) or foreign.one_line(task.title)),
         (CRITERIA, markdown.bullets(task.acceptance_criteria, "- [ ]")),
         (CODE_CONTEXT, context),
         ("Files to Modify", markdown.bullets(_file_line(change) for change in task.files)),
         ("Test File", markdown.bullets(test_files)),
         ("Tests to Change", markdown.bullets(f"`{test.id}`: {test.reason}" for test in task.tests_to_change)),
-        ("Integration Contract", markdown.block(task.integration_contract)),
+        ("Integration Contract", foreign.block(task.integration_contract)),
         ("Constraints", markdown.bullets(task.constraints)),
     )
 

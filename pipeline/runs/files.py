@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.policy.characters import HIDDEN
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
@@ -101,7 +102,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def to_json(value: object, *, pretty: bool = True) -> str:
-    """Return *value* as JSON with sorted keys; pretty ends with a newline."""
+    """Return *value* as JSON with sorted keys; pretty ends with a newline.
+
+    The pretty form is read by people and agents: letters stay letters, but what is hidden or steers a terminal is
+    escaped as JSON does it, so that the value is the same.
+    """
     if pretty:
-        return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+        return HIDDEN.sub(lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1], text) + "\n"
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -49,7 +49,8 @@ def _order(name: str) -> tuple[str, int]:
     return (match["issue"], int(match["attempt"] or 1)) if match else (name, 0)
 
 
-def _issue_of(name: str) -> str | None:
+def issue_of(name: str) -> str | None:
+    """Return the issue that a run of this name works on; None for what is no name of a run."""
     match = _NAME.match(name)
     return match["issue"] if match else None
 
@@ -79,7 +80,7 @@ def find_run(worktree: Path, name: str) -> Path:
     names = run_names(worktree)
     if name in names:
         return worktree / ".workflow" / name
-    attempts = [n for n in names if _issue_of(n) == name]  # an issue's id stands for its newest run
+    attempts = [n for n in names if issue_of(n) == name]  # an issue's id stands for its newest run
     if attempts:
         return worktree / ".workflow" / attempts[-1]
     if f"run-{name}" in names:

@@ -8,6 +8,7 @@ from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import OldTest
 from pipeline.reports.findings import Ledger, Stage, apply_review
+from pipeline.reports.foreign import block
 from pipeline.reports.reviews import Acceptance, SuiteJudgement
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_tests
@@ -32,7 +33,7 @@ async def run(ctx: Context) -> Event:
         raise TypeError(f"question {question} was answered by {type(report).__name__}")
     reduced = reduce.check_tests(report)
     if isinstance(report, Acceptance):
-        text = f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}"
+        text = block(f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}")
     else:
         ledger, _ = apply_review(Ledger(stage=Stage.TESTS), 1, report)
         text = f"{report.verdict}, counted as {reduced.signal}\n\n{findings_md(ledger.open)}"

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pipeline.git import Signature
+from pipeline.policy.characters import visible
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.follow_ups import file_items, items
@@ -118,8 +119,8 @@ def trailers(ctx: Context) -> list[tuple[str, str]]:
 
 
 def _message(subject: str, body: str, lines: Sequence[tuple[str, str]]) -> str:
-    line = " ".join(subject.split())
+    line = visible(" ".join(subject.split()))
     if len(line) > _SUBJECT_LIMIT:
         line = line[: _SUBJECT_LIMIT - 3].rstrip() + "..."
-    parts = [line, body.strip(), "\n".join(f"{key}: {value}" for key, value in lines)]
+    parts = [line, visible(body.strip(), keep="\n"), "\n".join(f"{key}: {value}" for key, value in lines)]
     return "\n\n".join(part for part in parts if part) + "\n"

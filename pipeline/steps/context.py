@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pipeline.errors import UserError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
+from pipeline.routing.matrix import MATRIX
 from pipeline.routing.vocabulary import Reason, Role, Step
 from pipeline.runs.files import to_json
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pipeline.toolchains.protocol import Environment, Toolchain
 
 Stopping = Literal["no", "soon", "now"]
+
+_SAYS = {row.id: row.says for row in MATRIX}
 
 
 @dataclass
@@ -119,12 +122,15 @@ class Context:
         return tuple(name for name in line.texts("evidence") if self.path(name).exists()) if line else ()
 
     def why(self) -> str:
-        """Return the row of the matrix that led here, in words for an agent."""
+        """Return the row of the matrix that led here, in its own words.
+
+        What agents and tests said about it is in the artifacts: in a prompt it would speak with our voice.
+        """
         line = self.arrival()
         if line is None:
             return ""
-        note = line.inner("event").get("note")
-        return line.text("row") + (f": {note}" if note else "")
+        row = line.text("row")
+        return f"{row}: {_SAYS[row]}" if row in _SAYS else row
 
     def reviews_before(self, step: str) -> int:
         """Return how many reviews of this step were decided in the run, whatever came of them."""

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Need
+from pipeline.reports.foreign import block
 from pipeline.reports.reviews import Acceptance, Diagnosis
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_task, amend_tests
@@ -43,7 +44,7 @@ async def run(ctx: Context) -> Event:
         files = [known[t.id].path if t.id in known else t.id.partition("::")[0] for t in report.tests_to_change]
         task = amend_tests(ctx.task(), report.tests_to_change, files)
         ctx.write(f"task-{task.id}.md", task_md(task))
-    name = judgement_md(ctx, "diagnosis", f"{report.diagnosis}: {report.notes}")
+    name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
     carried = tuple(evidence for evidence in ctx.handover() if evidence.endswith(".md"))
     note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
     return Event(signal=signal, note=note, evidence=(name, *carried))
@@ -74,5 +75,5 @@ async def _amend(ctx: Context) -> Event:
         task = amend_task(task, missing, report.notes, is_test=layout.is_test_side)
         ctx.write(f"task-{task.id}.md", task_md(task))
     wanted = ", ".join(need.path for need in needs)
-    name = judgement_md(ctx, "amendment", f"{signal}: {wanted}. {report.notes}")
+    name = judgement_md(ctx, "amendment", block(f"{signal}: {wanted}. {report.notes}"))
     return Event(signal=signal, note=f"{wanted}: {report.notes}", evidence=(name, answer.evidence))

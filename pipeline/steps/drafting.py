@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 
@@ -32,8 +33,8 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
 
 def hygiene_evidence(ctx: Context, what: str, problems: Sequence[Problem], answer: Answer) -> Event:
     """Return HYGIENE with the problems as an artifact: rule, line, sentence."""
-    lines = [f"- {problem.severity} {problem.rule}, line {problem.line}: {problem.message}" for problem in problems]
-    text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n" + "\n".join(lines) + "\n"
+    lines = bullets(f"{p.severity} {p.rule}, line {p.line}: {p.message}" for p in problems)
+    text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n{lines}\n"
     name = ctx.write(f"reviews/hygiene-{what}-{answer.result.dispatch[:3]}.md", text)
     first = next((p for p in problems if p.severity == "error"), problems[0])
     return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from pipeline.reports.foreign import block, one_line
 from pipeline.steps.final_review import not_testable_manifest
 from pipeline.steps.reviews import all_last_reviews
 from todo import NO_EDITS, Edits, NewIssue, Tracker
@@ -38,18 +39,20 @@ def items(ctx: Context) -> tuple[Item, ...]:
             continue
         for bug in cast("list[dict[str, str]]", result.report.get("out_of_scope") or []):
             where = f"{run_id}, {record.dispatch}"
-            found.append(Item("bug", bug["title"], bug.get("description", ""), f"Seen by @{record.role} in {where}."))
+            body = block(bug.get("description", ""))
+            found.append(Item("bug", bug["title"], body, f"Seen by @{record.role} in {where}."))
     on_record = set(ctx.state.open_blockers)
     for review in all_last_reviews(ctx).values():
         for finding in review.ledger.blockers:
             if finding.id in on_record:
-                body = "\n\n".join(t for t in (finding.problem, finding.risk, finding.suggestion) if t.strip())
+                said = (finding.problem, finding.risk, finding.suggestion)
+                body = "\n\n".join(block(text) for text in said if text.strip())
                 found.append(Item("followup", finding.headline, body, f"Open finding {finding.id} of {run_id}."))
     for entry in not_testable_manifest(ctx):
         seam = str(entry.get("future_seam") or "").strip()
         if seam:
             title = f"Make it testable: {seam.splitlines()[0]}"
-            found.append(Item("tech-debt", title, seam, f"Task {entry['task']} of {run_id} has no test."))
+            found.append(Item("tech-debt", title, block(seam), f"Task {entry['task']} of {run_id} has no test."))
     unique = {(item.label, item.title.casefold()): item for item in reversed(found)}
     return tuple(item for item in found if unique.get((item.label, item.title.casefold())) is item)
 
@@ -60,7 +63,7 @@ def file_items(tracker: Tracker, parent: str, wanted: tuple[Item, ...]) -> tuple
     edits = NO_EDITS
     for item in wanted:
         now = tracker.with_edits(edits)
-        title = " ".join(item.title.split())[:_TITLE_LIMIT]
+        title = one_line(item.title)[:_TITLE_LIMIT]
         if now.find_duplicate(title, parent) is not None:
             continue
         new = NewIssue(

@@ -9,6 +9,8 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import GreenVerdict, judge_green, passed
 from pipeline.evidence.freeze import canonical
 from pipeline.reports import reduce
+from pipeline.reports.foreign import fenced
+from pipeline.reports.markdown import bullets
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
@@ -229,11 +231,11 @@ def _not_green_md(task: Task, signal: Signal, measured: _Measured) -> str:
         "strict xfail passes now": verdict.stale_xfail,
         "passes on stubs too": measured.structural,
     }
-    lines = [f"# Measurement of task {task.id}: {signal}", ""]
+    lines: list[str] = []
     for words, ids in said.items():
         for entry in ids:
             record = measured.observation.records.get(entry)
             why = f": {record.fault.raised.message}" if record is not None and record.fault is not None else ""
-            lines.append(f"- {words}: {entry}{why}")
-    tail = measured.observation.tail[-3000:]
-    return "\n".join([*lines, "", "```text", tail.replace("```", "'''"), "```", ""])
+            lines.append(f"{words}: {entry}{why}")
+    tail = fenced(measured.observation.tail[-3000:], "text")
+    return f"# Measurement of task {task.id}: {signal}\n\n{bullets(lines)}\n\n{tail}\n"

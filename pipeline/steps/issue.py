@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.reports.foreign import legible
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.store import take_claim
@@ -42,7 +43,7 @@ async def run(ctx: Context) -> Event:
     raw = committed.raw(f"{ctx.issue}.md")
     if raw is None:
         raise UserError(f"TODO/{ctx.issue}.md is not in the start commit. Commit it.", Reason.ISSUE_NOT_FOUND)
-    evidence = ctx.write("issue.md", raw)
+    evidence = ctx.write("issue.md", legible(raw.decode()))
     with tracker.as_user_errors():
         # from the user's own bytes, which may differ from the committed ones by line endings
         edits = tracker.in_worktree(ctx.repository.worktree).set_status(ctx.issue, Status.IN_PROGRESS)

@@ -56,5 +56,11 @@ async def judge(
 
 
 def judgement_md(ctx: Context, what: str, text: str) -> str:
-    """Write a judgement in words for the agent that goes on with it; return the artifact's name."""
+    """Write a judgement in words for the agent that goes on with it; return the artifact's name.
+
+    Args:
+        ctx: The run.
+        what: Its kind.
+        text: Rendered Markdown: what @check itself said went through `foreign.block`.
+    """
     return ctx.write(f"judgements/{ctx.state.visit:03}-{what}.md", f"# {what} by @check\n\n{text}\n")

@@ -7,6 +7,7 @@ leaves our change staged on the old branch, never the reverse.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from pipeline.git import SigningError
@@ -56,13 +57,13 @@ def move(ctx: Context, new: str, *, again: bool) -> Event | None:
     """
     repository, info = ctx.repository, ctx.run.info
     ref = f"refs/heads/{info.branch}"
-    old = info.start_commit
+    old, began = info.start_commit, _began(ctx)
     now = repository.resolve(ref)
     if now is not None and repository.is_ancestor(new, now):
         return None  # published before the crash
     if now != old or repository.branch() != info.branch:
         return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new))
-    lock = repository.index_lock()
+    lock = repository.index_lock(began)
     if lock is not None:
         why = f"another git holds {lock}; if none is running, remove that file, then resume"
         return Event(signal=Signal.WORKTREE_CHANGED, note=why)
@@ -77,6 +78,7 @@ def move(ctx: Context, new: str, *, again: bool) -> Event | None:
         refusal = repository.move_worktree(old, new)
         if refusal is not None:
             return _refused(ctx, f"git refused to update the files: {refusal}")
+    repository.free_branch(ref, new, began)
     if repository.set_ref(ref, new, old):
         return None
     undone = repository.move_worktree(new, old)
@@ -102,13 +104,18 @@ def take_back(ctx: Context) -> tuple[str, ...]:
         return ()
     new = intended[-1].texts("commits")[-1]
     published = tuple(change.path for change in repository.diff(old, new))
-    if repository.index_lock() is not None:
+    if repository.index_lock(_began(ctx)) is not None:
         return published
     if not repository.index_is(new):
         repository.take_back_half(old, new)
         return ()
     repository.refresh_index()
     return () if repository.move_worktree(new, old) is None else published
+
+
+def _began(ctx: Context) -> float:
+    """Return when this run began to publish, in seconds since the epoch: locks of ours are not older."""
+    return datetime.fromisoformat(ctx.run.journal.of("publish_intended")[0].at).timestamp()
 
 
 def _refused(ctx: Context, why: str) -> Event:

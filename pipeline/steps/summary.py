@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.reports.markdown import bullets, one_line, sections
+from pipeline.reports.foreign import one_line
+from pipeline.reports.markdown import bullets, sections
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.reading import usage_of
 from pipeline.steps import tracker

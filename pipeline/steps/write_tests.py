@@ -9,6 +9,8 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red
 from pipeline.reports import reduce
+from pipeline.reports.foreign import block
+from pipeline.reports.markdown import bullets
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
@@ -204,16 +206,14 @@ def _note(signal: Signal, verdict: RedVerdict, report: ReadyTests) -> str:
 def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests) -> str:
     """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
     verdict = measured.verdict
-    lines = [f"# RED measurement of task {task.id}: {signal}", ""]
-    lines += [f"Command: `{' '.join(measured.after.command)}`", ""]
-    lines += [f"- refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in verdict.illegal]
-    lines += [f"- unstable: {entry}" for entry in verdict.unstable]
-    lines += [f"- existing test changed without leave: {entry}" for entry in verdict.changed_old]
-    lines += [f"- existing test removed without leave: {entry}" for entry in verdict.removed_old]
-    lines += [f"- {entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
-    lines += [f"- {entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
+    head = f"# RED measurement of task {task.id}: {signal}\n\nCommand: `{' '.join(measured.after.command)}`"
+    said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in verdict.illegal]
+    said += [f"unstable: {entry}" for entry in verdict.unstable]
+    said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
+    said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]
+    said += [f"{entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
+    said += [f"{entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
     if verdict.all_new_pass:
-        lines.append("- every new test passes on the code as it is")
-    if report.escalation_reason:
-        lines += ["", f"@test asks: {report.escalation_reason}"]
-    return "\n".join(lines) + "\n"
+        said.append("every new test passes on the code as it is")
+    asks = f"@test asks: {block(report.escalation_reason)}" if report.escalation_reason.strip() else ""
+    return "\n\n".join(part for part in (head, bullets(said), asks) if part) + "\n"

@@ -32,7 +32,7 @@ def ask(*words: str, exit_code: int = 0) -> str:
 def explain(*words: str) -> dict[str, Any]:
     head = words.index("--") if "--" in words else len(words)
     answer = json.loads(ask("explain", *words[:head], "--json", *words[head:]))
-    assert set(answer) == {"allowed", "rule", "why"}
+    assert set(answer) - {"note"} == {"allowed", "rule", "why"}
     assert answer["why"]
     return answer
 
@@ -149,18 +149,49 @@ def test_scratch_of_tools_is_dropped_not_refused(shop: Path) -> None:
     [
         ("check", ["ls"], False, "shell"),
         ("pm", ["git", "status"], False, "shell"),
-        ("make", ["pytest", "-q", "--json"], True, "box"),
-        ("test", ["git", "commit", "-m", "x"], True, "decoy-repository"),
-        ("make", ["/usr/bin/git", "push"], True, "decoy-repository"),
+        ("make", ["pytest", "-q", "tests/test_cart.py"], True, "listed-command"),
+        ("test", ["pytest", "-p", "evil"], False, "option-loads-code"),
+        ("make", ["pytest", "-k", "a or b"], True, "listed-command"),
+        ("make", ["pytest", "-q", "--json"], False, "option-not-listed"),
+        ("test", ["git", "commit", "-m", "x"], False, "program-not-listed"),
+        ("make", ["/usr/bin/git", "push"], False, "program-path"),
+        ("make", ["pytest -q"], False, "program-not-listed"),
+        ("make", ["rg", "a;b", "src"], True, "listed-command"),
+        ("make", ["cat", "--", "/etc/passwd"], False, "path"),
     ],
 )
-def test_a_command_is_ruled_by_the_shell_and_the_box(role: str, command: list[str], allowed: bool, rule: str) -> None:
+def test_a_command_is_ruled_as_the_argv_that_it_is(role: str, command: list[str], allowed: bool, rule: str) -> None:
     answer = explain(role, "--", *command)
     assert (answer["allowed"], answer["rule"]) == (allowed, rule)
 
 
+def test_the_answer_on_a_command_says_whom_it_binds() -> None:
+    assert "any other agent's command runs confined in the box" in explain("make", "--", "pytest")["note"].lower()
+    assert "throw-away repository" in explain("make", "--", "git", "diff")["note"]
+    ruling, note = ask("explain", "test", "--", "pytest", "-p", "evil").splitlines()
+    assert ruling.startswith("refused  option-loads-code: ")
+    assert note.startswith("note     ")
+
+
+def test_a_named_control_file_comes_with_its_note(shop: Path) -> None:
+    assert "controls tests or builds" in explain("make", "setup.cfg", "--task-file", "setup.cfg:create")["note"]
+
+
+def test_test_regions_are_measured_when_the_change_is_given(shop: Path) -> None:
+    before = "fn one() -> u8 { 1 }\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn old() {}\n}\n"
+    (shop / "old.rs").write_text(before)
+    (shop / "inside.rs").write_text(before.replace("fn old() {}", "fn old() { super::one(); }"))
+    (shop / "outside.rs").write_text(before.replace("{ 1 }", "{ 2 }"))
+    assert explain("test", "src/lib.rs", "--change", "old.rs", "inside.rs")["rule"] == "test-region"
+    refused = explain("test", "src/lib.rs", "--change", "old.rs", "outside.rs")
+    assert (refused["allowed"], "line 1" in refused["why"]) == (False, True)
+    assert not explain("make", "src/lib.rs", "--change", "old.rs", "inside.rs")["allowed"]
+    assert not explain("test", "src/lib.py", "--change", "old.rs", "inside.rs")["allowed"]
+
+
 def test_a_person_reads_one_line(shop: Path) -> None:
-    assert ask("explain", "check", "src/cart.py").startswith("refused  read-only-role: ")
+    (line,) = ask("explain", "check", "src/cart.py").splitlines()
+    assert line.startswith("refused  read-only-role: ")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 def test_list_shows_one_line_for_each_issue(repository: Repository) -> None:
     assert repository.out("list") == (
-        "GAL-39  Todo         Reject empty names  [bug]\nGAL-40  Todo         Esc\ufffd[31m  [bug, ui]\n"
+        "GAL-39  Todo         Reject empty names  [bug]\nGAL-40  Todo         Esc\\x1b[31m  [bug, ui]\n"
     )
 
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pipeline.dispatch.children import LIMITS
-from pipeline.dispatch.orphans import clear_orphans
+import anyio
+import pytest
+
+from pipeline.dispatch.children import recorded
+from pipeline.dispatch.limits import MARK
+from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.orphans import clear_orphans, end_lost
+from pipeline.dispatch.recording import Recorded
+from pipeline.pids import ProcessId, boot_id, pids
+from pipeline.process import Command, Completed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SLEEPER = "import time; time.sleep(60)"
 
@@ -37,7 +52,7 @@ def ends(pid: int) -> bool:
 
 
 def test_a_box_without_its_driver_is_killed_and_nothing_else_is() -> None:
-    ours = ["bwrap", "-c", SLEEPER, LIMITS[-2]]
+    ours = ["bwrap", "-c", SLEEPER, MARK]
     lost = adopted(ours)
     foreign = adopted(["bwrap", "-c", SLEEPER, "somebody else's"])
     living = subprocess.Popen(ours, executable=sys.executable)
@@ -53,3 +68,222 @@ def test_a_box_without_its_driver_is_killed_and_nothing_else_is() -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         living.wait()
+
+
+# --- without a kernel box: the supervisor -----------------------------------------------------------------------------
+
+HIDE = (
+    "import os, sys, time; os.setsid(); os.execve(sys.executable, [sys.executable, '-c', sys.argv[1], sys.argv[2]], {})"
+)
+HIDER = "import time; time.sleep(60)"
+
+
+def hidden(word: str) -> str:
+    """Return a shell command whose process leaves the session, empties its environment and loses its parent."""
+    return f"({sys.executable} -c {shlex.quote(HIDE)} {shlex.quote(HIDER)} {word} >/dev/null 2>&1 &)"
+
+
+def with_word(word: str) -> list[int]:
+    found: list[int] = []
+    for pid in pids():
+        with contextlib.suppress(OSError):
+            if word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[-2:]:
+                found.append(pid)
+    return found
+
+
+def appears(word: str, driver: subprocess.Popen[str] | None = None) -> int:
+    deadline = time.monotonic() + 20
+    while not (found := with_word(word)):
+        assert time.monotonic() < deadline, "it never started"
+        assert driver is None or driver.poll() is None, "the driver ended before"
+        os.sched_yield()
+    return found[0]
+
+
+@pytest.fixture
+def word(tmp_path: Path) -> str:
+    return f"word-{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:16]}"
+
+
+def sh(script: str, *, timeout_s: float = 20) -> Completed:
+    return anyio.run(NoBox().run, Command(("/bin/sh", "-c", script), Path("/"), timeout_s=timeout_s))
+
+
+def driver(script: str, record: Path) -> subprocess.Popen[str]:
+    """Start a driver that runs the script without a box and writes down that it does."""
+    program = f"""
+import anyio
+from pathlib import Path
+from pipeline.dispatch.children import recorded
+from pipeline.dispatch.nobox import NoBox
+from pipeline.process import Command
+
+async def main():
+    with recorded(Path({str(record)!r}), "none"):
+        await NoBox().run(Command(("/bin/sh", "-c", {script!r}), Path("/"), timeout_s=60))
+
+anyio.run(main)
+"""
+    return subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2], text=True)
+
+
+def test_what_left_the_session_and_emptied_its_environment_ends_with_the_command(word: str) -> None:
+    ended = sh(f"{hidden(word)}; while ! grep -qs {word} /proc/[0-9]*/cmdline; do :; done; exit 4")
+    assert (ended.exit_code, ended.signal) == (4, None)
+    assert with_word(word) == []
+
+
+def test_it_ends_when_the_time_is_up(word: str) -> None:
+    ended = sh(f"{hidden(word)}; sleep 60", timeout_s=1)
+    assert ended.timed_out
+    assert with_word(word) == []
+
+
+def test_it_ends_when_the_driver_is_killed(word: str, tmp_path: Path) -> None:
+    killed = driver(f"{hidden(word)}; sleep 60", tmp_path / "process.json")
+    pid = appears(word, killed)
+    killed.kill()
+    killed.wait()
+    assert ends(pid)
+
+
+def test_a_process_tree_that_forks_and_leaves_all_the_time_is_caught_up_with(word: str) -> None:
+    runner = (
+        "import os, time\nend = time.monotonic() + 60\nwhile time.monotonic() < end:\n"
+        " time.sleep(0.001)\n if os.fork(): os._exit(0)\n os.setsid()"
+    )
+    ended = sh(f"{sys.executable} -c {shlex.quote(runner)} {word} & sleep 0.3")
+    assert ended.exit_code == 0
+    assert with_word(word) == []
+
+
+def test_an_agent_that_kills_its_supervisor_is_found_by_its_mark(word: str) -> None:
+    ended = sh(f"setsid {sys.executable} -c {shlex.quote(HIDER)} {word} & kill -9 $PPID; sleep 60", timeout_s=30)
+    assert ended.signal == signal.SIGKILL
+    assert ended.seconds < 20
+    assert with_word(word) == []
+
+
+@pytest.mark.parametrize("name", ["SIGPIPE", "SIGXFSZ", "SIGTERM", "SIGINT", "SIGCHLD"])
+def test_a_command_has_the_signals_of_any_program(name: str) -> None:
+    number = int(getattr(signal, name))
+    ended = sh("grep -E 'Sig(Blk|Ign)' /proc/self/status")
+    masks = {line.split(b":")[0]: int(line.split()[1], 16) for line in ended.stdout.splitlines()}
+    assert masks[b"SigBlk"] >> (number - 1) & 1 == 0
+    assert masks[b"SigIgn"] >> (number - 1) & 1 == 0
+
+
+# --- what is written down ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", SLEEPER])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def note(path: Path, pid: int, *, start_time: int | None = None, boot: str | None = None, mark: str = "") -> Path:
+    there = ProcessId.of(pid)
+    assert there is not None
+    start = there.start_time if start_time is None else start_time
+    recorded = Recorded(pid=pid, start_time=start, boot_id=boot or there.boot_id, box="none", mark=mark)
+    path.write_text(recorded.model_dump_json())
+    return path
+
+
+def test_a_running_command_is_written_down_and_a_finished_one_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "process.json"
+
+    async def run() -> Completed:
+        with recorded(path, "none"):
+            return await NoBox().run(Command(("/bin/cat", str(path)), Path("/")))
+
+    ended = anyio.run(run)
+    said = json.loads(ended.stdout)
+    assert (said["box"], said["boot_id"]) == ("none", boot_id())
+    assert said["mark"].startswith("REDFIRST_BOX=")
+    assert not path.exists()
+    assert anyio.run(NoBox().run, Command(("/bin/true",), Path("/"))).exit_code == 0
+
+
+def test_two_dispatches_side_by_side_have_a_record_each(tmp_path: Path) -> None:
+    said: dict[str, bytes] = {}
+
+    async def one(name: str) -> None:
+        with recorded(tmp_path / name, "none"):
+            ended = await NoBox().run(Command(("/bin/sh", "-c", f"sleep 0.2; cat {tmp_path / name}"), Path("/")))
+            said[name] = ended.stdout
+
+    async def both() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(one, "a")
+            group.start_soon(one, "b")
+
+    anyio.run(both)
+    assert json.loads(said["a"])["pid"] != json.loads(said["b"])["pid"]
+
+
+def test_a_dispatch_that_outlived_driver_and_supervisor_is_ended_before_anything_else(
+    word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "process.json"
+    killed = driver(f"setsid {sys.executable} -c {shlex.quote(HIDER)} {word} & sleep 60", path)
+    pid = appears(word, killed)
+    supervisor = Recorded.read(path)
+    assert supervisor is not None
+    os.kill(supervisor.pid, signal.SIGSTOP)  # else it would do its work
+    killed.kill()
+    killed.wait()
+    os.kill(supervisor.pid, signal.SIGKILL)
+    assert ends(supervisor.pid)
+    assert is_alive(pid)
+    assert end_lost([path]) >= 1
+    assert not is_alive(pid)
+    assert not path.exists()
+
+
+def test_a_supervisor_that_is_still_there_ends_all_of_it(word: str, tmp_path: Path) -> None:
+    path = tmp_path / "process.json"
+    killed = driver(f"{hidden(word)}; sleep 60", path)
+    try:
+        pid = appears(word, killed)
+        assert end_lost([path]) >= 2
+        assert not is_alive(pid)
+    finally:
+        killed.kill()
+        killed.wait()
+
+
+def test_a_process_that_got_the_number_of_ours_is_left_alone(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    there = ProcessId.of(sleeper.pid)
+    assert there is not None
+    for record in (
+        note(tmp_path / "other-start", sleeper.pid, start_time=there.start_time - 1),
+        note(tmp_path / "other-boot", sleeper.pid, boot="another boot"),
+    ):
+        assert end_lost([record]) == 0
+        assert not record.exists()
+    assert sleeper.poll() is None
+    assert end_lost([note(tmp_path / "same", sleeper.pid)]) == 1
+    assert sleeper.wait() == -signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_a_process_that_ignores_the_order_to_end_is_killed(tmp_path: Path) -> None:
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as stubborn:
+        assert stubborn.stdout is not None
+        stubborn.stdout.readline()
+        assert end_lost([note(tmp_path / "p", stubborn.pid)]) == 1
+        assert stubborn.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"pid": 1}', "null", '{"pid": -1, "start_time": 0, "boot_id": "x"}'])
+def test_half_a_record_is_no_process(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "process.json"
+    path.write_text(text)
+    assert end_lost([path, tmp_path / "missing.json"]) == 0
+    assert not path.exists()

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reports.decode import MAX_BYTES, Malformed, Missing, decode_object
+from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed, Missing, decode_object
 from pipeline.reports.drafts import PlanReport, SplitReport
 from pipeline.reports.kinds import KINDS, report_schema, report_type
-from pipeline.reports.parse import extract_report, parse_report
+from pipeline.reports.parse import extract_report, is_report, parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitReview
 from pipeline.reports.work import NotTestable, ReadyTests
 from pipeline.routing.vocabulary import Question, Role
@@ -324,24 +324,65 @@ def test_an_object_that_never_was_json_is_malformed() -> None:
     assert isinstance(parse_report("plan", Role.ORCHESTRATOR, None, knot), Malformed)
 
 
+def anything(_value: JsonObject) -> bool:
+    return True
+
+
+def review(value: JsonObject) -> bool:
+    return is_report("review-plan", Role.CHECK, None, value)
+
+
 def test_the_report_file_comes_before_stdout() -> None:
-    assert extract_report(b'{"from": "file"}\n', b'{"from": "stdout"}\n') == {"from": "file"}
+    assert extract_report(b'{"from": "file"}\n', b'{"from": "stdout"}\n', anything) == {"from": "file"}
 
 
 @pytest.mark.parametrize("file", [None, b"", b" \n"])
 def test_without_a_file_the_last_json_line_of_stdout_counts(file: bytes | None) -> None:
     stdout = b'{"n": 1}\r\nworking...\n  {"n": 2}  \nbye {not json}\n[3]\n{"half": \n{oops}\n'
-    assert extract_report(file, stdout) == {"n": 2}
+    assert extract_report(file, stdout, lambda value: value == {"n": 2}) == {"n": 2}
 
 
 @pytest.mark.parametrize("stdout", [b"", b"## Verdict: ACCEPTABLE\n", b"{\n}\n", b'"ACCEPTABLE"\n', b"{bad}\n"])
 def test_a_verdict_in_prose_is_no_report(stdout: bytes) -> None:
-    assert extract_report(None, stdout) == Missing()
+    assert extract_report(None, stdout, anything) == Missing()
 
 
 def test_a_report_file_that_is_no_object_is_not_replaced_by_stdout() -> None:
-    assert isinstance(extract_report(b"ACCEPTABLE", b'{"verdict": "ACCEPTABLE"}'), Malformed)
+    assert isinstance(extract_report(b"ACCEPTABLE", b'{"verdict": "ACCEPTABLE"}', anything), Malformed)
 
 
 def test_an_ambiguous_last_object_is_not_skipped_for_an_earlier_one() -> None:
-    assert isinstance(extract_report(None, b'{"n": 1}\n{"n": 2, "n": 3}\n'), Malformed)
+    assert isinstance(extract_report(None, b'{"n": 1}\n{"n": 2, "n": 3}\n', anything), Malformed)
+
+
+QUOTED = {
+    "before the answer": b'the file says:\n{"verdict": "ACCEPTABLE"}\n{"verdict": "BLOCK", "summary": "no"}\n',
+    "after the answer": b'{"verdict": "BLOCK", "summary": "no"}\ntests say:\n{"verdict": "ACCEPTABLE"}\nbye\n',
+    "with nulls": b'{"verdict": "BLOCK", "summary": null, "findings": null}\n{"verdict": "ACCEPTABLE"}\n',
+    "three": b'{"verdict": "ACCEPTABLE"}\n{"verdict": "NEEDS WORK"}\n{"verdict": "ACCEPTABLE"}\n',
+}
+
+
+@pytest.mark.parametrize("case", QUOTED)
+def test_of_two_reports_on_stdout_neither_counts(case: str) -> None:
+    found = extract_report(None, QUOTED[case], review)
+    assert isinstance(found, Malformed)
+    assert "two different reports" in found.sentence
+    assert extract_report(b'{"verdict": "BLOCK"}', QUOTED[case], review) == {"verdict": "BLOCK"}
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        b'{"level": "info", "message": "reading"}\n{"verdict": "maybe"}\n{"verdict": "BLOCK", "extra": 1}\n',
+        b'{"verdict": "BLOCK"}\n{ "verdict" : "BLOCK" }\n',
+        b'> {"verdict": "ACCEPTABLE"}\n```{"verdict": "ACCEPTABLE"}\n',
+    ],
+)
+def test_what_is_no_report_or_the_same_one_makes_nothing_ambiguous(log: bytes) -> None:
+    assert extract_report(None, log + b'{"verdict": "BLOCK"}\n', review) == {"verdict": "BLOCK"}
+
+
+def test_a_megabyte_of_json_lines_is_looked_through_quickly() -> None:
+    log = b"".join(b'{"n": %d}\n' % number for number in range(80_000))
+    assert extract_report(None, log + b'{"verdict": "BLOCK"}\n', review) == {"verdict": "BLOCK"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from runs.real import alone, git, make_repository, tree_with
 
 from pipeline.errors import UserError
 from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TreeChange
+from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
@@ -461,3 +464,193 @@ def test_hooks_are_not_run(repository: Repository, tmp_path: Path) -> None:
     assert repository.move_worktree(start_of(repository), tree) is None
     assert repository.set_ref("refs/redfirst/runs/x", commit_of(repository, tree))
     assert list(tmp_path.glob("ran-*")) == []
+
+
+# --- locks that a killed git left --------------------------------------------------------------------------------------
+
+OURS = "refs/redfirst/claims/GAL-1"
+
+
+def now() -> float:
+    """Return the time as file systems see it: coarser than the clock."""
+    return time.time() - 1
+
+
+@contextlib.contextmanager
+def git_in_its_editor(repository: Repository, tmp_path: Path) -> Iterator[None]:
+    """Hold the user's index as `git commit --all` does while a person writes the message."""
+    up, end = tmp_path / "up", tmp_path / "end"
+    os.mkfifo(up)
+    os.mkfifo(end)
+    (repository.worktree / "app.py").write_text("theirs\n")
+    editor = f"sh -c 'echo up > {up}; cat {end} > /dev/null; false'"
+    with subprocess.Popen(
+        ["git", "-c", f"core.editor={editor}", "commit", "--quiet", "--all"], cwd=repository.worktree
+    ) as commit:
+        assert up.read_text() == "up\n"
+        assert (repository.git_dir / "index.lock").exists()
+        yield
+        end.write_text("")
+        assert commit.wait() == 1
+
+
+@pytest.mark.slow
+def test_a_lock_of_ours_that_a_killed_git_left_is_removed(repository: Repository) -> None:
+    head = repository.resolve("HEAD") or ""
+    assert repository.set_ref(OURS, head)
+    lock = repository.git_dir / f"{OURS}.lock"
+    lock.write_text("")
+    assert repository.set_ref(OURS, head, head)
+    lock.write_text("")
+    repository.delete_ref(OURS)
+    assert repository.resolve(OURS) is None
+    assert not lock.exists()
+
+
+@pytest.mark.slow
+def test_a_git_that_was_killed_while_it_wrote_the_users_files_is_recognised(repository: Repository) -> None:
+    began = now()
+    git(repository.worktree, "config", "filter.killer.smudge", "kill -9 $PPID")
+    git(repository.worktree, "config", "filter.killer.required", "true")
+    start = start_of(repository)
+    tree = tree_with(repository, start, {"new.py": "n\n", ".gitattributes": "new.py filter=killer\n"})
+    assert repository.move_worktree(start, tree) is not None
+    assert (repository.git_dir / "index.lock").exists(), "git was killed with the lock in its hand"
+    assert repository.index_lock(began) is None
+    git(repository.worktree, "config", "filter.killer.smudge", "cat")
+    repository.take_back_half(start, tree)
+    assert repository.move_worktree(start, tree) is None
+    assert (repository.worktree / "new.py").read_text() == "n\n"
+
+
+@pytest.mark.slow
+def test_a_lock_that_is_older_than_our_publication_is_not_ours(repository: Repository) -> None:
+    lock = repository.git_dir / "index.lock"
+    lock.write_bytes(b"")
+    assert repository.index_lock(time.time() + 60) == lock
+    assert lock.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_lock_is_never_taken_from_a_git_that_runs(repository: Repository, tmp_path: Path, linked: bool) -> None:
+    if linked:
+        repository.add_worktree(tmp_path / "linked", "other", "main")
+        repository = Repository.find(tmp_path / "linked")
+    began = now()
+    with git_in_its_editor(repository, tmp_path):
+        lock = repository.git_dir / "index.lock"
+        assert repository.index_lock(began) == lock
+        other = repository.common_dir / f"{OURS}.lock"
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_bytes(b"")
+        assert not repository.set_ref(OURS, repository.resolve("HEAD") or "")
+        assert lock.exists()
+        assert other.exists()
+    assert repository.index_lock(began) is None
+
+
+@pytest.mark.slow
+def test_a_lock_on_the_branch_is_ours_when_it_holds_our_commit(repository: Repository) -> None:
+    began, new = now(), commit_of(repository, start_of(repository))
+    branch, head = repository.git_dir / "refs/heads/work.lock", repository.git_dir / "HEAD.lock"
+    for content in (b"", f"{new}\n".encode()):
+        branch.write_bytes(content)
+        head.write_bytes(b"")
+        repository.free_branch("refs/heads/work", new, began)
+        assert (branch.exists(), head.exists()) == (False, False)
+    branch.write_text(f"{repository.resolve('HEAD')}\n")
+    repository.free_branch("refs/heads/work", new, began)
+    assert branch.exists(), "somebody else's commit"
+
+
+def test_a_lock_that_is_not_ours_is_named_and_is_no_bug(repository: Repository) -> None:
+    assert repository.set_ref(OURS, repository.resolve("HEAD") or "")
+    git(repository.worktree, "pack-refs", "--all")
+    lock = repository.git_dir / "packed-refs.lock"
+    lock.write_bytes(b"")
+    with pytest.raises(UserError, match=r"packed-refs\.lock") as refused:
+        repository.delete_ref(OURS)
+    assert refused.value.reason is Reason.LOCKED
+    assert lock.exists()
+    lock.unlink()
+    repository.delete_ref(OURS)
+
+
+def test_a_modification_time_that_was_set_back_is_seen(repository: Repository, tmp_path: Path) -> None:
+    git(repository.worktree, "config", "core.trustctime", "false")
+    git(repository.worktree, "config", "core.checkStat", "minimal")
+    folder, index = tmp_path / "tree", tmp_path / "index"
+    folder.mkdir()
+    repository.materialise(start_of(repository), folder, index)
+    past = (folder / "app.py").stat().st_mtime_ns - 10**10  # older than the index: git does not compare contents then
+    os.utime(folder / "app.py", ns=(past, past))
+    repository.materialise(start_of(repository), folder, index)
+    assert repository.is_clean(folder, index)
+    (folder / "app.py").write_text("two\n")
+    os.utime(folder / "app.py", ns=(past, past))
+    assert not repository.is_clean(folder, index)
+    repository.materialise(start_of(repository), folder, index)
+    assert (folder / "app.py").read_text() == "one\n"
+
+
+# --- what the user's git obeys -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hooks", "obeyed"),
+    [
+        (None, ()),
+        (".husky/_", (".husky/_",)),
+        ("tools/hooks/", ("tools/hooks",)),
+        ("./x/../.githooks", (".githooks",)),
+        ("/elsewhere/hooks", ()),
+        ("/dev/null", ()),
+        ("../outside", ()),
+        ("~/hooks", ()),
+    ],
+)
+def test_a_hooks_folder_in_the_tree_is_obeyed(repository: Repository, hooks: str | None, obeyed: tuple[str]) -> None:
+    if hooks is not None:
+        git(repository.worktree, "config", "core.hooksPath", hooks)
+    assert obeyed_in_tree(repository) == obeyed
+
+
+def test_hooks_at_the_top_of_the_tree_are_names_and_not_the_whole_tree(repository: Repository) -> None:
+    git(repository.worktree, "config", "core.hooksPath", ".")
+    assert "pre-commit" in obeyed_in_tree(repository)
+    assert "." not in obeyed_in_tree(repository)
+    assert "app.py" not in obeyed_in_tree(repository)
+
+
+def test_a_hooks_folder_of_the_main_checkout_is_obeyed_in_every_worktree(
+    repository: Repository, tmp_path: Path
+) -> None:
+    git(repository.worktree, "config", "core.hooksPath", str(repository.worktree / ".githooks"))
+    repository.add_worktree(tmp_path / "linked", "other", "main")
+    assert obeyed_in_tree(Repository.find(tmp_path / "linked")) == (".githooks",)
+
+
+def test_a_hooks_folder_that_is_a_link_is_obeyed_under_both_names(repository: Repository) -> None:
+    (repository.worktree / "real").mkdir()
+    (repository.worktree / "hooks").symlink_to("real")
+    git(repository.worktree, "config", "core.hooksPath", "hooks")
+    assert obeyed_in_tree(repository) == ("hooks", "real")
+
+
+def test_configuration_in_the_tree_that_is_included_is_obeyed_whether_it_is_there_or_not(
+    repository: Repository, tmp_path: Path
+) -> None:
+    top = repository.worktree
+    git(top, "config", "include.path", "../.gitconfig")
+    git(top, "config", "includeIf.onbranch:none.path", f"{top}/deep/conf")
+    (tmp_path / "home" / ".gitconfig").write_text(f"[include]\n\tpath = {top}/shared.conf\n\tpath = ~/own.conf\n")
+    assert obeyed_in_tree(repository) == (".gitconfig", "deep/conf", "shared.conf")
+    (top / ".gitconfig").write_text("[include]\n\tpath = more.conf\n")
+    assert "more.conf" in obeyed_in_tree(repository)
+
+
+def test_our_own_hardening_does_not_hide_where_the_users_hooks_are(repository: Repository) -> None:
+    git(repository.worktree, "config", "core.hooksPath", "first")
+    git(repository.worktree, "config", "--add", "core.hooksPath", "last")
+    assert obeyed_in_tree(repository) == ("last",)

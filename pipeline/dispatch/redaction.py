@@ -1,0 +1,154 @@
+"""Secrets are taken out of what agents and tests say before it is written to disk (issue "text is data").
+
+Two kinds: values that we know, of the user's environment and `.env` files, in every spelling in which a program prints
+them; and what has the shape of a well-known key. Shapes are those of their issuers' documentation and hold a prefix or
+a frame each, so that hashes, UUIDs and base64 of anything else stay readable. Time is linear in the data.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, quote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+MARK: Final = b"[redacted]"
+"""What stands where a secret was."""
+
+_SHORTEST: Final = 8
+"""A shorter value is too likely to be an ordinary word somewhere."""
+
+_SECRET_NAME: Final = re.compile(
+    r"PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKEN(?!IZ)|BEARER|JWT"
+    r"|_(?:PWD|PASS|PAT|DSN)$"
+)
+_MAYBE_SECRET_NAME: Final = re.compile(r"(?:^|_)(?:KEYS?|AUTH|COOKIES?)(?:_|$)")
+_HARMLESS_NAME: Final = re.compile(
+    r"_(?:SOCK|SOCKET|FILE|PATH|DIR|HOME|HOST|PORT|USER|USERNAME|NAME|TYPE|MODE|METHOD|VERSION|REGION|ENDPOINT|ISSUER"
+    r"|ALGORITHM|TTL|TIMEOUT|LENGTH|LIMIT|LAYOUT)$|^SSH_AUTH_SOCK$|^XAUTHORITY$|^GIT_CONFIG_KEY_"
+)
+_EXAMPLES: Final = frozenset({".example", ".sample", ".template", ".dist"})
+_WORD: Final = re.compile(r"[A-Za-z]{1,15}")
+_IN_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@")
+
+_END: Final = rb"(?![A-Za-z0-9_-])"
+_SHAPES: Final[tuple[tuple[str, bytes], ...]] = (
+    ("AKIA ASIA ABIA ACCA", rb"[A-Z0-9]{16}" + _END),  # AWS
+    ("ghp_ gho_ ghu_ ghs_ ghr_", rb"[A-Za-z0-9]{36,255}"),  # GitHub
+    ("github_pat_", rb"[A-Za-z0-9_]{22,255}"),
+    ("glpat- gloas- gldt- glrt- glcbt- glptt- glft- glsoat- glagent-", rb"[A-Za-z0-9_.-]{20,}"),  # GitLab
+    ("xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", rb"[A-Za-z0-9-]{10,}"),  # Slack
+    ("npm_", rb"[A-Za-z0-9]{36,}"),
+    ("pypi-AgE", rb"[A-Za-z0-9_-]{50,}"),
+    ("sk-ant- sk-proj- sk-svcacct- sk-admin- sk-or-", rb"[A-Za-z0-9_-]{20,}"),  # models
+    ("sk-", rb"[A-Za-z0-9]{32,}"),
+    ("AIza", rb"[A-Za-z0-9_-]{35}" + _END),
+    ("ya29. GOCSPX-", rb"[A-Za-z0-9_-]{20,}"),
+    ("gsk_ xai-", rb"[A-Za-z0-9]{40,}"),
+    ("hf_ r8_", rb"[A-Za-z0-9]{34,}"),
+    ("sk_live_ sk_test_ rk_live_ rk_test_", rb"[A-Za-z0-9]{16,}"),  # payment, mail, hosting
+    ("whsec_", rb"[A-Za-z0-9+/=]{24,}"),
+    ("SG.", rb"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
+    ("dop_v1_ doo_v1_ dor_v1_", rb"[a-f0-9]{64}"),
+    ("dckr_pat_ hvs.", rb"[A-Za-z0-9_-]{20,}"),
+    ("AGE-SECRET-KEY-1", rb"[A-Z0-9]{58}"),
+    ("eyJ", rb"[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"),  # JSON web tokens
+)
+"""How a key begins, and what must follow."""
+
+
+def _shape(prefix: bytes, rest: bytes) -> re.Pattern[bytes]:
+    # The prefix first, where the search is quick; then that it is the beginning of a word.
+    return re.compile(re.escape(prefix) + rb"(?<![A-Za-z0-9_-]" + re.escape(prefix) + rb")" + rest)
+
+
+_KEYS: Final = {prefix: _shape(prefix, rest) for prefixes, rest in _SHAPES for prefix in prefixes.encode().split()}
+_BREAK: Final = rb"(?:\s|\\+[nr])"  # in JSON, and in JSON within JSON, a line break is letters
+_PRIVATE_KEY: Final = re.compile(
+    rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:" + _BREAK + rb"++(?:[A-Za-z0-9+/=]{16,}+|[A-Z][A-Za-z-]{2,20}: [^\r\n\\]{1,200}))+"
+    rb"(?:" + _BREAK + rb"++=?[A-Za-z0-9+/=]{1,15}+(?![A-Za-z0-9]))?"
+    rb"(?:" + _BREAK + rb"*+-----END [A-Z0-9 ]{1,60}-----)?"
+)
+
+
+def redact(data: bytes, secrets: Collection[str]) -> bytes:
+    """Return *data* with `MARK` in the place of every secret, known or known by its shape.
+
+    Args:
+        data: What an agent, a test or a program wrote; need not be text.
+        secrets: Values to look for as they are, in JSON, in URLs and in base64. Of fewer than 8 characters: ignored.
+    """
+    spellings = {form for secret in secrets if len(secret) >= _SHORTEST for form in _spellings(secret)}
+    for form in sorted(spellings, key=lambda form: (-len(form), form)):
+        if form not in MARK:
+            data = data.replace(form, MARK)
+    for prefix, shape in _KEYS.items():
+        if prefix in data:
+            data = shape.sub(MARK, data)
+    return _PRIVATE_KEY.sub(MARK, data) if b"PRIVATE KEY" in data else data
+
+
+def secrets_of(environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the values of the variables whose names say that they are secret, and the passwords in URLs.
+
+    A name that says it for sure (PASSWORD, TOKEN ...) counts whatever the value; one that may be a setting (KEY, AUTH,
+    COOKIE) counts unless the value is one plain word. Names of sockets, files and the like never count.
+    """
+    found = {value for name, value in environ.items() if _is_secret(name.upper(), value)}
+    found.update(password for value in environ.values() for password in _IN_URL.findall(value))
+    return frozenset(value for value in found if len(value) >= _SHORTEST)
+
+
+def dotenv(worktree: Path) -> dict[str, str]:
+    """Return what the `.env` files at the top of *worktree* define, read simply: `NAME=value` lines, quotes removed.
+
+    Examples of such files hold no secrets, and a file that we cannot read tells nobody anything.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(worktree.glob(".env*")):
+        if path.suffix not in _EXAMPLES:
+            with suppress(OSError):
+                found.update(_assignments(path.read_bytes().decode(errors="replace")))
+    return found
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if _HARMLESS_NAME.search(name):
+        return False
+    if _SECRET_NAME.search(name):
+        return True
+    return _MAYBE_SECRET_NAME.search(name) is not None and _WORD.fullmatch(value) is None
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        value = value.strip()
+        quoted = re.match(r"(['\"])(.*?)\1", value)
+        if equals and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.strip()):
+            yield name.strip(), quoted[2] if quoted else value.partition(" #")[0].rstrip()
+
+
+def _spellings(secret: str) -> Iterator[bytes]:
+    """Yield the byte sequences that show the secret."""
+    raw = secret.encode(errors="surrogateescape")
+    yield raw
+    for ascii_only in (True, False):
+        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        for text in (once, json.dumps(once)[1:-1]):
+            yield text.encode(errors="surrogateescape")
+    for text in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield text.encode()
+        yield re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), text).encode()
+    for offset in range(3):  # base64 of a longer text shows the same value in three ways, by where it begins
+        # Letters that also hold bits of the neighbours are left out.
+        first, last = -(-8 * offset // 6), 8 * (offset + len(raw)) // 6
+        for alphabet in (base64.b64encode, base64.urlsafe_b64encode):
+            yield alphabet(b"\0" * offset + raw)[first:last]

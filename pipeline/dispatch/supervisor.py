@@ -1,0 +1,99 @@
+"""Runs alone, between the driver and a command without a box of its own: `supervisor.py DRIVER ARGV...`.
+
+Whatever the command starts stays below this process, also what leaves the session and empties its environment: a child
+subreaper inherits what others leave behind. All of it is dead when this process ends, and this process ends when the
+command does, when it is told to (SIGTERM), or when the driver dies, by whatever signal. It ends as the command did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_ENDING: Final = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_KILLED: Final = signal.SIGKILL
+
+
+def main(driver: int, argv: list[str]) -> int:
+    """Run `argv` to its end, or to ours; return its wait status when nothing of it is left."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_ENDING})
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != driver:  # it died before we could ask to be told
+        return _KILLED
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    child = os.posix_spawn(  # Python ignores two signals that a program expects to have
+        argv[0], argv, os.environ, setsigmask=(), setsigdef=(signal.SIGPIPE, signal.SIGXFSZ)
+    )
+    status = _KILLED
+    while signal.sigwait({signal.SIGCHLD, *_ENDING}) is signal.SIGCHLD:
+        ended = _reaped()
+        if child in ended:
+            status = ended[child]
+            break
+    _end_all()
+    return status
+
+
+def _reaped() -> dict[int, int]:
+    """Return the wait statuses of the children that have ended."""
+    found: dict[int, int] = {}
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if pid == 0:
+            return found
+        found[pid] = status
+
+
+def _end_all() -> None:
+    """Kill what is left, generation by generation: the children of a killed child become ours."""
+    while True:
+        for pid in _children():
+            with contextlib.suppress(PermissionError):  # it has become another user's: the driver will complain
+                os.kill(pid, signal.SIGKILL)  # ours until it is waited for, so the number is not another's
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def _children() -> list[int]:
+    own = os.getpid()
+    try:
+        with open(f"/proc/{own}/task/{own}/children") as file:  # noqa: PTH123  (pathlib is half of the start time)
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:  # a kernel that does not keep the list
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == own]  # noqa: PTH208
+
+
+def _parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return int(file.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _end_as(status: int) -> None:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    _end_as(main(int(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,134 @@
+"""What of a repository a dispatch must leave alone, as cheap hashes: what makes git run programs or see other content.
+
+Left out is what the user and git itself change at any time: index, files, branches, tags, stashes, packs, `FETCH_HEAD`,
+`gc.pid`, `info/refs`, `info/sparse-checkout`, sample hooks, settings that run nothing, and what is new altogether (a
+submodule, a worktree).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from pipeline.git import Setting
+
+ABSENT: Final = ""
+"""The hash of what is not there."""
+
+_MOST: Final = 8 << 20  # bytes of a file that count, besides its size: nothing of an agent may fill our memory
+
+_QUIET_SECTIONS: Final = frozenset({
+    "advice", "author", "branch", "color", "column", "commit", "committer", "fetch", "gc", "index", "init", "log",
+    "maintenance", "pull", "push", "rebase", "remote", "rerere", "stash", "status", "submodule", "tag", "user",
+    "worktree",
+})  # fmt: skip
+_QUIET_KEYS: Final = frozenset({
+    "core.sparsecheckout", "core.sparsecheckoutcone", "core.untrackedcache", "extensions.worktreeconfig",
+    "gui.geometry", "gui.wmstate", "lfs.repositoryformatversion",
+})  # fmt: skip
+_QUIET_LFS: Final = ("access", "locksverify")
+_RUNNING: Final = {
+    "gc": frozenset({"recentobjectshook"}),
+    "remote": frozenset({"vcs", "uploadpack", "receivepack", "proxy", "proxyauthmethod"}),
+    "submodule": frozenset({"update"}),
+}
+"""Settings of quiet sections that name a program or a way to one after all."""
+
+_REGENERATED: Final = frozenset({"refs", "sparse-checkout"})
+
+
+def is_loud(key: str) -> bool:
+    """Return whether a setting can make git run something or see other content: every one that is not known not to."""
+    section, _, rest = key.partition(".")
+    last = rest.rpartition(".")[2]
+    if section in _QUIET_SECTIONS:
+        return last in _RUNNING.get(section, frozenset())
+    return key not in _QUIET_KEYS and not (section == "lfs" and last in _QUIET_LFS)
+
+
+def loud(settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
+    """Return the values of the loud settings by key."""
+    found: dict[str, tuple[str, ...]] = {}
+    for setting in settings:
+        if is_loud(setting.key):
+            found[setting.key] = (*found.get(setting.key, ()), setting.value)
+    return found
+
+
+def modules(common: Path) -> tuple[Path, ...]:
+    """Return the git folders of the repository's submodules, theirs included."""
+    found: list[Path] = []
+    pending = [common / "modules"]
+    while pending:
+        folder = pending.pop()
+        for child in _children(folder):
+            if child.is_symlink() or not child.is_dir():
+                continue
+            if (child / "HEAD").exists():
+                found.append(child)
+                pending.append(child / "modules")
+            else:
+                pending.append(child)  # a name with slashes
+    return tuple(sorted(found))
+
+
+def configs(common: Path, module_folders: Iterable[Path]) -> dict[Path, bytes]:
+    """Return the contents of the configuration files: of the repository, its worktrees, its submodules."""
+    folders = [common, *_children(common / "worktrees")]
+    files = [common / "config", *(folder / "config.worktree" for folder in folders)]
+    files += [folder / name for folder in module_folders for name in ("config", "config.worktree")]
+    return {path: content_of(path) for path in files}
+
+
+def hashes(folder: Path, *, deep: bool, leave_out: frozenset[str] = frozenset()) -> Iterator[tuple[Path, str]]:
+    """Yield what is in a folder of programs or rules, by path: kind, permissions and content; a link by its target."""
+    for path in _children(folder):
+        if path.name.endswith(".sample") or str(path) in leave_out:
+            continue
+        if deep and path.is_dir() and not path.is_symlink():
+            yield from hashes(path, deep=True, leave_out=leave_out)
+        else:
+            yield path, digest_of(path)
+
+
+def info(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what is in an `info` folder: attributes, excludes, grafts."""
+    return ((path, digest) for path, digest in hashes(folder, deep=True) if path.name not in _REGENERATED)
+
+
+def digest_of(path: Path) -> str:
+    """Return a hash of kind, permissions and content; `ABSENT` where nothing is."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return ABSENT
+    content = b""
+    if stat.S_ISLNK(status.st_mode):
+        content = os.fsencode(path.readlink())
+    elif stat.S_ISREG(status.st_mode):
+        content = content_of(path)
+    return hashlib.sha256(f"{status.st_mode:o} {status.st_size} ".encode() + content).hexdigest()
+
+
+def content_of(path: Path) -> bytes:
+    """Return the first bytes of a file, nothing where there is none; what is no regular file is not waited for."""
+    if not path.is_file():
+        return b""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_MOST)
+    except OSError as error:
+        return str(error.strerror).encode()
+
+
+def _children(folder: Path) -> tuple[Path, ...]:
+    try:
+        return tuple(sorted(folder.iterdir()))
+    except OSError:
+        return ()

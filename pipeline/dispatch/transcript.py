@@ -1,0 +1,65 @@
+"""What an agent said and left, on disk: raw bytes, since they are evidence, without the secrets that we know of.
+
+An agent in a box sees no secret of the user's; one without a box, or with a file that the user shows it, may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  (a field of a dataclass)
+from typing import TYPE_CHECKING, Final
+
+from pipeline.dispatch.redaction import dotenv, redact, secrets_of
+from pipeline.runs.files import disk, to_json, write_atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.backends.protocol import AgentResult
+    from pipeline.dispatch.gate import GateResult
+    from pipeline.dispatch.view import View
+
+_COPY_LIMIT: Final = 1_000_000
+"""A refused file of more bytes is named and not copied."""
+
+
+def known_secrets(worktree: Path, *environments: Mapping[str, str]) -> frozenset[str]:
+    """Return what must not be written down: what the environments and the worktree's `.env` files say is secret."""
+    return frozenset[str]().union(*map(secrets_of, (*environments, dotenv(worktree))))
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The folder of one dispatch."""
+
+    folder: Path
+    secrets: frozenset[str]
+
+    def keep(self, answer: AgentResult) -> None:
+        """Write down what the agent said; a mark says where the middle of it is missing."""
+        self._write(self.folder / "stdout.log", answer.stdout)
+        self._write(self.folder / "stderr.log", answer.stderr)
+        if answer.report_file is not None:
+            self._write(self.folder / "report.raw", answer.report_file)
+        if answer.truncated:
+            (self.folder / "TRUNCATED").write_text("The middle of stdout or stderr is missing.\n", encoding="utf-8")
+
+    def quarantine(self, folder: Path, view: View, gate: GateResult) -> None:
+        """Keep in `folder` what the gate refused, as evidence: the list, and the content of what is a file."""
+        index: list[dict[str, str]] = []
+        for number, (path, violation) in enumerate(zip(gate.offending, gate.violations, strict=True), 1):
+            line = {"path": violation.path, "rule": violation.rule, "why": violation.why}
+            try:
+                content = view.read(path)
+            except (OSError, ValueError):
+                content = None
+            if content is not None and len(content) <= _COPY_LIMIT:
+                line["content"] = f"{number:03}"
+                self._write(folder / line["content"], content)
+            index.append(line)
+        write_atomic(folder / "violations.json", to_json(index))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        with disk(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(redact(content, self.secrets))

@@ -1,0 +1,86 @@
+"""How much of the model one dispatch may use. The agent could ask without end: nobody else counts (boxed.md 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pipeline.gateway.rules import Refusal
+
+if TYPE_CHECKING:
+    from pipeline.config.providers import Provider
+
+AT_ONCE: Final = 16
+"""So many requests of one dispatch may run side by side."""
+
+
+@dataclass(frozen=True)
+class GatewayUse:
+    """What one dispatch used; bytes are those of bodies."""
+
+    requests: int = 0
+    refused: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+
+@dataclass
+class Meter:
+    """Counts, and says when a cap of the provider is reached."""
+
+    provider: Provider
+    requests: int = 0
+    refused: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    running: int = field(default=0, init=False)
+
+    @property
+    def use(self) -> GatewayUse:
+        """Return what was used until now."""
+        return GatewayUse(self.requests, self.refused, self.bytes_up, self.bytes_down)
+
+    def begin(self, length: int) -> Refusal | None:
+        """Count a request with a body of *length* bytes, unless a cap refuses it; each one counted must `end`."""
+        provider = self.provider
+        if self.running >= AT_ONCE:
+            return Refusal(429, "at-once", f"{AT_ONCE} requests are running; wait for one of them.", again=True)
+        if self.requests >= provider.max_requests:
+            return _reached("max_requests", f"this dispatch has made its {provider.max_requests} requests")
+        if self.bytes_up + length > provider.max_request_bytes:
+            return self._up_reached()
+        if self.bytes_down >= provider.max_response_bytes:
+            return self._down_reached()
+        self.requests += 1
+        self.running += 1
+        return None
+
+    def end(self) -> None:
+        """Note that a request is over."""
+        self.running -= 1
+
+    def sent(self, length: int) -> Refusal | None:
+        """Count what is about to be sent."""
+        if self.bytes_up + length > self.provider.max_request_bytes:
+            return self._up_reached()
+        self.bytes_up += length
+        return None
+
+    def received(self, length: int) -> Refusal | None:
+        """Count what came back."""
+        self.bytes_down += length
+        return self._down_reached() if self.bytes_down > self.provider.max_response_bytes else None
+
+    def late(self) -> Refusal:
+        """Return what is said of a request that took too long."""
+        return _reached("timeout_s", f"one request may take {self.provider.timeout_s} seconds", again=True)
+
+    def _up_reached(self) -> Refusal:
+        return _reached("max_request_bytes", f"this dispatch may send {self.provider.max_request_bytes} bytes")
+
+    def _down_reached(self) -> Refusal:
+        return _reached("max_response_bytes", f"this dispatch may receive {self.provider.max_response_bytes} bytes")
+
+
+def _reached(cap: str, what: str, *, again: bool = False) -> Refusal:
+    return Refusal(429, cap, f"A cap of redfirst, {cap}, is reached: {what}.", again=again)

@@ -1,0 +1,52 @@
+"""What went through, one line of JSON for each request: never a header, a body or a query."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LINES: Final = 20_000
+"""An agent that is refused for ever must not fill the disk."""
+_PATH: Final = 300
+
+
+@dataclass
+class Line:
+    """One request. `status` is None where nothing was answered; `method` and `path` where nobody could read them."""
+
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    method: str | None = None
+    path: str | None = None
+    status: int | None = None
+    bytes_up: int = 0
+    bytes_down: int = 0
+    seconds: float = 0.0
+    refused: str | None = None
+
+
+class RequestLog:
+    """Appends to a file of the dispatch."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = _LINES
+
+    def write(self, line: Line) -> None:
+        """Append *line*; what the agent wrote is escaped and cut.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        if self._left <= 0:
+            return
+        self._left -= 1
+        record = asdict(line) | {"path": line.path[:_PATH] if line.path else line.path}
+        if self._left == 0:
+            record["note"] = "this log is full"
+        with self._path.open("a", encoding="ascii") as file:
+            file.write(json.dumps(record) + "\n")

@@ -1,0 +1,176 @@
+"""What an agent may ask of its model: the shape of a request, its method and path, the headers that pass.
+
+Everything is refused or dropped that is not named here: a credential of the agent's own would carry data to an account
+that is not the user's, and a request that two programs read differently could be two requests. Nothing here performs
+I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import h11
+
+HEAD_BYTES: Final = 32_768
+"""What a request line and its headers may have together."""
+
+_HEADERS: Final = 100
+_STRAY: Final = re.compile(rb"(?<!\r)\n|\r(?=[^\n])|[^\t\r\n -~]")
+"""What no head may hold: half a line end, a control character, anything that is not ASCII."""
+_FOLDED: Final = re.compile(rb"\r\n[ \t]")
+_FRAMING: Final = re.compile(rb"\r\n(content-length|transfer-encoding):[ \t]*([^\r]*)", re.IGNORECASE)
+_LENGTH: Final = re.compile(rb"[0-9]{1,15}")
+
+_PATH: Final = re.compile(r"(/[A-Za-z0-9._~:@+,=-]+)+")
+_QUERY: Final = re.compile(r"[A-Za-z0-9._~:@+,=!$&'()*/?%;-]*")
+_PARAMETERS: Final = frozenset(
+    {
+        *("after", "after_id", "alt", "api-version", "before", "before_id", "beta", "client_version", "limit", "order"),
+        *("pageSize", "pageToken", "stream"),
+    }
+)
+_PASSED: Final = frozenset(
+    b"accept accept-language content-encoding content-type conversation_id idempotency-key openai-beta originator "
+    b"session_id user-agent version x-app x-client-request-id x-goog-api-client".split()
+)
+_PASSED_FAMILIES: Final = (b"anthropic-", b"x-stainless-")
+_KEPT_BACK: Final = frozenset(
+    b"alt-svc anthropic-organization-id connection content-encoding keep-alive location openai-organization "
+    b"openai-project proxy-authenticate proxy-connection set-cookie set-cookie2 strict-transport-security te trailer "
+    b"transfer-encoding upgrade".split()
+)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request is not carried, or not to its end.
+
+    Args:
+        status: The status of the answer, if there still can be one.
+        rule: Stable name of the rule; also in the log.
+        why: A sentence for the model.
+        again: Whether the same request may work later.
+    """
+
+    status: int
+    rule: str
+    why: str
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A request that may be carried: `target` and `headers` are what the service gets, credential and host apart.
+
+    Args:
+        method: GET or POST.
+        target: Path and what is left of the query.
+        headers: Those that pass, and those of the body's framing.
+        length: Of the body, in bytes; None if it is chunked.
+    """
+
+    method: str
+    target: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    length: int | None
+
+
+def judge_bytes(head: bytes | bytearray, start: int = 0) -> Refusal | None:
+    """Return what is wrong with the bytes of a head that may not be complete yet, looking from *start* on."""
+    if len(head) > HEAD_BYTES:
+        return Refusal(431, "head-size", f"The head of a request may have {HEAD_BYTES} bytes.")
+    if _STRAY.search(head, start):
+        return _malformed("only ASCII text is allowed there, and lines end with CR LF")
+    return None
+
+
+def judge_lines(head: bytes) -> Refusal | None:
+    """Return what is wrong with a complete head that a lenient parser would accept (request smuggling)."""
+    if _FOLDED.search(head):
+        return _malformed("a header has one line")
+    framing = _FRAMING.findall(head)
+    if len(framing) > 1:
+        return _malformed("it says more than once how long its body is")
+    if any(name.lower() == b"content-length" and not _LENGTH.fullmatch(value.rstrip()) for name, value in framing):
+        return _malformed("its Content-Length is no number")
+    return None
+
+
+def judge_request(request: h11.Request, endpoints: Sequence[str]) -> Admitted | Refusal:
+    """Return what may be carried of *request*.
+
+    Args:
+        request: As h11 read it, after `judge_bytes` and `judge_lines`.
+        endpoints: `METHOD /path` with an optional `/*` (config `paths`).
+    """
+    method, (path, _, query) = request.method.decode(), request.target.decode().partition("?")
+    if request.http_version != b"1.1":
+        return Refusal(505, "http-version", "Ask with HTTP/1.1.")
+    if method not in {"GET", "POST"}:
+        return Refusal(405, "method", "Only GET and POST reach the model service.")
+    if len(request.headers) > _HEADERS:
+        return Refusal(431, "head-size", f"A request may have {_HEADERS} headers.")
+    if any(name == b"upgrade" for name, _ in request.headers):
+        return Refusal(403, "upgrade", "A connection cannot be upgraded; use plain HTTP requests.")
+    if not _PATH.fullmatch(path) or {".", ".."} & set(path.split("/")) or not _QUERY.fullmatch(query):
+        return Refusal(403, "target", "The target must be a plain path such as /v1/messages, without any %, . or ..")
+    if not any(_fits(f"{method} {path}", endpoint) for endpoint in endpoints):
+        return Refusal(403, "path", f"Not among what may be asked of the model service: {', '.join(endpoints)}.")
+    kept = "&".join(part for part in re.split("[&;]", query) if unquote_plus(part.partition("=")[0]) in _PARAMETERS)
+    framing = {name: value for name, value in request.headers if name in {b"content-length", b"transfer-encoding"}}
+    return Admitted(
+        method=method,
+        target=f"{path}?{kept}" if kept else path,
+        headers=(*((name, value) for name, value in request.headers if _passes(name)), *framing.items()),
+        length=None if b"transfer-encoding" in framing else int(framing.get(b"content-length", b"0")),
+    )
+
+
+def is_greeting(request: h11.Request) -> bool:
+    """Return whether this is only a look at who is there: one agent begins so, and no service needs to know."""
+    return request.method == b"HEAD" and request.target == b"/"
+
+
+def passed_back(headers: Iterable[tuple[bytes, bytes]], origin: str) -> tuple[tuple[bytes, bytes], ...] | Refusal:
+    """Return the headers of an answer that an agent gets.
+
+    Args:
+        headers: The service's; names in lower case.
+        origin: `https://host` of the service: a redirect elsewhere is not passed on.
+    """
+    found = list(headers)
+    names = {name for name, _ in found}
+    # The credential is looked for in what comes back, and we asked for no coding.
+    if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in found):
+        return Refusal(502, "encoded", "The model service answered with an encoding that was not asked for.")
+    dropped = _KEPT_BACK | ({b"content-length"} if b"transfer-encoding" in names else set[bytes]())
+    places = [place for name, value in found if name == b"location" and (place := _own_place(value, origin))]
+    return (
+        *((name, value) for name, value in found if name not in dropped),
+        *((b"location", place) for place in places[:1]),
+        (b"connection", b"close"),
+    )
+
+
+def _fits(asked: str, endpoint: str) -> bool:
+    return asked.startswith(endpoint[:-1]) if endpoint.endswith("/*") else asked == endpoint
+
+
+def _passes(name: bytes) -> bool:
+    return name in _PASSED or name.startswith(_PASSED_FAMILIES)
+
+
+def _own_place(location: bytes, origin: str) -> bytes | None:
+    """Return the path that *location* names on the service itself; None if it is elsewhere."""
+    place = location.removeprefix(origin.encode())
+    return place if place.startswith(b"/") and not place.startswith((b"//", b"/\\")) else None
+
+
+def _malformed(why: str) -> Refusal:
+    return Refusal(400, "malformed", f"The request is malformed: {why}.")

@@ -1,0 +1,94 @@
+"""Lock files: waited for while a git holds them, removed when the git that left them was ours and is dead.
+
+git writes no owner into a lock. One is taken for ours by its name (only this program has refs below `refs/redfirst/`)
+or because it is younger than what we did there last; it is taken for dead when no git is at work in the repository at
+all. A lock that is not both is never touched: git's own advice then holds, and is given.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.pids import pids
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+LOCK_LIMIT_S: Final = 3.0
+
+_PAUSE_S: Final = 0.02
+_OLDEST: Final = 0.0
+
+
+def await_lock(lock: Path) -> bool:
+    """Wait while the file *lock* is there, at most `LOCK_LIMIT_S`; return whether it is gone.
+
+    When a driver is killed, its git process goes on for a moment: that lock is not stale, it is about to be let go.
+    """
+    deadline = time.monotonic() + LOCK_LIMIT_S
+    while lock.exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
+def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Collection[bytes] | None = None) -> bool:
+    """Wait for *lock*, and remove it if it was left by a dead git of ours; return whether it is gone.
+
+    Args:
+        lock: The lock file.
+        common_dir: The repository that it belongs to.
+        since: When we began what may have left it, in seconds since the epoch.
+        contents: What ours can have in it, where that says something.
+    """
+    if await_lock(lock):
+        return True
+    try:
+        before = lock.lstat()
+        ours = before.st_mtime >= since and (contents is None or lock.read_bytes() in contents)
+        if not ours or git_at_work(common_dir) or lock.lstat().st_ino != before.st_ino:
+            return False
+        lock.unlink()
+    except FileNotFoundError:
+        pass
+    return True
+
+
+def git_at_work(common_dir: Path) -> bool:
+    """Return whether a git process may be at work in a worktree of the repository, or in its git folder.
+
+    A process that does not say where it stands counts, and so does a system that does not say what runs.
+    """
+    if not Path("/proc/self/cwd").exists():
+        return True
+    tops = tuple(_tops(common_dir))
+    return any(_stands_in(pid, tops) for pid in pids() if _is_git(pid))
+
+
+def _tops(common_dir: Path) -> Iterator[Path]:
+    yield common_dir.resolve()
+    if common_dir.name == ".git":
+        yield common_dir.parent.resolve()
+    for link in common_dir.glob("worktrees/*/gitdir"):
+        yield (link.parent / os.fsdecode(link.read_bytes()).strip()).resolve().parent
+
+
+def _is_git(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").startswith("git")
+    except OSError:
+        return False
+
+
+def _stands_in(pid: int, tops: tuple[Path, ...]) -> bool:
+    try:
+        where = Path(f"/proc/{pid}/cwd").readlink()
+    except FileNotFoundError:
+        return False  # it has ended
+    except OSError:
+        return True
+    return any(where.is_relative_to(top) for top in tops)

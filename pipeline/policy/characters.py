@@ -1,0 +1,43 @@
+"""Characters that people do not see or that steer what shows a text: one list, one way to write them visibly.
+
+An agent, an issue, a file name or a test's output may hold terminal controls, direction marks that reorder a line, and
+invisible letters that only a model reads (zero-width, Unicode tags). Wherever such a text is shown or handed on, these
+characters are written as escapes: nothing is lost, and nothing is hidden (issue "text is data").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+HIDDEN: Final = re.compile(
+    "["
+    "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: terminals obey them
+    "\u2028\u2029\ud800-\udfff"  # line breaks that split no line here and do elsewhere; halves of a surrogate pair
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f"  # without width
+    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001343f"  # format, drawn by some
+    "\U000e0000-\U000e0fff"  # tags, and selectors that can carry bytes
+    "]"
+    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"  # one says how an emoji is drawn; more carry data
+)
+"""Every control, format and surrogate character, and what is drawn as nothing."""
+
+_BYTE: Final = 0x100
+_BMP: Final = 0x10000
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Return *text* with what is hidden in it as escapes such as ``\x1b`` and ``\u202e``, but for *keep*."""
+    if text.isprintable() and text.isascii():
+        return text
+    return HIDDEN.sub(lambda found: found[0] if found[0] in keep else escaped(found[0]), text)
+
+
+def escaped(char: str) -> str:
+    """Return the escape of one character."""
+    code = ord(char)
+    if code < _BYTE:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < _BMP else f"\\U{code:08x}"

@@ -1,0 +1,120 @@
+"""Texts of agents, tests and people made fit to stand in a document of ours: they can neither hide nor end anything.
+
+Markdown is read by people as rendered, by agents as written, and by our own linter line by line. What is ambiguous
+between these readings (a fence in a list, one that is never closed, `---` below a line, raw HTML) is rewritten until
+all of them agree. The bytes as they came are kept in the transcripts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.policy.characters import visible
+
+OPENING: Final = re.compile(r"^(?P<lead>\s*(?:(?:[-*+]|1[.)])\s+)*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
+"""A line that opens a fence: alone, or as the first thing in list items that may interrupt a paragraph (CommonMark)."""
+
+_STEERING: Final = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, clearing
+    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)"  # title, clipboard, links
+    "|\x1b[ -/]*[0-~]"
+)
+_BREAK: Final = re.compile("\r\n?|[\x85\u2028\u2029\v\f]")
+_HEADING: Final = re.compile(r"(?P<indent> {0,3})#{1,6}(?=[ \t]|$)")
+_UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
+_LEAD: Final = r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)*)"
+_MARKUP: Final = re.compile(rf"{_LEAD}(?=<(?!https?://|mailto:)[A-Za-z/!?]|\[(?![^\[\]\\]*\](?!:)))")
+_COMMENT: Final = "<!--"
+_SHOWN_COMMENT: Final = "&lt;!--"
+
+
+def clean(text: str) -> str:
+    """Return `text` without terminal sequences, with the newline as the only line break and hidden letters shown."""
+    plain = _STEERING.sub("", _BREAK.sub("\n", text))
+    kept = "".join(character for character in plain if character in "\n\t" or unicodedata.category(character) != "Cc")
+    return visible(kept, keep="\n\t")
+
+
+def legible(document: str) -> str:
+    """Return a whole document for reading: line ends as newlines, what is hidden in it or steers a terminal shown."""
+    return visible(re.sub("\r\n?", "\n", document.removeprefix("\ufeff")), keep="\n\t")
+
+
+def one_line(text: str) -> str:
+    """Return `text` on one line, for a heading, a list item or a table cell; never nothing of something."""
+    said = clean(text).split() or visible(text.strip()).split()
+    return " ".join(said).replace(_COMMENT, _SHOWN_COMMENT)
+
+
+def list_item(text: str, mark: str = "-") -> str:
+    """Return `text` as one line of a list; it opens no fence in its item, and no HTML."""
+    return _without_markup(OPENING.sub(r"\g<lead>\\\g<mark>\g<info>", f"{mark} {one_line(text)}"))
+
+
+@dataclass(frozen=True)
+class _Fence:
+    mark: str
+    column: int
+
+    @property
+    def closing(self) -> str:
+        return " " * self.column + self.mark
+
+    def is_closed_by(self, line: str) -> bool:
+        text = line.strip()
+        return len(text) >= len(self.mark) and set(text) == {self.mark[0]}
+
+    def is_left_by(self, line: str) -> bool:
+        # The list item that may hold the fence ends here, and the fence with it.
+        return bool(line.strip()) and _column(line) < self.column
+
+
+def block(text: str) -> str:
+    """Return an agent's text of several lines: its headings become H4, its markup is shown, its fences are closed."""
+    out: list[str] = []
+    fence: _Fence | None = None
+    said = clean(text).strip() or visible(text.strip())  # a text of nothing but terminal sequences is shown as it is
+    for line in said.split("\n"):
+        if fence is not None and fence.is_left_by(line):
+            out.append(fence.closing)
+            fence = None
+        if fence is not None:
+            closes = fence.is_closed_by(line)
+            out.append(fence.closing if closes else line.rstrip())
+            fence = None if closes else fence
+        elif found := OPENING.match(line):
+            fence = _Fence(found["mark"], len(found["lead"].expandtabs(4)))
+            out.append(line.rstrip())
+        else:
+            out.append(_prose(line, out[-1] if out else ""))
+    return "\n".join([*out, fence.closing] if fence is not None else out)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return `text` in a fence that nothing in it can end."""
+    body = clean(text).strip("\n")
+    ticks = max((len(run) for run in re.findall(r"`+", body)), default=0)
+    mark = "`" * max(3, ticks + 1)
+    return f"{mark}{language}\n{body}\n{mark}"
+
+
+def _column(line: str) -> int:
+    return len(line[: len(line) - len(line.lstrip())].expandtabs(4))
+
+
+def _prose(line: str, above: str) -> str:
+    """Return a line outside a fence that starts nothing but what it shows: no section, no HTML, no link definition."""
+    line = line.rstrip().replace(_COMMENT, _SHOWN_COMMENT)
+    if heading := _HEADING.match(line):
+        return f"{heading['indent']}#### {line[heading.end() :].strip()}".rstrip()
+    if above.strip() and _UNDERLINE.fullmatch(line):
+        return f"\\{line.lstrip()}"
+    return _without_markup(line)
+
+
+def _without_markup(line: str) -> str:
+    markup = _MARKUP.match(line)
+    return line if markup is None else f"{line[: markup.end()]}\\{line[markup.end() :]}"

@@ -1,0 +1,56 @@
+"""What counts as expected: what the file says, or one of a closed list of other ends in which nothing lands either."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attacks.catalogue import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attacks.catalogue import Case
+    from attacks.world import Happened, World
+
+ELSEWHERE: Final[Mapping[str, tuple[Verdict, str]]] = {
+    "FS-31": (Verdict.VIOLATION, "the repository in the view is a decoy; moved aside it is a new folder, and refused"),
+    "GIT-14": (Verdict.VIOLATION, "the decoy may be removed; a repository that is made beside it is refused"),
+    "WF-02": (Verdict.VIOLATION, "the view has no .workflow at all; one that is made there is refused"),
+    "WF-12": (
+        Verdict.VIOLATION,
+        "the file calls accepting it a known weakness and asks for what the runner's testpaths say; they decide here",
+    ),
+}
+"""By case: another end that is at least as strict, and why it comes to that."""
+
+WITHOUT_MOUNTS: Final[Mapping[str, tuple[Verdict, str]]] = {
+    "WF-18": (Verdict.VIOLATION, "without read-only mounts a mode can be changed in the view; the gate refuses it"),
+}
+"""The same, only for boxes that cannot mount anything."""
+
+NOT_WITHOUT_A_BOX: Final[Mapping[str, str]] = {
+    "FS-09": "a link out of the view is followed, as by any process of the user; the gate's part is the same elsewhere",
+    "OWN-25": "the real repository is in reach, as of any process of the user",
+    "OWN-41": "the gate is the one behind any other box, and this is the slowest case",
+}
+"""What is not tried where nothing stands between an agent and the host, and why."""
+
+
+def is_expected(case: Case, happened: Happened, world: World) -> bool:
+    """Return whether a case ended as it should; whether anything landed or leaked is asked separately."""
+    wanted = case.expected.verdict
+    if happened.verdict is wanted:
+        return True
+    if wanted is Verdict.DISCARDED and happened.verdict is Verdict.BLOCKED:
+        return True  # there was not even anything to drop
+    if wanted is Verdict.BLOCKED and happened.verdict is Verdict.DISCARDED:
+        return happened.decoy_only  # the issue: a decoy repository may make it so
+    other = ELSEWHERE.get(case.id) or (WITHOUT_MOUNTS.get(case.id) if world.shared else None)
+    return other is not None and happened.verdict is other[0]
+
+
+def applies(case: Case, world: World) -> bool:
+    """Return whether a case says anything about this box: without one, only what the gate has to answer."""
+    if world.box.name != "none":
+        return True
+    return case.expected.verdict is not Verdict.BLOCKED and case.id not in NOT_WITHOUT_A_BOX

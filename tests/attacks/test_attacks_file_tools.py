@@ -1,0 +1,21 @@
+"""Paths that a model hands to an in-process file tool."""
+
+from __future__ import annotations
+
+import pytest
+from attacks.catalogue import Case, FileTool, Layer, Verdict, cases
+from attacks.figures import count
+from attacks.world import FILES, MAKE_GRANTS, TESTS
+
+from pipeline.dispatch.roles import load_roles
+from pipeline.policy.filetools import judge_path
+
+
+@pytest.mark.parametrize("case", cases(Layer.FILE_TOOL), ids=lambda case: case.id)
+def test_a_path_is_refused_before_anything_is_written(case: Case, request: pytest.FixtureRequest) -> None:
+    count(request, case, "file tools")
+    assert isinstance(case.attempt, FileTool)
+    path = case.attempt.path
+    ruling = judge_path(load_roles()[case.role], path, exists=path in FILES, grants=MAKE_GRANTS, tests=TESTS)
+    assert ruling.allowed is (case.expected.verdict is Verdict.ACCEPTED), ruling
+    assert ruling.why

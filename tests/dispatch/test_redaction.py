@@ -1,0 +1,225 @@
+"""Secrets are taken out, in every spelling and every well-known shape; what only looks technical stays."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import string
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.dispatch.redaction import MARK, dotenv, redact, secrets_of
+
+if TYPE_CHECKING:
+    import uuid
+    from pathlib import Path
+
+SECRET = 'p@ss/w"ord+\\ü 7'
+VALUES = st.text(string.ascii_letters + string.digits + "+/=-_.~!@$%&*'\"\\ üé", min_size=8, max_size=40).filter(
+    lambda text: text.encode() not in MARK
+)
+AROUND = st.binary(max_size=40)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        SECRET,
+        json.dumps({"k": SECRET}),
+        json.dumps({"k": SECRET}, ensure_ascii=False),
+        json.dumps({"log": json.dumps({"k": SECRET})}),
+        f"https://x.example/?token={quote(SECRET)}",
+        f"https://x.example/?token={quote(SECRET, safe='')}",
+        f"https://x.example/?token={quote_plus(SECRET)}",
+        quote(SECRET, safe="").lower().replace("%c3%bc", "%c3%bc"),
+        base64.b64encode(SECRET.encode()).decode(),
+        base64.b64encode(f"user:{SECRET}".encode()).decode(),
+        base64.urlsafe_b64encode(f"u:{SECRET}:more".encode()).decode().rstrip("="),
+    ],
+)
+def test_a_known_value_is_taken_out_in_every_spelling(spelling: str) -> None:
+    clean = redact(f"before {spelling} after".encode(), [SECRET])
+    assert MARK in clean
+    assert clean.startswith(b"before ")
+    assert clean.endswith(b" after")
+    for piece in ("p@ss", "ord+", "%2Bord", "w%22ord"):
+        assert piece.encode() not in clean
+
+
+@given(VALUES, AROUND, AROUND, st.integers(0, 4))
+def test_no_known_value_is_left(secret: str, before: bytes, after: bytes, padding: int) -> None:
+    hidden = base64.b64encode(b"x" * padding + secret.encode() + b"yy")
+    data = before + secret.encode() + after + json.dumps(secret).encode() + b" " + hidden
+    clean = redact(data, [secret])
+    assert secret.encode() not in clean
+    assert MARK in clean.rpartition(b" ")[2]
+    assert max(map(len, clean.rpartition(b" ")[2].split(MARK))) <= 8 + padding * 8 // 6
+    assert redact(clean, [secret]) == clean
+
+
+@given(st.dictionaries(st.sampled_from("abc"), VALUES, min_size=1), VALUES)
+def test_a_report_stays_json_with_only_the_secret_gone(report: dict[str, str], secret: str) -> None:
+    report["key"] = f"<{secret}>"
+    clean = json.loads(redact(json.dumps(report).encode(), [secret]))
+    assert clean["key"] == f"<{MARK.decode()}>"
+    assert clean.keys() == report.keys()
+
+
+def test_a_short_value_would_take_out_ordinary_words() -> None:
+    assert redact(b"pass the test", ["pass", "test"]) == b"pass the test"
+
+
+def test_the_longest_of_two_values_is_taken_out_whole() -> None:
+    assert redact(b"correct-horse-battery", ["correct-horse", "correct-horse-battery"]) == MARK
+
+
+def _letters(count: int, alphabet: str = string.ascii_letters + string.digits) -> str:
+    return (alphabet * (count // len(alphabet) + 1))[:count]
+
+
+# Put together here, so that no scanner takes this file for a leak.
+KEYS = {
+    "aws": "AK" + "IA" + _letters(16, string.ascii_uppercase),
+    "github": "gh" + "p_" + _letters(36),
+    "github fine grained": "github" + "_pat_" + _letters(82),
+    "gitlab": "gl" + "pat-" + _letters(20),
+    "slack": "xo" + "xb-" + "123456789012-" + _letters(24),
+    "npm": "np" + "m_" + _letters(36),
+    "pypi": "py" + "pi-AgEIcHlwaS5vcmc" + _letters(80),
+    "model": "sk" + "-ant-api03-" + _letters(90),
+    "model, plain": "sk" + "-" + _letters(48),
+    "model, project": "sk" + "-proj-" + _letters(60),
+    "google": "AI" + "za" + _letters(35),
+    "payment": "sk" + "_live_" + _letters(24),
+    "mail": "S" + "G." + _letters(22) + "." + _letters(43),
+    "web token": ".".join(("ey" + "J" + _letters(20), "ey" + "J" + _letters(40), _letters(43))),
+    "private key": "-----BEGIN RSA " + "PRIVATE KEY-----\n" + (_letters(64) + "\n") * 3
+    + "abc=\n-----END RSA PRIVATE KEY-----",
+    "private key, in json": "-----BEGIN " + "PRIVATE KEY-----\\n" + (_letters(64) + "\\n") * 3
+    + "-----END PRIVATE KEY-----",
+    "private key, locked": "-----BEGIN RSA " + "PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB\n\n"
+    + _letters(64) + "\n-----END RSA PRIVATE KEY-----",
+    "private key, cut off": "-----BEGIN OPENSSH " + "PRIVATE KEY-----\n" + (_letters(70) + "\n") * 2 + _letters(30),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KEYS)
+@pytest.mark.parametrize(
+    ("before", "after"), [("key = '", "' # x"), ("", ""), ('{"a": "', '"}'), ("https://t:", "@h/")]
+)
+def test_a_key_is_known_by_its_shape(case: str, before: str, after: str) -> None:
+    clean = redact(f"{before}{KEYS[case]}{after}".encode(), ())
+    assert clean == before.encode() + MARK + after.encode()
+
+
+HARMLESS = {
+    "code that names a key": b'if text.startswith("-----BEGIN PRIVATE KEY-----"): return "a private key file"',
+    "prose about keys": b"-----BEGIN PRIVATE KEY-----\nis the first line, and then come the letters.\n",
+    "a public key": b"-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
+    "a style sheet": b"sk-fading-circle-container-of-dots, task-proj-management-overview-page-one",
+    "names": b"test_ghp_prefix npm_config_registry hf_hub_download AKIA eyJ sk-learn xoxo- SG.txt glpat-",
+    "a path": b"/usr/lib/python3.11/site-packages/pypi-AgE/r8_utils.py",
+    "a lock file": b"sha512-" + base64.b64encode(hashlib.sha512(b"x").digest()),
+    "an encoded object": base64.urlsafe_b64encode(json.dumps({"a": list(range(40))}).encode()),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_only_resembles_a_key_stays(case: str) -> None:
+    assert redact(HARMLESS[case], ["correct-horse-battery"]) == HARMLESS[case]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=8), st.uuids())
+def test_hashes_uuids_and_base64_stay(pieces: list[bytes], some: uuid.UUID) -> None:
+    words = [str(some).encode(), some.hex.upper().encode()]
+    for piece in pieces:
+        words += [hashlib.sha1(piece).hexdigest().encode(), hashlib.sha256(piece).hexdigest().encode()]  # noqa: S324  (git's)
+        words += [
+            base64.b64encode(piece),
+            base64.b32encode(piece),
+            base64.urlsafe_b64encode(piece),
+            piece.hex().encode(),
+        ]
+    text = b"\n".join(words)
+    assert redact(text, ["correct-horse-battery"]) == text
+
+
+WORST = {
+    "nothing": b"a",
+    "beginnings of private keys": b"-----BEGIN PRIVATE KEY-----\n",
+    "a private key without end": b"A" * 64 + b"\n",
+    "beginnings of web tokens": b"eyJaaaaaaaaaaaa.",
+    "beginnings of tokens": b"ghp_ sk- xoxb- AKIA ",
+    "secrets": b"correct-horse-battery ",
+    "most of a secret": b"correct-horse-batter",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", WORST)
+def test_the_time_grows_with_the_data_and_no_faster(case: str) -> None:
+    secrets = [f"correct-horse-battery-{number}" for number in range(20)]
+
+    def seconds(size: int) -> float:
+        head = b"-----BEGIN PRIVATE KEY-----\n" if "without end" in case else b""
+        data = (head + WORST[case] * (size // len(WORST[case]) + 1))[:size]
+        began = time.perf_counter()
+        redact(data, secrets)
+        return time.perf_counter() - began
+
+    small = min(seconds(1_000_000) for _ in range(3))
+    assert seconds(8_000_000) < 8 * small * 4 + 0.5
+
+
+NAMES = {
+    "secret": {
+        "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "ANTHROPIC_API_KEY", "PGPASSWORD", "MYSQL_PWD", "db_password",
+        "COOKIE", "SESSION_COOKIE", "CREDENTIALS", "TWINE_PASSWORD", "HTTP_AUTH", "SIGNING_KEY", "GITLAB_PAT",
+        "OPENAI_APIKEY", "NPM_TOKEN",
+    },
+    "harmless": {
+        "SSH_AUTH_SOCK", "XAUTHORITY", "PATH", "PWD", "OLDPWD", "GIT_AUTHOR_NAME", "TOKENIZERS_PARALLELISM", "KEYBOARD",
+        "GOOGLE_APPLICATION_CREDENTIALS_FILE", "PASSWORD_STORE_DIR", "GIT_CONFIG_KEY_0", "SSH_ASKPASS", "COMPASS",
+        "MONKEY_BAR", "SECRET_NAME", "XKB_DEFAULT_LAYOUT", "DESKTOP_SESSION",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_name_says_whether_its_value_is_secret(kind: str) -> None:
+    environ = {name: f"{name.lower()}-0123" for name in NAMES[kind]}
+    assert secrets_of(environ) == (frozenset(environ.values()) if kind == "secret" else frozenset())
+
+
+def test_a_setting_and_a_short_value_are_no_secrets() -> None:
+    assert secrets_of({"AUTH": "required", "SORT_KEY": "lastname", "API_TOKEN": "short", "PASSWORD": ""}) == frozenset()
+    assert secrets_of({"AUTH": "required1", "PASSWORD": "required"}) == {"required1", "required"}
+
+
+def test_the_password_in_a_url_is_secret_whatever_the_name() -> None:
+    assert secrets_of({"DATABASE": "postgres://ada:lovelace99@db.example/x"}) == {"lovelace99"}
+    assert secrets_of({"HOMEPAGE": "https://ada.example:8080/x@y"}) == frozenset()
+
+
+def test_an_env_file_is_read_simply(tmp_path: Path) -> None:
+    lines = [
+        "# secrets", "export API_TOKEN='single quoted'", 'B_SECRET="double # quoted" # said', "C_KEY=bare1234 # a word",
+        "no assignment", "=nothing", "9=x", "D_TOKEN=", "\ufeffE=1",
+    ]  # fmt: skip
+    (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / ".env.local").write_bytes(b"F_TOKEN=\xff-binary-\xff\r\n")
+    (tmp_path / ".env.example").write_text("G_TOKEN=changeme", encoding="utf-8")
+    (tmp_path / ".env.d").mkdir()
+    found = dotenv(tmp_path)
+    assert found["API_TOKEN"] == "single quoted"
+    assert (found["B_SECRET"], found["C_KEY"], found["D_TOKEN"]) == ("double # quoted", "bare1234", "")
+    assert "G_TOKEN" not in found
+    assert {"9", ""}.isdisjoint(found)
+    assert {"single quoted", "double # quoted", "bare1234"} < secrets_of(found)
+    assert dotenv(tmp_path / "nowhere") == {}

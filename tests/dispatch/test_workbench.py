@@ -1,0 +1,204 @@
+"""The tools that run something: real pytest in a real box, and nothing else than what was judged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from toolchains.direct import environment, write
+
+from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.request import Tools
+from pipeline.dispatch.roles import load_roles
+from pipeline.dispatch.workbench import ToolAnswer, Workbench
+from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.process import WORKSPACE, Mount
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pipeline.process import Sandbox
+
+BWRAP = shutil.which("bwrap") or ""
+PROJECT = {
+    "core.py": "def answer():\n    return 41\n",
+    "evil.py": "import pathlib\npathlib.Path('evil-ran').touch()\n",
+    "tests/test_core.py": """
+        from core import answer
+
+        def test_right(): assert answer() == 42
+        def test_called(): assert answer()
+        """,
+    "tests/test_world.py": """
+        import os, socket, sys, time
+
+        def test_tells(): sys.stdout.write("\\x1b[2J" + repr(sorted(os.environ))); assert False
+        def test_waits(): time.sleep(60)
+        def test_talks(): print("x" * 500_000); assert False
+        def test_dies(): os.kill(os.getpid(), 9)
+        """,
+}
+
+
+@pytest.fixture(params=["bubblewrap", "none"])
+def box(request: pytest.FixtureRequest) -> Sandbox:
+    if request.param == "none":
+        return NoBox()
+    made = Bubblewrap(BWRAP)
+    if not BWRAP or not anyio.run(made.canary).ok:
+        pytest.skip("this machine has no working bubblewrap")
+    return made
+
+
+@pytest.fixture
+def bench(tmp_path: Path, box: Sandbox) -> Workbench:
+    return workbench(tmp_path, box)
+
+
+def workbench(tmp_path: Path, box: Sandbox, role: Role = Role.MAKE) -> Workbench:
+    tree = write(tmp_path / "tree", PROJECT)
+    env = environment()
+    return Workbench(
+        load_roles()[role],
+        Mount(tree, box.inside(tree, WORKSPACE), writable=True),
+        box,
+        grants=(Grant("core.py", Action.MODIFY), Grant("new.py", Action.CREATE)),
+        tests=TestScope(files=(Grant("tests/test_core.py", Action.MODIFY),)),
+        tools=Tools(env.mounts, {"PATH": f"{env.prefix / 'bin'}:/usr/bin:/bin", "PYTHONPATH": "."}),
+        search_path=f"{env.prefix / 'bin'}:{os.environ['PATH']}",
+        test_command=(*env.command, "-q", "-p", "no:cacheprovider"),
+    )
+
+
+def run(bench: Workbench, text: str) -> ToolAnswer:
+    return anyio.run(bench.run, text)
+
+
+def run_tests(bench: Workbench, *selectors: str) -> ToolAnswer:
+    return anyio.run(bench.run_tests, selectors)
+
+
+def tree(bench: Workbench) -> list[str]:
+    return sorted(str(path.relative_to(bench.view.source)) for path in bench.view.source.rglob("*") if path.is_file())
+
+
+def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
+    answer = run(bench, "pytest -q -p x tests/test_core.py")
+    assert (answer.rule, answer.exit_code) == ("option-loads-code", None)
+    answer = run(bench, "pytest -q tests/test_core.py")
+    assert (answer.rule, answer.exit_code) == (None, 1)
+    assert "1 failed, 1 passed" in answer.text
+    assert answer.text.endswith("[exit code 1]")
+    assert str(bench.view.target) + "/" not in answer.text, "paths are told as the model writes them"
+
+
+def test_tests_run_by_their_ids_with_the_projects_own_command(bench: Workbench) -> None:
+    answer = run_tests(bench, "tests/test_core.py::test_called")
+    assert (answer.exit_code, answer.rule) == (0, None)
+    assert "1 passed" in answer.text
+
+
+@pytest.mark.parametrize("selectors", [["-pevil"], ["tests/test_core.py", "-p", "evil"], ["../x"], ["@x"]])
+def test_a_selection_that_is_no_test_id_runs_nothing(bench: Workbench, selectors: Sequence[str]) -> None:
+    before = tree(bench)
+    assert run_tests(bench, *selectors).rule == "test-selector"
+    assert tree(bench) == before
+
+
+@pytest.mark.parametrize("text", ["pytest -p evil", "pytest -pevil", "python evil.py", "pytest; touch x", "pytest > x"])
+def test_a_refused_command_leaves_no_trace(bench: Workbench, text: str) -> None:
+    before = tree(bench)
+    answer = run(bench, text)
+    assert answer.rule is not None
+    assert answer.exit_code is None
+    assert tree(bench) == before
+
+
+def test_no_shell_reads_the_words(bench: Workbench) -> None:
+    before = tree(bench)
+    answer = run(bench, "cat 'core.py; touch x' '$(touch y)' 'core.py' '`touch z`'")
+    assert answer.exit_code == 1
+    assert "def answer" in answer.text
+    assert "core.py; touch x" in answer.text
+    assert tree(bench) == before
+
+
+def test_a_command_sees_a_fixed_environment_and_its_output_commands_no_terminal(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p evil")
+    monkeypatch.setenv("MODEL_API_KEY", "secret")
+    answer = run_tests(bench, "tests/test_world.py::test_tells")
+    assert "PYTHONDONTWRITEBYTECODE" in answer.text
+    assert "MODEL_API_KEY" not in answer.text
+    assert "PYTEST_ADDOPTS" not in answer.text
+    assert "\x1b" not in answer.text
+    assert "\\x1b[2J" in answer.text
+    assert "evil-ran" not in tree(bench)
+
+
+def test_a_command_reaches_no_network(tmp_path: Path) -> None:
+    box = Bubblewrap(BWRAP)
+    if not BWRAP or not anyio.run(box.canary).ok:
+        pytest.skip("this machine has no working bubblewrap")
+    bench = workbench(tmp_path, box)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        test = f"import socket\n\ndef test_it(): socket.create_connection(('127.0.0.1', {port}), 5)\n"
+        (bench.view.source / "tests/test_net.py").write_text(test)
+        answer = run_tests(bench, "tests/test_net.py")
+    assert answer.exit_code == 1
+    assert "ConnectionRefusedError" in answer.text or "OSError" in answer.text
+
+
+def test_what_does_not_end_is_stopped(bench: Workbench) -> None:
+    answer = run_tests(replace(bench, timeout_s=0.5), "tests/test_world.py::test_waits")
+    assert answer.exit_code is None
+    assert answer.text.endswith("[stopped after 0.5 seconds]")
+
+
+def test_a_signal_is_named(bench: Workbench) -> None:
+    assert run_tests(bench, "tests/test_world.py::test_dies").text.endswith("[ended by SIGKILL]")
+
+
+def test_output_is_cut_in_the_middle(bench: Workbench) -> None:
+    answer = run_tests(replace(bench, output_limit=5000), "tests/test_world.py::test_talks")
+    assert len(answer.text) < 20_000
+    assert answer.text.endswith("[exit code 1, the middle of the output is missing]")
+
+
+def test_a_program_that_is_not_installed_is_an_answer(bench: Workbench, tmp_path: Path) -> None:
+    answer = run(replace(bench, search_path=str(tmp_path)), "go test ./...")
+    assert answer.rule == "program-missing"
+    assert "go" in answer.text
+
+
+def test_the_checks_run_on_the_tasks_files_that_are_there(bench: Workbench) -> None:
+    show = ("python", "-c", "import sys; print(sys.argv[1:]); sys.exit(len(sys.argv) - 2)", "{files}")
+    answer = anyio.run(replace(bench, checks=(show, ("cat", "no-such-file"), ("cat", "core.py"))).run_check)
+    assert "['core.py', 'tests/test_core.py']\n\n[exit code 1]" in answer.text
+    assert "$ cat core.py\ndef answer" in answer.text
+    assert answer.exit_code == 1
+    assert anyio.run(replace(bench, checks=(("cat", "core.py"),)).run_check).exit_code == 0
+    assert anyio.run(bench.run_check).rule == "no-checks"
+    assert anyio.run(replace(bench, checks=(show,), grants=(), tests=None).run_check).rule == "no-checks"
+
+
+def test_without_a_test_command_there_is_nothing_to_run(bench: Workbench) -> None:
+    assert run_tests(replace(bench, test_command=())).rule == "no-test-command"
+
+
+@pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR, Role.PM])
+def test_a_role_without_a_shell_runs_nothing(tmp_path: Path, role: Role) -> None:
+    bench = replace(workbench(tmp_path, NoBox(), role), checks=(("cat", "core.py"),))
+    assert run(bench, "ls").rule == "shell"
+    assert run_tests(bench).rule == "shell"
+    assert anyio.run(bench.run_check).rule == "shell"

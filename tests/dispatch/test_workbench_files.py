@@ -1,0 +1,224 @@
+"""The tools for files: through no link, by the role's policy, and so that the gate admits what they wrote."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.dispatch.gate import Policy, inspect
+from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.overlay import OverlayView, overlay_works
+from pipeline.dispatch.roles import load_roles
+from pipeline.dispatch.view import ShadowView
+from pipeline.dispatch.workbench import Workbench
+from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.process import Mount
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.dispatch.view import View
+
+GRANTS = (
+    Grant("src/app.py", Action.MODIFY),
+    Grant("src/new.py", Action.CREATE),
+    Grant("src/deep/er/new.py", Action.CREATE),
+    Grant("src/old.py", Action.DELETE),
+    Grant("src/to.py", Action.RENAME, "src/from.py"),
+    Grant("run.sh", Action.MODIFY),
+)
+TESTS = TestScope(files=(Grant("tests/test_app.py", Action.MODIFY),), folders=("tests",))
+FILES = ("src/app.py", "src/old.py", "src/from.py", "src/other.py", "tests/test_app.py", "run.sh", "src/lib.rs")
+RUST = "fn one() -> u8 { 1 }\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn old() {}\n}\n"
+
+
+def fill(folder: Path) -> None:
+    for name in FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(RUST if name.endswith(".rs") else f"{name}\n")
+    (folder / "run.sh").chmod(0o755)
+
+
+def shadow(tmp_path: Path) -> View:
+    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
+
+
+def overlay(tmp_path: Path) -> View:
+    if fault := overlay_works(tmp_path, None):
+        pytest.skip(fault)
+    lower, at = tmp_path / "lower", tmp_path / "view"
+    lower.mkdir()
+    at.mkdir()
+    fill(lower)
+    return OverlayView.open((lower,), at, workspace=Path("/view"), writable=True)
+
+
+@pytest.fixture(params=[shadow, overlay])
+def view(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[View]:
+    opened = request.param(tmp_path)
+    yield opened
+    opened.close()
+
+
+def workbench(mount: Mount, role: Role = Role.MAKE) -> Workbench:
+    return Workbench(load_roles()[role], mount, NoBox(), grants=GRANTS, tests=TESTS)
+
+
+@pytest.fixture
+def bench(view: View) -> Workbench:
+    return workbench(view.mount)
+
+
+@pytest.fixture
+def top(bench: Workbench) -> Path:
+    return bench.view.reach
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "app.py").write_text("not yours\n")
+    return folder
+
+
+def test_a_file_is_read_and_a_folder_is_listed(bench: Workbench) -> None:
+    assert bench.read("src/app.py").text == "src/app.py\n"
+    assert bench.read("src").text.split() == ["app.py", "from.py", "lib.rs", "old.py", "other.py"]
+    assert {"src/", "tests/", "run.sh"} <= set(bench.read(".").text.split())
+
+
+def test_what_the_agent_was_shown_beside_the_view_is_read_by_its_absolute_path(bench: Workbench, outside: Path) -> None:
+    artifact = Mount(outside / "app.py", Path("/run/artifacts/task.md"))
+    bench = replace(bench, artifacts=(artifact,))
+    assert bench.read("/run/artifacts/task.md").text == "not yours\n"
+    assert bench.read("/run/artifacts/other.md").rule == "path-form"
+    assert bench.read(str(outside / "app.py")).rule == "path-form"
+
+
+def test_hidden_characters_large_and_binary_files_are_told(bench: Workbench, top: Path) -> None:
+    (top / "a").write_text("\x1b[2Jx\u202ey\tz\r\n")
+    assert bench.read("a").text == "\\x1b[2Jx\\u202ey\tz\r\n"
+    (top / "b").write_bytes(b"\0\1")
+    assert bench.read("b").rule == "binary-file"
+    (top / "c").write_bytes(b"x" * 1_000_000)
+    assert bench.read("c").text.endswith("x\n[only the first 400000 bytes are shown]")
+    (top / "d").write_bytes(b"caf\xe9")
+    assert bench.read("d").text == "caf\ufffd"
+
+
+@pytest.mark.parametrize("path", ["", "..", "src/../../outside/app.py", "/etc/passwd", "src/app.py\0", "\udcff", "~"])
+def test_a_text_that_is_no_path_inside_is_not_read(bench: Workbench, path: str) -> None:
+    answer = bench.read(path)
+    assert answer.rule in {"path-form", "path-characters", "path-encoding", "no-such-file"}
+
+
+def test_no_link_is_followed(bench: Workbench, top: Path, outside: Path) -> None:
+    (top / "link").symlink_to(outside / "app.py")
+    (top / "folder").symlink_to(outside)
+    os.mkfifo(top / "fifo")
+    for path in ("link", "folder", "folder/app.py", "fifo"):
+        assert bench.read(path).rule == "file-kind", path
+    grants = tuple(Grant(path, action) for path in ("link", "folder/app.py", "folder/new.py") for action in Action)
+    bench = replace(bench, grants=grants)
+    for path in ("link", "folder/app.py", "folder/new.py"):
+        assert bench.write(path, "mine\n").rule == "file-kind", path
+    assert bench.delete("folder/app.py").rule == "file-kind"
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"app.py": "not yours\n"}
+
+
+def test_what_is_written_is_what_the_gate_admits(bench: Workbench, view: View, top: Path) -> None:
+    for path in ("src/app.py", "src/new.py", "src/deep/er/new.py", "src/to.py", "run.sh"):
+        assert bench.write(path, f"new {path} ü\n").rule is None, path
+    for path in ("src/old.py", "src/from.py"):
+        assert bench.delete(path).rule is None, path
+    assert (top / "run.sh").stat().st_mode & 0o777 == 0o755
+    result = inspect(view, Policy(bench.spec.writes, GRANTS, TESTS))
+    assert result.admitted, result.violations
+    assert {change.path: change.kind for change in result.changes} == {
+        "src/app.py": "modified",
+        "src/new.py": "added",
+        "src/deep/er/new.py": "added",
+        "src/to.py": "added",
+        "run.sh": "modified",
+        "src/old.py": "deleted",
+        "src/from.py": "deleted",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("src/other.py", "outside-task"),
+        ("SRC/APP.PY", "path-collision"),
+        ("tests/test_app.py", "test-file"),
+        (".git/config", "git-alias"),
+        (".workflow/x", "workflow-folder"),
+        ("src/../src/app.py", "path-form"),
+        ("src/app.py\0.md", "path-characters"),
+        ("src/old.py", "action-not-named"),
+        ("conftest.py", "control-file"),
+        ("src", "file-kind"),
+        ("src/app.py/x", "file-kind"),
+    ],
+)
+def test_what_the_policy_refuses_is_not_written(bench: Workbench, view: View, path: str, rule: str) -> None:
+    answer = bench.write(path, "mine\n")
+    assert (answer.rule, bool(answer.text)) == (rule, True), answer.text
+    assert view.survey().changes == ()
+
+
+def test_a_file_that_is_not_there_is_not_deleted(bench: Workbench) -> None:
+    assert bench.delete("src/old.py").rule is None
+    assert bench.delete("src/old.py").rule == "no-such-file"
+    assert bench.delete("src/app.py").rule == "deletion-not-named"
+    assert bench.read("src/old.py").rule == "no-such-file"
+
+
+def test_a_name_too_long_for_the_file_system_is_an_answer(bench: Workbench, top: Path) -> None:
+    path = f"src/{'x' * 300}.py"
+    bench = replace(bench, grants=(Grant(path, Action.CREATE),))
+    assert bench.write(path, "").rule == "file-system"
+    assert bench.read(path).rule == "file-system"
+    assert list((top / "src").glob(".redfirst*")) == []
+
+
+def test_content_that_no_file_holds_is_refused(bench: Workbench, view: View) -> None:
+    assert bench.write("src/app.py", "\udcff").rule == "content"
+    assert bench.write("src/app.py", "x" * (40 << 20)).rule == "content"
+    assert view.survey().changes == ()
+
+
+def test_another_name_of_the_file_keeps_its_content(bench: Workbench, top: Path, tmp_path: Path) -> None:
+    os.link(top / "src/app.py", top / "alias.py")
+    (top / "run.sh").chmod(0o4755)
+    assert bench.write("src/app.py", "mine\n").rule is None
+    assert bench.write("run.sh", "mine\n").rule is None
+    assert (top / "alias.py").read_text() == "src/app.py\n"
+    assert (top / "run.sh").stat().st_mode & 0o7777 == 0o755, "no bit but execute is kept"
+
+
+def test_test_writes_its_tests_and_test_regions(view: View) -> None:
+    bench = workbench(view.mount, Role.TEST)
+    assert bench.write("tests/test_app.py", "mine\n").rule is None
+    assert bench.write("tests/test_more.py", "mine\n").rule is None
+    assert bench.write("src/lib.rs", RUST.replace("fn old() {}", "fn old() { super::one(); }")).rule is None
+    refused = bench.write("src/lib.rs", RUST.replace("{ 1 }", "{ 2 }"))
+    assert refused.rule == "outside-task"
+    assert "line 1" in refused.text
+    assert bench.write("src/app.py", "mine\n").rule == "outside-task"
+
+
+@pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR, Role.PM])
+def test_a_role_that_only_answers_reads_and_changes_nothing(view: View, role: Role) -> None:
+    bench = workbench(view.mount, role)
+    assert bench.read("src/app.py").rule is None
+    for path in ("src/app.py", "src/new.py", "tests/test_app.py", "TODO/x.md"):
+        assert bench.write(path, "mine\n").rule in {"read-only-role", "tracker-file"}
+        assert bench.delete(path).rule in {"read-only-role", "tracker-file"}
+    assert view.survey().changes == ()

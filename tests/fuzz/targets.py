@@ -1,0 +1,142 @@
+"""What is fuzzed. Each target takes any bytes and raises AssertionError if the program did something wrong with them.
+
+The bytes spell texts made of pieces (`spelt`), which get far into a parser, or are taken as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import yaml
+from fuzz import judges, rustc
+from fuzz.pieces import COMMAND, FRONT_MATTER, PATH, REPORT, ROLE
+from fuzz.rust_soup import edit
+
+from pipeline.policy.commands import judge_command
+from pipeline.policy.paths import collision_key, malformed, protected
+from pipeline.policy.roles import ContractError, Writes, parse_role
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.policy.test_regions import interesting, region_fault
+from pipeline.reports.decode import Malformed, Missing, decode_object
+from pipeline.reports.kinds import KINDS
+from pipeline.reports.parse import extract_report, parse_report
+from todo.errors import TrackerError
+from todo.frontmatter import parse, plain_data
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_production = lru_cache(maxsize=256)(rustc.production_syntax)
+
+
+def spelt(data: bytes, pieces: tuple[str, ...]) -> str:
+    """Return a text: the pieces that the bytes name, or the bytes themselves if the first one is odd."""
+    if data[:1] and data[0] % 2:
+        return data[1:].decode("utf-8", "surrogateescape")
+    return "".join(pieces[byte % len(pieces)] for byte in data[1:])
+
+
+def regions(data: bytes) -> None:
+    """An edit that the region rule accepts is the same production code for rustc, or no code with tests either."""
+    made = edit(data)
+    if region_fault("src/lib.rs", made.old, made.new) is not None:
+        return
+    interesting(made.old, made.new)
+    before = _production(made.old, made.edition)
+    if before is None or made.old == made.new:
+        return
+    after = _production(made.new, made.edition)
+    if after is None:
+        assert rustc.syntax_with_tests(made.new, made.edition) is None, made
+    else:
+        assert before == after, made
+
+
+def paths(data: bytes) -> None:
+    """A new path that is admitted is one that git takes on every platform; every change has a ruling."""
+    path = spelt(data, PATH)
+    scope = TestScope(files=(Grant(path, Action.CREATE),), folders=("tests",))
+    for writes in Writes:
+        for kind in ChangeKind:
+            judge(writes, Change(path, kind, collides_with=None), (Grant(path, Action.CREATE),), scope)
+    twin = unicodedata.normalize("NFD", path).upper()
+    if _caseless(path) == _caseless(twin):
+        assert collision_key(path) == collision_key(twin), path
+    if judge(Writes.TASK, Change(path, ChangeKind.ADDED), (Grant(path, Action.CREATE),)).allowed:
+        assert protected(path) is None, path
+        assert malformed(path) is None, path
+        assert judges.git_takes(path), path
+
+
+def commands(data: bytes) -> None:
+    """A command that is allowed is, for bash, the same words and nothing else."""
+    text = spelt(data, COMMAND)
+    ruling = judge_command(text, shell=True)
+    assert not judge_command(text, shell=False).allowed, text
+    assert ruling.allowed == bool(ruling.argv), text
+    assert ruling.rule, text
+    assert ruling.why, text
+    if ruling.allowed:
+        assert judges.bash_words(text) == ruling.argv, text
+        assert "=" not in ruling.argv[0], text
+
+
+def front_matter(data: bytes) -> None:
+    """Front matter of an issue is read as PyYAML reads it, and what that refuses is refused."""
+    text = spelt(data, FRONT_MATTER)
+    for whole in (text, f"---\n{text}---\n"):
+        try:
+            document = parse(whole, "GAL-1.md")
+        except TrackerError:
+            continue
+        ours = {key: plain_data(node) for key, node in document.values.items()}
+        assert ours == yaml.load(document.front, Loader=yaml.BaseLoader), whole  # noqa: S506  (it makes strings only)
+
+
+def roles(data: bytes) -> None:
+    """A role's contract says what PyYAML reads in it, and nothing else."""
+    text = spelt(data, ROLE)
+    for whole in (text, f"---\n{text}---\nprompt\n"):
+        try:
+            spec = parse_role(whole, "test")
+        except ContractError as error:
+            assert error.problems, whole
+            continue
+        head = whole.split("---\n", 2)[1]
+        said: Mapping[str, object] = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506  (it makes strings only)
+        assert (said["name"], said["writes"]) == (spec.name, spec.writes), whole
+        assert (said["shell"] == "true", said.get("test_regions") == "true") == (spec.shell, spec.test_regions), whole
+        assert (said["network"], said["description"]) == (spec.network, spec.description), whole
+
+
+def reports(data: bytes) -> None:
+    """Any bytes are a report or a sentence; what `json` refuses is no report, and what is one is what `json` reads."""
+    raw = spelt(data, REPORT).encode("utf-8", "surrogateescape")
+    found = decode_object(raw)
+    try:
+        value: object = json.loads(raw)
+    except (ValueError, RecursionError):
+        assert isinstance(found, Malformed), raw
+    else:
+        assert isinstance(found, Malformed) or found == value, raw
+    for file in (None, b" \n", raw):
+        extracted = extract_report(file, raw + b"\nbye\n")
+        assert isinstance(extracted, dict | Missing | Malformed), raw
+    for kind in KINDS:
+        for role, questions in judges.askable(kind):
+            for question in questions:
+                parsed = parse_report(kind, role, question, raw)
+                assert isinstance(parsed, Malformed) or not isinstance(found, Malformed), raw
+
+
+def _caseless(text: str) -> str:
+    """Return the key of Unicode's canonical caseless match (3.13, D145)."""
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+
+
+TARGETS: Final[Mapping[str, Callable[[bytes], None]]] = {
+    target.__name__: target for target in (regions, paths, commands, front_matter, roles, reports)
+}
