@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob
+from pipeline.dispatch.caches import Cache
 from pipeline.dispatch.children import recorded
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
@@ -171,6 +172,7 @@ class Dispatcher:
     async def _ask(self, request: Request, document: DispatchDocument, view: Mount, folder: Path) -> AgentResult:
         agent = self.config.agent(request.role)
         tools = request.tools(view) if request.tools is not None else Tools()
+        cache = Cache(self.checkout.root / "caches" / request.role.value)
         exchange = folder / "exchange"
         exchange.mkdir()
         job = AgentJob(
@@ -179,11 +181,11 @@ class Dispatcher:
             view=view,
             exchange=exchange,
             artifacts=(Mount(folder / "artifacts", ARTIFACTS),),
-            read=(*tools.mounts, *(Mount(Path(path), Path(path)) for path in agent.read)),
+            read=(cache.mount(self.box), *tools.mounts, *(Mount(Path(path), Path(path)) for path in agent.read)),
             argv=agent.argv,
             script=Path(agent.script) if agent.script else None,
             used=self._used_entries(agent),
-            env={**tools.env, **agent.env},
+            env={**cache.env(self.box), **tools.env, **agent.env},
             timeout_s=agent.timeout_s,
             network=agent.network.value,
             gateway=gateway_for(self.config, request.role, self.environ, folder / "model.jsonl"),
@@ -193,6 +195,7 @@ class Dispatcher:
         try:
             return await BACKENDS[agent.backend.value].run(job)
         finally:
+            cache.trim()
             remove_tree(exchange / "out")  # the agent may have put anything beside its report
 
     def _used_entries(self, agent: AgentConfig) -> frozenset[int]:
