@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
 
 class _Open:
     """A collection that is not closed yet; `key` waits for its value."""
@@ -33,6 +35,9 @@ def read_mapping(front: str, name: str) -> dict[str, Node]:
     Raises:
         TrackerError: not YAML, not a mapping, a key twice, an anchor or alias, nested too deep.
     """
+    if _BYTE_ORDER_MARK in front:  # libyaml drops it wherever it stands, other readers take it for a letter
+        line = front.count("\n", 0, front.index(_BYTE_ORDER_MARK)) + FIRST_LINE
+        raise invalid("There is a byte order mark (U+FEFF) in the front matter. Remove it.", path=name, line=line)
     try:
         root = _compose(yaml.parse(front, Loader=_Loader), name)
     except yaml.MarkedYAMLError as error:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.dispatch import canary
+from pipeline.dispatch import canary, seccomp
 from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, MODEL_PORT, options
 from pipeline.dispatch.children import run_child, wait_gone
 from pipeline.dispatch.limits import OWN_LIMITS
@@ -168,10 +168,8 @@ def _order(box: Bubblewrap, command: Command, argv: tuple[str, ...], status: _St
 def _filter() -> bytes:
     """Return the system calls that are refused, nothing where no list for this processor exists."""
     try:
-        from pipeline.dispatch import seccomp
-
         return seccomp.program()
-    except Exception:
+    except seccomp.UnknownMachineError:
         return b""
 
 

@@ -41,6 +41,7 @@ class Policy:
         test_regions: For a role that may change tests inside production files: whether a path's old and new content
             differ only in such regions.
         filters: Returns, of some paths, those whose content git would store through a foreign filter, and why not.
+        protected: Folders and files of the tree that the user's git obeys (`git.obeyed`): nobody changes them.
     """
 
     writes: Writes
@@ -48,6 +49,7 @@ class Policy:
     tests: TestScope | None = None
     test_regions: Callable[[str, bytes, bytes], bool] | None = None
     filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
+    protected: tuple[str, ...] = ()
 
     def names(self, path: str) -> bool:
         """Return whether the task names `path` for anything."""
@@ -119,7 +121,13 @@ class _Inspection:
             if scratch := self._scratch(change):
                 dropped[scratch] = None
                 continue
-            ruling = judge(self.policy.writes, self._measured(change), self.policy.grants, self.policy.tests)
+            ruling = judge(
+                self.policy.writes,
+                self._measured(change),
+                self.policy.grants,
+                self.policy.tests,
+                places=self.policy.protected,
+            )
             if ruling.note:
                 notes.append(ruling.note)
             if ruling.rule == "test-region":

@@ -11,12 +11,16 @@ import base64
 import json
 import re
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, quote_plus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
+
+    from pipeline.backends.protocol import AgentResult
+    from pipeline.evidence.observation import Fault, Observation
 
 MARK: Final = b"[redacted]"
 """What stands where a secret was."""
@@ -78,21 +82,63 @@ _PRIVATE_KEY: Final = re.compile(
 )
 
 
-def redact(data: bytes, secrets: Collection[str]) -> bytes:
+def redact(data: bytes, secrets: Collection[str], *, shapes: bool = True) -> bytes:
     """Return *data* with `MARK` in the place of every secret, known or known by its shape.
 
     Args:
         data: What an agent, a test or a program wrote; need not be text.
         secrets: Values to look for as they are, in JSON, in URLs and in base64. Of fewer than 8 characters: ignored.
+        shapes: Also what looks like a key. Not for what tests show: their keys are made up, and are compared.
     """
     spellings = {form for secret in secrets if len(secret) >= _SHORTEST for form in _spellings(secret)}
     for form in sorted(spellings, key=lambda form: (-len(form), form)):
         if form not in MARK:
             data = data.replace(form, MARK)
+    if not shapes:
+        return data
     for prefix, shape in _KEYS.items():
         if prefix in data:
             data = shape.sub(MARK, data)
     return _PRIVATE_KEY.sub(MARK, data) if b"PRIVATE KEY" in data else data
+
+
+def quiet_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
+    """Return what an agent left, without secrets: what is read from it, rendered and committed has none either."""
+    return replace(
+        answer,
+        stdout=redact(answer.stdout, secrets),
+        stderr=redact(answer.stderr, secrets),
+        report_file=None if answer.report_file is None else redact(answer.report_file, secrets),
+        complaint=None if answer.complaint is None else _quiet(answer.complaint, secrets, shapes=True),
+    )
+
+
+def quiet_observation(observation: Observation, secrets: Collection[str]) -> Observation:
+    """Return what a test run showed, without known secrets in what it says; ids and paths are facts and stay."""
+    everything = observation.model_dump_json().encode()
+    if redact(everything, secrets, shapes=False) == everything:
+        return observation
+
+    def of(fault: Fault) -> Fault:
+        chain = (raised.model_copy(update={"message": _quiet(raised.message, secrets)}) for raised in fault.chain)
+        return fault.model_copy(update={"chain": tuple(chain)})
+
+    records = {
+        entry: record.model_copy(
+            update={
+                "reason": _quiet(record.reason, secrets),
+                "fault": of(record.fault) if record.fault is not None else None,
+            }
+        )
+        for entry, record in observation.records.items()
+    }
+    errors = tuple(error.model_copy(update={"fault": of(error.fault)}) for error in observation.collection_errors)
+    said = {"detail": _quiet(observation.detail, secrets), "tail": _quiet(observation.tail, secrets)}
+    return observation.model_copy(update={"records": records, "collection_errors": errors, **said})
+
+
+def _quiet(text: str, secrets: Collection[str], *, shapes: bool = False) -> str:
+    return redact(text.encode(errors="surrogatepass"), secrets, shapes=shapes).decode(errors="surrogatepass")
 
 
 def secrets_of(environ: Mapping[str, str]) -> frozenset[str]:

@@ -101,6 +101,7 @@ class Exchange:
 
         When the caller hangs up, the service is hung up on.
         """
+        await self.caller.ask_for_body()
         async with anyio.create_task_group() as group:
             group.start_soon(self._upward, request, group.cancel_scope)
             self.refusal = await self._downward() or self.refusal
@@ -114,16 +115,17 @@ class Exchange:
         scope.cancel()
 
     async def _send(self, request: Admitted) -> Refusal | None:
-        there = await self.service.send(self.upstream.head(request))
+        # A service may answer and hang up before it has read everything; its answer still counts, so whether what is
+        # sent arrives does not matter here.
+        await self.service.send(self.upstream.head(request))
         while isinstance(piece := await self.caller.piece(), bytes):
             if refusal := self.meter.sent(len(piece)):
                 return refusal
             self.line.bytes_up += len(piece)
-            # A service may answer and close before it has read everything; its answer still counts.
-            there = there and await self.service.send(h11.Data(data=piece))
+            await self.service.send(h11.Data(data=piece))
         if piece is End.MALFORMED:
             return Refusal(400, "malformed", "The body of the request is malformed.")
-        if piece is End.DONE and there:
+        if piece is End.DONE:
             await self.service.send(h11.EndOfMessage())
         return None
 

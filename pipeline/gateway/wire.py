@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _PIECE: Final = 65_536
 _LINGER_S: Final = 2.0
 _BLANK: Final = b"\r\n\r\n"
+# OSError: what TLS says of bytes that are no TLS.
+_GONE: Final = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
 class End(Enum):
@@ -42,7 +44,7 @@ class Peer:
         try:
             if data:
                 await self.stream.send(data)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except _GONE:
             return False
         return True
 
@@ -76,7 +78,7 @@ class Peer:
         """Return what comes in, empty when the peer has hung up."""
         try:
             return await self.stream.receive(_PIECE)
-        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except _GONE:
             self._closed = True
             return b""
 
@@ -114,11 +116,10 @@ class Caller(Peer):
             self._http.receive_data(rest)
         return event
 
-    async def piece(self) -> bytes | End:
-        """Return the next bytes of the request's body, asking for them where the caller waits to be asked."""
+    async def ask_for_body(self) -> None:
+        """Say that the body is wanted, if the caller waits to hear that."""
         if self._http.they_are_waiting_for_100_continue:
             await self.send(h11.InformationalResponse(status_code=100, headers=[]))
-        return await super().piece()
 
     async def hung_up(self) -> None:
         """Return when the caller has gone; what else it sends is not looked at."""
@@ -151,7 +152,7 @@ class Caller(Peer):
         with anyio.move_on_after(_LINGER_S):
             try:
                 await self.stream.send_eof()
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            except _GONE:
                 return
             await self.hung_up()
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 LOCK_LIMIT_S: Final = 3.0
+QUIET_S: Final = 0.5
+"""How long a lock must stand with no git at work: other programs write an index, too, and hold it for an instant."""
 
 _PAUSE_S: Final = 0.02
 _OLDEST: Final = 0.0
@@ -45,17 +47,29 @@ def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Coll
         since: When we began what may have left it, in seconds since the epoch.
         contents: What ours can have in it, where that says something.
     """
-    if await_lock(lock):
-        return True
     try:
         before = lock.lstat()
         ours = before.st_mtime >= since and (contents is None or lock.read_bytes() in contents)
-        if not ours or git_at_work(common_dir) or lock.lstat().st_ino != before.st_ino:
-            return False
+        if not ours:
+            return await_lock(lock)
+        if not _is_abandoned(lock, common_dir) or lock.lstat().st_ino != before.st_ino:
+            return not lock.exists()
         lock.unlink()
     except FileNotFoundError:
         pass
     return True
+
+
+def _is_abandoned(lock: Path, common_dir: Path) -> bool:
+    """Return whether the lock stands for `QUIET_S` with no git at work, before `LOCK_LIMIT_S` is over."""
+    began = quiet = time.monotonic()
+    while lock.exists() and time.monotonic() - began < LOCK_LIMIT_S:
+        if git_at_work(common_dir):
+            quiet = time.monotonic()
+        elif time.monotonic() - quiet > QUIET_S:
+            return True
+        time.sleep(_PAUSE_S)
+    return False
 
 
 def git_at_work(common_dir: Path) -> bool:
@@ -78,8 +92,12 @@ def _tops(common_dir: Path) -> Iterator[Path]:
 
 
 def _is_git(pid: int) -> bool:
+    folder = Path(f"/proc/{pid}")
     try:
-        return Path(f"/proc/{pid}/comm").read_text(errors="replace").startswith("git")
+        # a file system monitor stays for days and holds no lock
+        return (folder / "comm").read_text(errors="replace").startswith("git") and (
+            b"fsmonitor--daemon" not in (folder / "cmdline").read_bytes().split(b"\0")
+        )
     except OSError:
         return False
 

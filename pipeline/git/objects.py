@@ -66,7 +66,7 @@ class ObjectDoor(ReadDoor):
     def move(self, old: str, new: str, folder: Path, index: Path) -> None:
         """Make *folder*, which holds *old* by the private *index*, hold *new*; only what differs is looked at."""
         whole = ("-c", "core.sparseCheckout=false")
-        self._git(*whole, "read-tree", "-m", "-u", old, new, env=self._at(folder, index), cwd=folder)
+        self._git(*whole, "read-tree", "-u", "-m", old, new, env=self._at(folder, index), cwd=folder)
 
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NUMBER: Final = r"\d{1,6}"
 _NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
-_EXPRESSION: Final = r"[A-Za-z0-9_(\[ ][\w ()\[\].,:=<>+/'\"-]*"
+_EXPRESSION: Final = r"[A-Za-z0-9_(\[][\w ()\[\].,:=<>+/'\"-]*"
 _ANYTHING: Final = r"[^-@].*"
 _GLOB: Final = r"[^-@].*"
 _WHEN: Final = r"auto|always|never|yes|no"
@@ -25,7 +25,7 @@ _PYTEST: Final = Tool(
         **flags("-q", "--quiet", "-v", "--verbose", "-x", "--exitfirst", "-s", "-l", "--showlocals", "--no-showlocals"),
         **flags("--co", "--collect-only", "--fixtures", "--markers", "--setup-show", "--setup-plan", "--full-trace"),
         **flags("--no-header", "--no-summary", "--disable-warnings", "--strict-markers", "--strict-config"),
-        **flags("--runxfail", "--version", "-V", "-h", "--help"),
+        **flags("--runxfail", "--lf", "--last-failed", "--ff", "--failed-first", "--version", "-V", "-h", "--help"),
         **value(_EXPRESSION, "-k", "-m"),
         **value(_NUMBER, "--maxfail", "--durations", "--verbosity"),
         **value(r"fd|sys|no|tee-sys", "--capture"),

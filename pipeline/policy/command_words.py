@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-AS_NUMBER: Final = "-NUMBER"
-"""The key of the old form `-20`."""
+AS_NUMBER: Final = "-\0"
+"""The key of the old form `-20`; nobody can write it as a word."""
 
 
 class Arity(Enum):
@@ -132,7 +132,7 @@ class WordFault:
 
 
 _DANGERS: Final[Mapping[Danger, str]] = {
-    Danger.CODE: "loads code or takes names for code",
+    Danger.CODE: "makes the tool import or run other code",
     Danger.CONFIG: "changes the configuration; the project's own counts",
     Danger.WRITES: "writes or removes files",
     Danger.EXECUTES: "starts other programs",
@@ -195,10 +195,12 @@ def _option_fault(tool: Tool, word: str, pending: deque[str]) -> WordFault | Non
         return None if _is_joined(tool, word) else _unlisted(tool, word)
     if equals and (option.arity is Arity.FLAG or not (name.startswith("--") or tool.short_equals)):
         return WordFault(WordRule.VALUE, f"{name} is not written with =")
-    if option.arity is Arity.VALUE and not equals:
-        text = pending.popleft() if pending else ""
-    elif not equals:
+    if option.arity is not Arity.VALUE and not equals:
         return None
+    if not equals:
+        if not pending:
+            return WordFault(WordRule.VALUE, f"{name} needs a value")
+        text = pending.popleft()
     return None if _matches(option, text) else WordFault(WordRule.VALUE, f"{name} is not allowed with {text!r}")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.paths import is_control
+from pipeline.policy.control import is_control
 from pipeline.reports.artifacts import APPROACH, BEHAVIOURS
 from pipeline.reports.fields import Action, Evidence
 from pipeline.reports.markdown import Document, Fence, parse

@@ -9,9 +9,12 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.characters import HIDDEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _GIT_SHORT_NAMES: Final = frozenset({"git~1", ".git"})
 _OURS: Final = frozenset({".workflow"})
@@ -22,27 +25,6 @@ SCRATCH: Final[tuple[str, ...]] = (
     ".coverage.*", "htmlcov", ".DS_Store", "*.swp",
 )  # fmt: skip
 """What honest tools leave behind; the gate drops it with a line instead of refusing the work (architecture 6)."""
-
-_CONTROL_NAMES: Final[tuple[str, ...]] = (
-    # tests
-    "conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "noxfile.py", ".coveragerc",
-    "jest.config.*", "vitest.config.*",
-    # whatever Python imports by itself
-    "sitecustomize.py", "usercustomize.py", "*.pth",
-    # builds
-    "pyproject.toml", "setup.cfg", "setup.py", "Makefile", "GNUmakefile", "makefile", "justfile", "CMakeLists.txt",
-    "Cargo.toml", "Cargo.lock", "build.rs", "rust-toolchain", "rust-toolchain.toml", "package.json",
-    "flake.nix", ".envrc",
-    # continuous integration
-    ".gitlab-ci.yml", "azure-pipelines.yml", "Jenkinsfile", ".pre-commit-config.yaml",
-    # git
-    ".gitattributes", ".gitmodules", ".gitignore",
-    # this program and other agents
-    "redfirst.toml", "AGENTS.md", "CLAUDE.md", "opencode.json",
-)  # fmt: skip
-_CONTROL_FOLDERS: Final = frozenset(
-    {".cargo", ".github", ".circleci", ".ci", ".husky", ".claude", ".codex", ".opencode"}
-)
 
 
 @dataclass(frozen=True)
@@ -56,13 +38,25 @@ class PathFault:
 def protected(path: str) -> PathFault | None:
     """Return why nobody may touch `path`, whether it exists or not, or None."""
     for part in path.split("/"):
-        name = _canonical(part)
+        name = canonical(part)
         if name in _GIT_SHORT_NAMES:
             return PathFault(
                 "git-alias", f"{part!r} in {path!r} is git's own folder, or becomes it on another platform"
             )
         if name in _OURS:
             return PathFault("workflow-folder", f"{path!r}: .workflow belongs to the run; answer in the report instead")
+    return None
+
+
+def obeyed(path: str, places: Iterable[str]) -> PathFault | None:
+    """Return why `path` may not be touched where the user's git obeys what lies at `places` (see `git.obeyed`)."""
+    parts = [canonical(part) for part in path.split("/")]
+    for place in places:
+        wanted = [canonical(part) for part in place.split("/")]
+        if parts[: len(wanted)] == wanted:
+            return PathFault(
+                "obeyed-by-git", f"{path!r}: the user's git runs or obeys what is in {place!r}; nobody changes it here"
+            )
     return None
 
 
@@ -101,14 +95,6 @@ def scratch_pattern(path: str) -> str | None:
     return None
 
 
-def is_control(path: str) -> bool:
-    """Return whether `path` controls tests, builds, git or agents rather than being code (architecture 6, Policy)."""
-    *folders, name = path.split("/")
-    return any(folder in _CONTROL_FOLDERS for folder in folders) or any(
-        fnmatchcase(name, pattern) for pattern in _CONTROL_NAMES
-    )
-
-
 def is_tracker(path: str) -> bool:
     """Return whether `path` lies in the tracker folder, which only our library writes (architecture 4)."""
     return path.split("/", 1)[0] == _TRACKER
@@ -124,7 +110,8 @@ def parent(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _canonical(part: str) -> str:
+def canonical(part: str) -> str:
+    """Return a form that is equal for all names by which some file system finds the same file."""
     # HFS+ ignores format characters, NTFS trailing dots, spaces and stream names; both ignore case.
     visible = "".join(char for char in unicodedata.normalize("NFKC", part) if unicodedata.category(char) != "Cf")
     return visible.casefold().split(":", 1)[0].rstrip(". ")

@@ -204,13 +204,15 @@ def _explain(error: ErrorDetails, lines: Mapping[str, int]) -> Problem:
 
 
 _FENCE: Final = "---"
+_BREAK: Final = re.compile(r"\r\n?|\n")
+"""Where YAML ends a line. Python's `splitlines` knows more ends, which would make lines of what YAML refuses."""
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _DEPTH: Final = 2
 """A mapping, and lists in it."""
 
 
 def _split(text: str, name: str) -> tuple[str, str]:
-    first, *rest = text.removeprefix("\ufeff").splitlines() or [""]
+    first, *rest = _BREAK.split(text.removeprefix("\ufeff"))
     if first != _FENCE or _FENCE not in rest:
         raise ContractError(name, Problem(1, "the file must start with front matter between two lines of ---"))
     end = rest.index(_FENCE)

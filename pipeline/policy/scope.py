@@ -5,14 +5,17 @@ Every ruling carries a stable rule id and a sentence that the agent can act on. 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import ClassVar, Final, assert_never
 
-from pipeline.policy.paths import is_control, is_inside, is_tracker, malformed, parent, protected
+from pipeline.policy.control import is_control
+from pipeline.policy.paths import is_inside, is_tracker, malformed, obeyed, parent, protected
 from pipeline.policy.roles import Writes
 
+_WILDCARD: Final = re.compile(r"[*?\[]")
 _TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__"})
 
 
@@ -98,9 +101,8 @@ class TestScope:
         files: The task's test files with their actions.
         folders: Where the toolchain looks for tests (pytest's `testpaths`, patterns included); empty means that it did
             not say, then names decide.
-        code: The task's production files; a folder of `folders` that holds one has tests beside the code, and there
-            names decide.
-        names: Patterns of test file names.
+        code: Production files; a folder of `folders` that holds one has tests beside the code, and there names decide.
+        names: Patterns of test file names, or of paths where they have a `/`.
         known: Files that the toolchain did collect tests from.
     """
 
@@ -117,23 +119,40 @@ class TestScope:
         if path in self.known or any(path in {grant.path, grant.from_path} for grant in self.files):
             return True
         folders = [folder for folder in self.folders if folder.strip("/.")]
-        around = [folder for folder in folders if _lies_in(path, folder)]
+        around = [folder for folder in folders if lies_in(path, folder)]
         if folders and not around:
             return False
-        if any(not any(_lies_in(file, folder) for file in self.code) for folder in around):
+        if any(not any(lies_in(file, folder) for file in self.code) for folder in around):
             return True
-        *parts, name = path.split("/")
-        return not _TEST_FOLDERS.isdisjoint(parts) or any(fnmatchcase(name, pattern) for pattern in self.names)
+        return not _TEST_FOLDERS.isdisjoint(path.split("/")[:-1]) or self._is_named_so(path)
+
+    def takes(self, path: str) -> bool:
+        """Return whether a new file at `path` is a test, or a helper among tests, by what the toolchain collects.
+
+        Where it names no folder, a name alone is not enough: `src/test_backdoor.py` would be a module of the package.
+        There must be tests in that folder already, or in a folder above it that is named for tests (sandbox.md 6).
+        """
+        if any(folder.strip("/.") for folder in self.folders):
+            return self.covers(path)
+        homes = {parent(known) for known in (*self.known, *(grant.path for grant in self.files))}
+        among = any(is_inside(path, home) and not _TEST_FOLDERS.isdisjoint(home.split("/")) for home in homes)
+        return among or (parent(path) in homes and self._is_named_so(path))
+
+    def _is_named_so(self, path: str) -> bool:
+        name = path.rpartition("/")[2]
+        return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in self.names)
 
     def is_beside(self, path: str) -> bool:
         """Return whether `path` lies in the folder of one of the task's test files, or below it."""
         return any(is_inside(path, parent(grant.path)) for grant in self.files)
 
 
-def _lies_in(path: str, pattern: str) -> bool:
+def lies_in(path: str, pattern: str) -> bool:
     """Return whether `path` is, or lies below, what an entry of `testpaths` names."""
-    parts = path.split("/")
     plain = pattern.removeprefix("./").strip("/")
+    if not path.startswith(_WILDCARD.split(plain, maxsplit=1)[0]):  # most do not: this is asked of whole trees
+        return False
+    parts = path.split("/")
     return any(fnmatchcase("/".join(parts[:end]), plain) for end in range(1, len(parts) + 1))
 
 
@@ -147,7 +166,14 @@ class Ruling:
     note: str | None = None
 
 
-def judge(writes: Writes, change: Change, grants: tuple[Grant, ...] = (), tests: TestScope | None = None) -> Ruling:
+def judge(
+    writes: Writes,
+    change: Change,
+    grants: tuple[Grant, ...] = (),
+    tests: TestScope | None = None,
+    *,
+    places: tuple[str, ...] = (),
+) -> Ruling:
     """Return whether a role that may write `writes` may make `change`.
 
     Args:
@@ -155,9 +181,12 @@ def judge(writes: Writes, change: Change, grants: tuple[Grant, ...] = (), tests:
         change: One difference between the view and its base.
         grants: The files that the task names for production code.
         tests: What counts as a test; without it nothing does but what its name says.
+        places: Folders and files of the tree that the user's git obeys as they are: its hooks, its configuration.
     """
     scope = tests or TestScope()
-    fault = protected(change.path) or (malformed(change.path) if change.kind is ChangeKind.ADDED else None)
+    fault = protected(change.path) or obeyed(change.path, places)
+    if fault is None and change.kind is ChangeKind.ADDED:
+        fault = malformed(change.path)
     if fault is not None:
         return Ruling(allowed=False, rule=fault.rule, why=fault.why)
     if refusal := _refuse_by_role(writes, change) or _refuse_by_kind(change):
@@ -228,7 +257,7 @@ def _judge_tests(change: Change, scope: TestScope) -> Ruling:
         return Ruling(allowed=True, rule="test-region", why=f"{change.path!r} differs only inside its test regions")
     if change.kind is not ChangeKind.ADDED or is_control(change.path):
         return _refuse_unnamed(change, scope.files)
-    if scope.is_beside(change.path) and scope.covers(change.path):
+    if scope.is_beside(change.path) and scope.takes(change.path):
         return Ruling(allowed=True, rule="beside-tests", why=f"{change.path!r} is new, beside the task's test files")
     return _refuse_unnamed(change, scope.files)
 

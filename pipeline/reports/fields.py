@@ -9,12 +9,12 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from pipeline.policy.characters import HIDDEN
 from pipeline.policy.paths import protected
 from pipeline.policy.scope import Action
 
 _LONGEST_PATH: Final = 1024
 _BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})
-_INVISIBLE: Final = _BREAKS | {"Cf"}
 
 
 class Closed(BaseModel):
@@ -36,7 +36,7 @@ def path_problem(path: str) -> str | None:
         return "is absolute"
     if "\\" in path:
         return "contains a backslash"
-    if any(unicodedata.category(character) in _INVISIBLE for character in path):
+    if HIDDEN.search(path):
         return "contains a control or invisible character"
     parts = path.split("/")
     if ".." in parts:

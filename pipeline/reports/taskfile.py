@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Final
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.policy.characters import visible
 from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed, pointer_of
 from pipeline.reports.explain import explain
 from pipeline.reports.markdown import front_matter_end
@@ -16,7 +16,6 @@ from pipeline.reports.tasks import Task, TaskHead
 
 _DEEPEST: Final = 4
 """A mapping, its lists, their mappings, and one to spare; PyYAML needs quadratic time for what nests without end."""
-_BREAKS: Final = re.compile("[\\r\x85\u2028\u2029]")
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _HEAD: Final = TypeAdapter(TaskHead)
 
@@ -31,11 +30,12 @@ class _BrokenError(Exception):
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML turns the rarer line breaks into newlines unless they are escaped."""
+    """PyYAML turns the rarer line breaks into newlines, and leaves what is hidden hidden, unless told to escape."""
 
 
 def _text(_dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style='"' if _BREAKS.search(text) else None)
+    is_plain = visible(text, keep="\n") == text
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style=None if is_plain else '"')
 
 
 _Dumper.add_representer(str, _text)
@@ -48,7 +48,8 @@ def task_md(task: Task) -> str:
         if change["from"] is None:
             del change["from"]
     text = yaml.dump(head, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=False)
-    return f"---\n{text}---\n{task.body}"
+    front = visible(text, keep="\n")
+    return f"---\n{front}---\n{task.body}"
 
 
 def parse_task_md(text: str) -> Task | Malformed:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pipeline.routing.vocabulary import Loop, Role, Signal
+
+_HIDDEN: Final = "(hidden)"
 
 
 class _Record(BaseModel):
@@ -37,6 +39,19 @@ class RunInfo(_Record):
     started_at: str
     tracker_before: dict[str, str | None] = {}
     """sha256 of each tracker file that the claim rewrites in the user's worktree, as it was before."""
+
+    @field_validator("config")
+    @classmethod
+    def _without_secrets(cls, config: dict[str, object]) -> dict[str, object]:
+        """Return the configuration without the values of agents' variables: run.json goes into the run's ref."""
+        return cast("dict[str, object]", _without_values(config))
+
+
+def _without_values(value: object, *, hide: bool = False) -> object:
+    if isinstance(value, dict):
+        entries = cast("dict[str, object]", value)
+        return {key: _without_values(entry, hide=hide or key == "env") for key, entry in entries.items()}
+    return _HIDDEN if hide else value
 
 
 class ChangeRecord(_Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.dispatch.redaction import redact
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
 from pipeline.process import WORKSPACE, Command, Mount, SandboxError
@@ -128,5 +129,5 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
         completed = await ctx.sandbox.run(command)
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
-    output = (completed.stdout + completed.stderr).decode(errors="replace")
+    output = redact(completed.stdout + completed.stderr, ctx.secrets, shapes=False).decode(errors="replace")
     return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]

@@ -49,6 +49,7 @@ class Context:
     environment: Environment | None = None
     stopping: Stopping = "no"
     sandbox_facts: dict[str, str] = field(default_factory=dict[str, str])
+    secrets: frozenset[str] = frozenset()
 
     @property
     def state(self) -> RunState:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.policy.scope import Action, Grant, TestScope, lies_in
 from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.evidence.observation import Layout
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
@@ -28,11 +31,30 @@ def suite_grants(task: Task) -> tuple[Grant, ...]:
 
 def test_scope(ctx: Context, task: Task) -> TestScope:
     """Return what counts as a test here: what the runner collected at the baseline, and this task's own files."""
-    layout = baseline_of(ctx).layout
+    tree = ctx.repository.entries(ctx.run.info.start_tree)
+    return scope_of(baseline_of(ctx).layout, task, [entry.path for entry in tree])
+
+
+def scope_of(layout: Layout, task: Task, tree: Sequence[str]) -> TestScope:
+    """Return what counts as a test.
+
+    Args:
+        layout: What the runner collected, and where it looks.
+        task: Whose files they are.
+        tree: Every path before any agent. Where a folder of tests holds code as well, not everything in it is a test.
+    """
+    own = [change.path for change in task.files if not layout.is_test_side(change.path)]
+    found = (_code_in(layout, folder, tree) for folder in layout.testpaths)
     return TestScope(
         files=suite_grants(task),
         folders=layout.testpaths,
-        code=frozenset(change.path for change in task.files if not layout.is_test_side(change.path)),
+        code=frozenset([*own, *(path for path in found if path is not None)]),
         names=layout.python_files,
         known=layout.collected,
     )
+
+
+def _code_in(layout: Layout, folder: str, tree: Sequence[str]) -> str | None:
+    """Return a file of production code among the tests of *folder*, None where there is none."""
+    modules = (path for path in tree if path.endswith(".py") and not path.endswith("/__init__.py"))
+    return next((path for path in modules if lies_in(path, folder) and not layout.is_test_side(path)), None)

@@ -58,6 +58,23 @@ def add(left, right):
     return left - right
 """
 
+_WITHOUT_THE_TEST: Final = """\
+def pytest_collection_modifyitems(items):
+    items[:] = [item for item in items if "adds" not in item.name]
+"""
+
+_EVERYTHING_PASSES: Final = """\
+import pytest
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    report.outcome = "passed"
+    report.longrepr = None
+"""
+
 
 @dataclass(frozen=True)
 class Lie:
@@ -99,7 +116,9 @@ LIES: Final[Mapping[str, Lie]] = {
     "VS-18": Lie({NEW: "def test_adds():\n    assert True\n"}),
     "VS-20": Lie({APP: _STOLEN_EMIT}, noted=True),
     "OWN-VS-01": Lie({NEW: None}),
-    "OWN-VS-02": _production("import atexit, os\n\natexit.register(os._exit, 0)\n\n\ndef add(left, right):\n    return 0\n"),
+    "OWN-VS-02": _production(
+        "import atexit, os\n\natexit.register(os._exit, 0)\n\n\ndef add(left, right):\n    return 0\n"
+    ),
     "OWN-VS-03": _production(
         "import os\n\n\ndef add(left, right):\n    if os.fork() == 0:\n        return left + right\n    os._exit(0)\n"
     ),
@@ -109,15 +128,8 @@ LIES: Final[Mapping[str, Lie]] = {
     ),
     "OWN-VS-05": _production("def add(left, right):\n    raise KeyboardInterrupt\n"),
     "OWN-VS-06": _production("def add(left, right):\n    import unittest\n\n    raise unittest.SkipTest('later')\n"),
-    "OWN-VS-07": Lie(
-        {"conftest.py": "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'adds' not in i.name]\n"}
-    ),
-    "OWN-VS-08": Lie(
-        {
-            "conftest.py": "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n"
-            "    outcome = yield\n    report = outcome.get_result()\n    report.outcome = 'passed'\n    report.longrepr = None\n"
-        }
-    ),
+    "OWN-VS-07": Lie({"conftest.py": _WITHOUT_THE_TEST}),
+    "OWN-VS-08": Lie({"conftest.py": _EVERYTHING_PASSES}),
     "OWN-VS-09": _production("import signal, os\n\nos.kill(os.getpid(), signal.SIGKILL)\n"),
     "OWN-VS-10": _production(
         "import pytest\n\n\ndef add(left, right):\n    pytest.exit('all is well', returncode=0)\n"

@@ -23,7 +23,7 @@ def test_an_attack_ends_as_it_should_and_the_host_never_notices(
     if not applies(case, world):
         pytest.skip("without a box there is nothing to block it, and it is not tried")
     count(request, case, world.name)
-    happened = world.attack(case.role, script(case, shared=world.shared, places=world.places()))
+    happened = world.attack(case.role, script(case, shared=world.shared, places=world.host.places()))
     told = f"{happened.result.signal}: {happened.rules()}\n{happened.stdout}\n{happened.log}"
     assert happened.wrongs == (), told
     assert is_expected(case, happened, world), f"{happened.verdict}, not {case.expected.verdict}; {told}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from attacks.catalogue import Case, FileTool, Layer, Verdict, cases
 from attacks.figures import count
-from attacks.world import FILES, MAKE_GRANTS, TESTS
+from attacks.host import FILES
+from attacks.world import MAKE_GRANTS, TESTS
 
 from pipeline.dispatch.roles import load_roles
 from pipeline.policy.filetools import judge_path

@@ -34,7 +34,7 @@ def test_the_gate_admits_an_edit_only_inside_of_test_regions(
     assert isinstance(case.attempt, RustDiff)
     base = world.tree_with({PATH: case.attempt.old})
     happened = world.attack(case.role, f"cat > {PATH} << 'END-OF-FILE'\n{case.attempt.new}END-OF-FILE", base)
-    assert happened.wrongs == ()
+    assert happened.wrongs == (), happened.wrongs
     assert happened.verdict is case.expected.verdict, happened.rules()
     if happened.verdict is Verdict.ACCEPTED:
         assert [change.path for change in happened.result.changes] == [PATH]

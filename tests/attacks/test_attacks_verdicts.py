@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import TestRecord
 
-pytestmark = pytest.mark.slow
+BOXES = ("bubblewrap-overlay", "landlock-shadow", "none-shadow")  # a measurement has one kind of view
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("world", BOXES, indirect=True, scope="module")]
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,12 @@ def evidence(world: World, tmp_path_factory: pytest.TempPathFactory) -> Evidence
     return Evidence(red.ledger, expectations(before), world.box)
 
 
+@pytest.mark.usefixtures("world")
 def test_honest_work_is_green(evidence: Evidence, tmp_path: Path) -> None:
     assert evidence.judge(tmp_path, HONEST).green
 
 
+@pytest.mark.usefixtures("world")
 def test_no_work_is_not_green(evidence: Evidence, tmp_path: Path) -> None:
     assert not evidence.judge(tmp_path, RED).green
 
@@ -75,5 +78,5 @@ def test_a_lie_is_not_green_or_a_reviewer_is_told(
     noted = notes(APP, START[APP].encode(), source.encode())
     assert noted
     happened = world.attack(Role.MAKE, f"cat > {APP} << 'END-OF-FILE'\n{source}END-OF-FILE")
-    assert happened.wrongs == ()
+    assert happened.wrongs == (), happened.wrongs
     assert set(noted) <= set(happened.result.notes), "the reviewer of the dispatch is not told"

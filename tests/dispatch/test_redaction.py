@@ -7,6 +7,7 @@ import hashlib
 import json
 import string
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
@@ -14,7 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dispatch.redaction import MARK, dotenv, redact, secrets_of
+from pipeline.backends.protocol import AgentResult, Ended
+from pipeline.dispatch.redaction import MARK, dotenv, quiet_answer, quiet_observation, redact, secrets_of
+from pipeline.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
+from pipeline.evidence.observation import Ended as Outcome
 
 if TYPE_CHECKING:
     import uuid
@@ -69,6 +73,50 @@ def test_a_report_stays_json_with_only_the_secret_gone(report: dict[str, str], s
     clean = json.loads(redact(json.dumps(report).encode(), [secret]))
     assert clean["key"] == f"<{MARK.decode()}>"
     assert clean.keys() == report.keys()
+
+
+def answered(**said: bytes) -> AgentResult:
+    text = {"stdout": b"", "stderr": b"", **said}
+    return AgentResult(Ended.OK, 0, None, said.get("report_file"), text["stdout"], text["stderr"], False, 1.0, None)
+
+
+def test_an_answer_is_quiet_wherever_it_says_something() -> None:
+    said = b'{"summary": "the token is correct-horse-battery"}'
+    loud = replace(
+        answered(stdout=said, stderr=said, report_file=said), complaint="the last line: correct-horse-battery"
+    )
+    quiet = quiet_answer(loud, ["correct-horse-battery"])
+    assert b"correct-horse" not in quiet.stdout + quiet.stderr + (quiet.report_file or b"")
+    assert quiet.complaint == "it says: [redacted]"
+    assert quiet_answer(answered(), ["correct-horse-battery"]) == answered()
+
+
+def test_an_observation_is_quiet_in_what_it_says_and_keeps_its_facts() -> None:
+    chain = (Raised(kind="AssertionError", message="'correct-horse-battery' != 'x'"), Raised(kind="E", message="fine"))
+    id_ = "tests/test_a.py::test_a[correct-horse-battery]"
+    record = TestRecord(
+        id=id_, function="test_a", path="tests/test_a.py", region_sha256="0", reason="correct-horse-battery",
+        outcome=Outcome.FAILED, fault=Fault(chain=chain),
+    )  # fmt: skip
+    error = CollectionError(path="tests/test_b.py", fault=Fault(chain=chain))
+    seen = Observation(
+        state=RunState.COMPLETE, records={id_: record}, collection_errors=(error,), tail="a correct-horse-battery b"
+    )
+    quiet = quiet_observation(seen, ["correct-horse-battery"])
+    assert quiet.tail == "a [redacted] b"
+    fault = quiet.records[id_].fault
+    assert fault is not None
+    assert [raised.message for raised in fault.chain] == ["'[redacted]' != 'x'", "fine"]
+    assert quiet.records[id_].reason == "[redacted]"
+    assert quiet.collection_errors[0].fault == fault
+    assert quiet.records[id_].id == id_
+    assert quiet_observation(quiet, ["other-secret"]) is quiet
+
+
+def test_made_up_keys_of_tests_stay_readable() -> None:
+    token = KEYS["web token"]
+    seen = Observation(state=RunState.COMPLETE, tail=f"assert {token!r} == 'x'")
+    assert quiet_observation(seen, ["correct-horse-battery"]) == seen
 
 
 def test_a_short_value_would_take_out_ordinary_words() -> None:

@@ -41,6 +41,7 @@ PROJECT = {
         import os, socket, sys, time
 
         def test_tells(): sys.stdout.write("\\x1b[2J" + repr(sorted(os.environ))); assert False
+        def test_where(): print(os.path.abspath("core.py")); assert False
         def test_waits(): time.sleep(60)
         def test_talks(): print("x" * 500_000); assert False
         def test_dies(): os.kill(os.getpid(), 9)
@@ -97,7 +98,10 @@ def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
     assert (answer.rule, answer.exit_code) == (None, 1)
     assert "1 failed, 1 passed" in answer.text
     assert answer.text.endswith("[exit code 1]")
-    assert str(bench.view.target) + "/" not in answer.text, "paths are told as the model writes them"
+
+
+def test_paths_are_told_as_the_model_writes_them(bench: Workbench) -> None:
+    assert "\ncore.py\n" in run_tests(bench, "tests/test_world.py::test_where").text
 
 
 def test_tests_run_by_their_ids_with_the_projects_own_command(bench: Workbench) -> None:

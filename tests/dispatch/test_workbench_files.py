@@ -14,6 +14,7 @@ from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.overlay import OverlayView, overlay_works
 from pipeline.dispatch.roles import load_roles
 from pipeline.dispatch.view import ShadowView
+from pipeline.dispatch.view_files import opened_top, put_file
 from pipeline.dispatch.workbench import Workbench
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
@@ -132,6 +133,23 @@ def test_no_link_is_followed(bench: Workbench, top: Path, outside: Path) -> None
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"app.py": "not yours\n"}
 
 
+def test_a_link_that_appears_after_the_look_is_not_followed(top: Path, outside: Path) -> None:
+    (top / "folder").symlink_to(outside)
+    (top / "link").symlink_to(outside / "app.py")
+    with opened_top(top) as descriptor:
+        with pytest.raises(OSError, match="directory"):
+            put_file(descriptor, "folder/app.py", b"mine")
+        put_file(descriptor, "link", b"mine")
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"app.py": "not yours\n"}
+    assert not (top / "link").is_symlink()
+
+
+def test_a_write_that_fails_leaves_nothing(top: Path) -> None:
+    with opened_top(top) as descriptor, pytest.raises(OSError, match="directory"):
+        put_file(descriptor, "src", b"mine")
+    assert list(top.glob(".redfirst*")) == []
+
+
 def test_what_is_written_is_what_the_gate_admits(bench: Workbench, view: View, top: Path) -> None:
     for path in ("src/app.py", "src/new.py", "src/deep/er/new.py", "src/to.py", "run.sh"):
         assert bench.write(path, f"new {path} ü\n").rule is None, path
@@ -201,6 +219,16 @@ def test_another_name_of_the_file_keeps_its_content(bench: Workbench, top: Path,
     assert bench.write("run.sh", "mine\n").rule is None
     assert (top / "alias.py").read_text() == "src/app.py\n"
     assert (top / "run.sh").stat().st_mode & 0o7777 == 0o755, "no bit but execute is kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes for somebody else")
+def test_what_root_writes_belongs_to_whom_the_view_belongs_to(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    os.chown(tmp_path, 12345, 12346)
+    assert workbench(Mount(tmp_path, tmp_path, writable=True)).write("src/deep/er/new.py", "mine\n").rule is None
+    for path in ("src/deep", "src/deep/er", "src/deep/er/new.py"):
+        status = (tmp_path / path).stat()
+        assert (status.st_uid, status.st_gid) == (12345, 12346)
 
 
 def test_test_writes_its_tests_and_test_regions(view: View) -> None:

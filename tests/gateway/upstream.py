@@ -15,7 +15,7 @@ import anyio
 import h11
 import trustme
 from anyio.abc import SocketAttribute
-from anyio.streams.tls import TLSListener
+from anyio.streams.tls import TLSListener, TLSStream
 
 if TYPE_CHECKING:
     from anyio.abc import AnyByteStream, SocketListener
@@ -48,6 +48,7 @@ class Answer:
         headers: Beside the framing: chunked unless a content-length is among them.
         raw: Sent instead of all that, byte for byte.
         cut: Hang up before the end of the body.
+        garbled: End with bytes that are no TLS.
         early: Answer before the request's body is read, and hang up then.
     """
 
@@ -56,6 +57,7 @@ class Answer:
     headers: Headers = (("content-type", "application/json"),)
     raw: bytes | None = None
     cut: bool = False
+    garbled: bool = False
     early: bool = False
 
 
@@ -73,7 +75,10 @@ class Upstream:
         """Take one request and answer it."""
         async with stream:
             http = h11.Connection(h11.SERVER)
-            request = await _next(http, stream)
+            try:
+                request = await _next(http, stream)
+            except h11.RemoteProtocolError:
+                return
             if not isinstance(request, h11.Request):
                 return
             answer = self.answers.pop(0) if self.answers else Answer((b"no answer is left",), 500)
@@ -109,7 +114,9 @@ class Upstream:
                     await piece.wait()
                 elif answer.raw is None:
                     await say(h11.Data(data=piece))
-            if answer.raw is None and not answer.cut:
+            if answer.garbled and isinstance(stream, TLSStream):
+                await stream.transport_stream.send(b"this is no TLS" * 9)
+            elif answer.raw is None and not answer.cut:
                 await say(h11.EndOfMessage())
             group.cancel_scope.cancel()
 

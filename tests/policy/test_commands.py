@@ -6,6 +6,7 @@ import pytest
 from policy.command_cases import ALLOWED, CORPUS, NOT_LITERAL, REFUSED
 
 from pipeline.policy.command_tables import HINTS, TOOLS, WRAPPERS
+from pipeline.policy.command_words import Operands, Tool, fault_in, value
 from pipeline.policy.commands import CommandRule, CommandRuling, judge_argv, judge_command, judge_selectors
 
 RUNS_COMMANDS = True
@@ -63,6 +64,14 @@ def test_wrappers_in_any_number_have_an_answer() -> None:
 def test_no_option_is_both_listed_and_left_out(option: str) -> None:
     for tool in TOOLS.values():
         assert option not in tool.options or option not in tool.refused
+
+
+@pytest.mark.parametrize("word", ["-p", "--", "-", "@file"])
+def test_what_looks_like_an_option_is_never_taken_for_a_value(word: str) -> None:
+    anything = Tool(value(".*", "-k", "--key", joined=True), Operands.NAMES)
+    assert fault_in(anything, ["-k", "a"]) is None
+    for words in (["-k", word], ["--key", word], [f"--key={word}"], [f"-k{word}"]):
+        assert fault_in(anything, words) is not None
 
 
 @pytest.mark.parametrize("prefix", [*TOOLS, *WRAPPERS])

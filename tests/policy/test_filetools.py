@@ -98,6 +98,13 @@ def test_make_is_refused_what_its_task_does_not_name(path: str, rule: str) -> No
     assert (ruling.allowed, ruling.rule) == (False, rule), ruling.why
 
 
+@pytest.mark.parametrize("path", ["src/../src/app.py", "src/app.py ", "src/app.py\0", "src/caf\u0065\u0301.py"])
+def test_a_form_is_refused_though_it_exists_and_the_task_names_it(path: str) -> None:
+    ruling = judge_path(ROLES[Role.MAKE], path, exists=True, grants=(Grant(path, Action.MODIFY),))
+    assert not ruling.allowed
+    assert ruling.rule.startswith("path-")
+
+
 @pytest.mark.parametrize("path", ["src/app.py", "src/new.py", "src/to.py"])
 def test_make_may_write_what_its_task_names(path: str) -> None:
     assert ruling_on(Role.MAKE, path).rule == "task-file"

@@ -166,7 +166,12 @@ def test_whatever_stands_in_front_matter_is_refused_in_words(head: str) -> None:
     assert all(1 <= fault.line <= len(head.splitlines()) + 3 for fault in error.problems)
 
 
-@given(st.text().filter(lambda body: body.strip() and "\x1c" not in body))
+@pytest.mark.parametrize("break_", ["\x0b", "\x0c", "\x1c", "\x1e"])
+def test_what_only_python_takes_for_the_end_of_a_line_is_refused_in_front_matter(break_: str) -> None:
+    assert problem(role_file().replace("\nwrites", f"{break_}writes")).problems
+
+
+@given(st.text().filter(str.strip))
 def test_the_prompt_is_kept_line_by_line(body: str) -> None:
     prompt = parse_role(role_file().replace("You are @make.", body), "make").prompt
-    assert prompt == "\n".join(body.splitlines()).strip()
+    assert prompt == body.replace("\r\n", "\n").replace("\r", "\n").strip()

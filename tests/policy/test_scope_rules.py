@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.paths import collision_key, is_control, malformed, protected, scratch_pattern
+from pipeline.policy.control import is_control
+from pipeline.policy.paths import collision_key, malformed, protected, scratch_pattern
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 

@@ -21,7 +21,7 @@ from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 WHO = Signature("Ada", "ada@example.org", "1763640000 +0000")
 ODD = (
@@ -466,7 +466,7 @@ def test_hooks_are_not_run(repository: Repository, tmp_path: Path) -> None:
     assert list(tmp_path.glob("ran-*")) == []
 
 
-# --- locks that a killed git left --------------------------------------------------------------------------------------
+# --- locks that a killed git left ------------------------------------------------------------------------------------
 
 OURS = "refs/redfirst/claims/GAL-1"
 
@@ -477,7 +477,7 @@ def now() -> float:
 
 
 @contextlib.contextmanager
-def git_in_its_editor(repository: Repository, tmp_path: Path) -> Iterator[None]:
+def git_in_its_editor(repository: Repository, tmp_path: Path) -> Generator[None]:
     """Hold the user's index as `git commit --all` does while a person writes the message."""
     up, end = tmp_path / "up", tmp_path / "end"
     os.mkfifo(up)
@@ -594,7 +594,7 @@ def test_a_modification_time_that_was_set_back_is_seen(repository: Repository, t
     assert (folder / "app.py").read_text() == "one\n"
 
 
-# --- what the user's git obeys -----------------------------------------------------------------------------------------
+# --- what the user's git obeys ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

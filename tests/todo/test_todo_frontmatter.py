@@ -191,3 +191,9 @@ def test_a_value_in_a_flow_mapping_is_replaced() -> None:
 def test_a_value_that_is_no_scalar_is_not_replaced() -> None:
     with pytest.raises(TrackerError, match="one line"):
         with_scalar(document("status: [Todo]\n"), "status", "Done")
+
+
+def test_a_byte_order_mark_inside_front_matter_is_refused_with_its_line() -> None:
+    with pytest.raises(TrackerError, match="byte order mark") as caught:
+        read_mapping("a: b\n\ufeffid: GAL-1\n", "GAL-1.md")
+    assert caught.value.line == 3

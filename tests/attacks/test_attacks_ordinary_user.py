@@ -1,0 +1,103 @@
+"""The same driver as an ordinary user: whoever runs these tests as root, as CI often does, sees the other half here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+pytestmark = pytest.mark.slow
+
+CHECKOUT = Path(__file__).parents[2]
+USER = 61_234
+CASES = ("FS-06", "OWN-OK-2", "FS-08", "FS-30", "RES-07", "OWN-01", "OWN-15", "OWN-22", "OWN-26", "OWN-51")
+ENTER = """
+set -eu
+stage=$1; shift
+number=0
+for place in "$@"; do
+  [ "$place" != -- ] || break
+  number=$((number + 1)); mkdir "$stage/$number"; mount --bind "$place" "$stage/$number"
+done
+number=0
+while [ "$1" != -- ]; do
+  number=$((number + 1)); closed=$1
+  while [ "$closed" != / ]; do
+    case $(stat -c %a "$closed") in *[1357]) ;; *) mount -t tmpfs -o mode=755 none "$closed" ;; esac
+    closed=$(dirname "$closed")
+  done
+  mkdir -p "$1"; mount --bind "$stage/$number" "$1"; mount -o remount,bind,ro "$1"
+  shift
+done
+shift
+exec "$@"
+"""
+"""Shows the folders $2... read-only at their own paths, also below folders that are closed to others, and starts the rest
+of the words; $1 is an empty folder."""
+
+
+@pytest.fixture
+def place() -> Generator[Path]:
+    """Return a folder of that user, outside of this test's own, which is closed to others."""
+    with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
+        Path(folder).chmod(0o755)
+        for name in ("stage", "home", "tests"):
+            (Path(folder) / name).mkdir()
+            os.chown(Path(folder) / name, USER, USER)
+        yield Path(folder)
+
+
+def test_the_positive_control_and_the_key_attacks_end_the_same_for_an_ordinary_user(place: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("all of these tests run as an ordinary user already")
+    unshare, setpriv = shutil.which("unshare"), shutil.which("setpriv")
+    assert unshare is not None, "util-linux is not installed"
+    assert setpriv is not None, "util-linux is not installed"
+    if subprocess.run([unshare, "--mount", "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this root may not mount anything (a container)")
+    shown = dict.fromkeys(str(path) for path in (CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)))
+    user = (setpriv, f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--")
+    suite = (
+        *(sys.executable, "-m", "pytest", "tests/attacks/test_attacks_dispatch.py", "-q", "-p", "no:cacheprovider"),
+        *(f"--basetemp={place / 'tests' / 'base'}", "-k", " or ".join(f"{case}" for case in CASES)),
+    )
+    done = subprocess.run(
+        [
+            unshare,
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            ENTER,
+            "sh",
+            place / "stage",
+            *shown,
+            "--",
+            *user,
+            *suite,
+        ],
+        cwd=CHECKOUT,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(place / "home"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LC_ALL": "C.UTF-8",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FS-06" not in done.stdout
+    assert " passed" in done.stdout
