@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := quick
-.PHONY: demo test quick lint format bench clean
+.PHONY: demo test quick lint format bench fuzz clean
 
 demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 	$(BIN)/redfirst demo
@@ -32,6 +32,9 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## what the pipeline costs over bare git and pytest, and where the rest goes
 	$(BIN)/python bench/pipeline.py
+
+fuzz: $(STAMP)  ## texts and edits led by coverage; FUZZ_SECONDS for each target, FUZZ_TARGETS names some
+	$(BIN)/python tests/fuzz/run.py --seconds $(or $(FUZZ_SECONDS),20) $(FUZZ_TARGETS)
 
 clean:  ## what tools left behind; the environment stays (rm -r .venv)
 	rm -rf dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -13,6 +13,7 @@ esac
 missing=()
 command -v git >/dev/null || missing+=(git)
 command -v bwrap >/dev/null || missing+=(bubblewrap)
+command -v rustc >/dev/null || missing+=(rustc)
 [ "${#missing[@]}" -eq 0 ] && exit 0
 
 as_root=()

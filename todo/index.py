@@ -13,6 +13,7 @@ from todo.errors import invalid
 from todo.issue import Issue, Status, id_of_file, is_issue_id
 from todo.lines import insert_after, is_list_line, last_filled, newline_of, split_lines
 from todo.outline import Outline, Section, outline
+from todo.render import one_line
 
 SUB_ISSUES: Final = "Sub-issues"
 COMMENTS: Final = "Comments"
@@ -152,4 +153,4 @@ class Page:
 
 def entry_line(issue: Issue, status: Status) -> str:
     """Return the line that lists an issue, without line end."""
-    return f"- [{_MARKS[status]}] [{issue.id}]({issue.id}.md) {' '.join(issue.title.split())}"
+    return f"- [{_MARKS[status]}] [{issue.id}]({issue.id}.md) {one_line(issue.title)}"

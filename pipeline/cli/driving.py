@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 
 from pipeline import VERSION
+from pipeline.cli.isolation import box_of, isolation
 from pipeline.cli.orders import (
     Order,
     config_hash,
@@ -19,15 +20,13 @@ from pipeline.cli.orders import (
     require_programs,
 )
 from pipeline.config.folders import state_folder
-from pipeline.config.model import SandboxKind
-from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
 from pipeline.orchestrator import drive, has_ended, tell
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal
+from pipeline.routing.vocabulary import Outcome, Reason, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
@@ -65,7 +64,7 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
     base = order.base or config.base
     ground = examine(repository, order.issue, base)
     repository.identity()
-    box = await _box(config)
+    box = await box_of(config)
     folder = workflow_folder(repository.worktree) / next_name(repository.worktree, order.issue)
     with disk(folder):
         folder.mkdir(exist_ok=True)  # there already, where another driver is about to begin or died before it did
@@ -98,7 +97,8 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
         )
         run = Run.create(folder, info, MatrixMachine(), sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, order.environ, say)
-        say(f"{run.info.run_id}: {order.issue} on {ground.branch}, sandbox {box.name}")
+        facts = ", ".join(f"{name} {value}" for name, value in ctx.sandbox_facts.items())
+        say(f"{run.info.run_id}: {order.issue} on {ground.branch}, {facts}")
         return await finish(ctx)
     finally:
         lease.release()
@@ -130,7 +130,7 @@ async def go_on(
             )
         config = load_config(repository, run.info.start_commit, order)
         require_programs(config, order.environ)
-        ctx = build_context(repository, run, config, await _box(config), order.environ, say)
+        ctx = build_context(repository, run, config, await box_of(config), order.environ, say)
         if ended:
             return put_away(ctx)
         prepare(ctx)
@@ -205,32 +205,6 @@ async def _listen(ctx: Context, scope: anyio.CancelScope) -> None:
                 scope.cancel()
 
 
-async def _box(config: Config) -> Box:
-    """Return the box of this driver.
-
-    Raises:
-        UserError: what works here is less than `minimum_sandbox`, or cannot keep the network of a role.
-    """
-    box = await open_box(config.sandbox.value)
-    if SandboxKind(box.name).is_less_than(config.required_sandbox):
-        raise UserError(
-            f"minimum_sandbox is {config.required_sandbox}, and the strongest box that works here is {box.name}.",
-            Reason.CONFIG,
-            pointer="/minimum_sandbox",
-            actions=("redfirst doctor",),
-        )
-    for role in Role:
-        network = config.agent(role).network
-        if network not in box.networks:
-            raise UserError(
-                f'@{role} has network = "{network}", which the box {box.name} cannot keep; bubblewrap can.',
-                Reason.CONFIG,
-                pointer=f"/agents/{role}/network",
-                actions=("redfirst doctor",),
-            )
-    return box
-
-
 def place_of_run(repository: Repository, run: Run, environ: Mapping[str, str]) -> Path:
     """Return the folder outside the repository that is the run's own."""
     return state_of_run(state_folder(environ), repository, run.info.run_id)
@@ -273,12 +247,6 @@ def build_context(
         say=say,
         sandbox_facts=isolation(config, box),
     )
-
-
-def isolation(config: Config, box: Box) -> dict[str, str]:
-    """Return what isolates the agents of a run; journal, summary and JSON say it."""
-    networks = sorted({config.agent(role).network.value for role in Role})
-    return {"sandbox": box.name, "network": ", ".join(networks)}
 
 
 def _toolchain(repository: Repository) -> Toolchain:

@@ -1,4 +1,4 @@
-"""What `doctor` says about isolation: the box that is used and why no better one, and what a view costs here."""
+"""The box of a run, and what is said about it: to the run's journal and summary, and by `doctor`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,58 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.reading import Check
-from pipeline.config.model import SandboxMode
-from pipeline.dispatch.box import refusal, try_boxes
+from pipeline.config.model import SandboxKind, SandboxMode
+from pipeline.dispatch.box import open_box, refusal, try_boxes
 from pipeline.dispatch.canary import INSTALL
 from pipeline.dispatch.overlay import overlay_works
+from pipeline.errors import UserError
+from pipeline.policy.roles import Network
+from pipeline.routing.vocabulary import Reason, Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.dispatch.box import Trial
+    from pipeline.config.model import Config
+    from pipeline.dispatch.box import Box, Trial
 
 _APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+
+
+async def box_of(config: Config) -> Box:
+    """Return the box that a run with this configuration uses.
+
+    Raises:
+        UserError: what works here is less than `minimum_sandbox`, or cannot keep the network of a role.
+    """
+    box = await open_box(config.sandbox.value)
+    if SandboxKind(box.name).is_less_than(config.required_sandbox):
+        raise UserError(
+            f"minimum_sandbox is {config.required_sandbox}, and the strongest box that works here is {box.name}.",
+            Reason.CONFIG,
+            pointer="/minimum_sandbox",
+            actions=("redfirst doctor",),
+        )
+    for role in Role:
+        network = config.agent(role).network
+        if network not in box.networks:
+            raise UserError(
+                f'@{role} has network = "{network}", which the box {box.name} cannot keep; bubblewrap can.',
+                Reason.CONFIG,
+                pointer=f"/agents/{role}/network",
+                actions=("redfirst doctor",),
+            )
+    return box
+
+
+def isolation(config: Config, box: Box) -> dict[str, str]:
+    """Return what isolates the agents of a run; journal, summary and JSON say it, and who may reach the network."""
+    networks = sorted({config.agent(role).network.value for role in Role})
+    facts = {"sandbox": box.name, "network": ", ".join(networks)}
+    if box.owner is not None:
+        facts["user"] = str(box.owner)
+    if out := [f"@{role}" for role in Role if config.agent(role).network is Network.OPEN]:
+        facts["OPEN NETWORK"] = f"for {', '.join(out)}: what they can read they can send anywhere"
+    return facts
 
 
 async def check_isolation(mode: SandboxMode, state: Path) -> list[Check]:

@@ -124,7 +124,8 @@ def _refuse_contradictions(loaded: Loaded) -> None:
     if config.sandbox is not SandboxMode.AUTO and SandboxKind(config.sandbox).is_less_than(config.required_sandbox):
         chosen, required = _origin(loaded, "sandbox"), _origin(loaded, "minimum_sandbox")
         raise UserError(
-            f'sandbox = "{config.sandbox}" ({chosen}) is less than minimum_sandbox = "{config.required_sandbox}" ({required}).',
+            f'sandbox = "{config.sandbox}" ({chosen}) is less than '
+            f'minimum_sandbox = "{config.required_sandbox}" ({required}).',
             Reason.CONFIG,
             path=chosen.source,
             pointer="/sandbox",

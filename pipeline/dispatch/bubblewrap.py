@@ -169,7 +169,7 @@ def _filter() -> bytes:
     """Return the system calls that are refused, nothing where no list for this processor exists."""
     try:
         return seccomp.program()
-    except seccomp.UnknownMachineError:
+    except seccomp.UnknownProcessorError:
         return b""
 
 

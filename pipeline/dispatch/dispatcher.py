@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +30,7 @@ from pipeline.policy.test_regions import only_test_regions
 from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.info import ChangeRecord, DispatchResult, Usage, ViolationRecord
+from pipeline.runs.info import ChangeRecord, DispatchResult, ModelTraffic, Usage, ViolationRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Request
     from pipeline.git import Repository
     from pipeline.policy.roles import RoleSpec
+    from pipeline.process import Gateway
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord
@@ -88,8 +89,9 @@ class Dispatcher:
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
             guarded = (self.repository, self.checkout, self.run_id)
             before = Fingerprint.take(*guarded)
+            gateway = gateway_for(self.config, request.role, self.environ, folder / "model.jsonl")
             with recorded(folder / "process.json", self.box.name):
-                answer = await self._ask(request, document, view.mount, folder)
+                answer = await self._ask(request, document, view.mount, folder, gateway)
             transcript = Transcript(folder, self._secrets(request.role))
             transcript.keep(answer)
             escape = before.differs(*guarded)
@@ -97,6 +99,8 @@ class Dispatcher:
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))
             result = self._result(record, request, answer, gate, escape)
+            if gateway is not None:
+                result = result.model_copy(update={"model_traffic": ModelTraffic(**asdict(gateway.use))})
             if gate.violations:
                 transcript.quarantine(self.run_folder / "quarantine" / record.dispatch, view, gate)
         finally:
@@ -169,7 +173,9 @@ class Dispatcher:
                 found[name] = inside[0]
         return found
 
-    async def _ask(self, request: Request, document: DispatchDocument, view: Mount, folder: Path) -> AgentResult:
+    async def _ask(
+        self, request: Request, document: DispatchDocument, view: Mount, folder: Path, gateway: Gateway | None
+    ) -> AgentResult:
         agent = self.config.agent(request.role)
         tools = request.tools(view) if request.tools is not None else Tools()
         cache = Cache(self.checkout.root / "caches" / request.role.value)
@@ -188,7 +194,7 @@ class Dispatcher:
             env={**cache.env(self.box), **tools.env, **agent.env},
             timeout_s=agent.timeout_s,
             network=agent.network.value,
-            gateway=gateway_for(self.config, request.role, self.environ, folder / "model.jsonl"),
+            gateway=gateway,
             search_path=self.search_path,
             depth=self.depth,
         )

@@ -1,7 +1,8 @@
-"""What is in a view, byte by byte, and how two such states differ.
+"""What is in a view, byte by byte.
 
 An own walk over folder descriptors: ignore rules, attributes and an index are the agent's to write and are not asked.
-Whatever cannot be read is an entry that says so; the gate refuses it (architecture 6, Gate).
+Whatever cannot be read is an entry that says so; the gate refuses it (architecture 6, Gate). A file need not be read
+again while its stamp is the one that it had when it was: the kernel puts the time of each change into it.
 """
 
 from __future__ import annotations
@@ -9,17 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.dispatch.trees import opened, opened_regular
-from pipeline.policy.paths import collision_key
-from pipeline.policy.scope import Change, ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 _CHUNK: Final = 1 << 20
@@ -36,6 +33,35 @@ class EntryKind(StrEnum):
     UNREADABLE = "unreadable"
 
 
+class Stamp(NamedTuple):
+    """What lstat says of an entry; any change to the entry changes it, as `changed_ns` cannot be set."""
+
+    mode: int
+    inode: int
+    device: int
+    links: int
+    owner: int
+    group: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        """Return the stamp in an answer of lstat."""
+        return cls(
+            status.st_mode,
+            status.st_ino,
+            status.st_dev,
+            status.st_nlink,
+            status.st_uid,
+            status.st_gid,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
+
+
 @dataclass(frozen=True)
 class Entry:
     """One name in a tree.
@@ -47,6 +73,7 @@ class Entry:
         sha256: Of a file's raw bytes, in hexadecimal.
         links: How many names the file has.
         detail: A link's target; the sort of a special file; why it could not be read.
+        stamp: As it was just before it was looked at; no part of what it is. None if it tells nothing.
     """
 
     kind: EntryKind
@@ -55,6 +82,7 @@ class Entry:
     sha256: str = ""
     links: int = 1
     detail: str = ""
+    stamp: Stamp | None = field(default=None, compare=False, repr=False)
 
     @property
     def executable(self) -> bool:
@@ -76,15 +104,16 @@ class Limits:
     depth: int = 128
 
 
-def scan(root: Path, base: Manifest | None = None, limits: Limits | None = None) -> Manifest:
+def scan(root: Path, base: Manifest | None = None, limits: Limits | None = None, *, trusting: bool = False) -> Manifest:
     """Return what is below `root`.
 
     Args:
         root: The top folder; its own `.git` is left out.
         base: An earlier state. What differs from it in size counts towards the limits; without it nothing does.
         limits: What may have been added since `base`.
+        trusting: Take over the entries of `base` whose stamps have not changed, the same objects, instead of reading.
     """
-    walk = _Walk({} if base is None else base, limits or Limits(), bounded=base is not None)
+    walk = _Walk({} if base is None else base, limits or Limits(), bounded=base is not None, trusting=trusting)
     try:
         with opened(root) as top:
             walk.folder(top, "", 1)
@@ -93,25 +122,12 @@ def scan(root: Path, base: Manifest | None = None, limits: Limits | None = None)
     return walk.found
 
 
-def compare(base: Manifest, after: Manifest) -> tuple[Change, ...]:
-    """Return every difference, by path. Folders count only where something else was or is."""
-    collisions = _collisions(after)
-    found = {path: _difference(path, base.get(path), after.get(path)) for path in sorted(base.keys() | after.keys())}
-    found |= {path: Change(path, ChangeKind.REPOSITORY) for path in _bare_repositories(base, after)}
-    return tuple(
-        replace(change, collides_with=_collision(change.path, collisions))
-        if change.kind is ChangeKind.ADDED
-        else change
-        for change in found.values()
-        if change is not None
-    )
-
-
 @dataclass
 class _Walk:
     base: Manifest
     limits: Limits
     bounded: bool
+    trusting: bool
     found: Manifest = field(default_factory=dict[str, Entry])
 
     def __post_init__(self) -> None:
@@ -127,9 +143,13 @@ class _Walk:
     def entry(self, parent: int, name: str, path: str, depth: int) -> None:
         try:
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if self.bounded:
-                self.account.take(self.base.get(path), status)
-            self.found[path] = look(parent, name, status)
+            before = self.base.get(path)
+            if self.trusting and before is not None and before.stamp == Stamp.of(status):
+                self.found[path] = before
+            else:
+                if self.bounded:
+                    self.account.take(before, status)
+                self.found[path] = look(parent, name, status)
             if self.found[path].kind is EntryKind.FOLDER:
                 with opened(name, parent) as folder:
                     self.folder(folder, path, depth + 1)
@@ -143,19 +163,20 @@ def look(parent: int, name: str, status: os.stat_result) -> Entry:
     Raises:
         OSError: it cannot be read.
     """
-    mode = status.st_mode
+    mode, stamp = status.st_mode, Stamp.of(status)
     if stat.S_ISDIR(mode):
-        return Entry(EntryKind.FOLDER)
+        return Entry(EntryKind.FOLDER, stamp=stamp)
     if stat.S_ISLNK(mode):
-        return Entry(EntryKind.LINK, detail=os.readlink(name, dir_fd=parent))
+        return Entry(EntryKind.LINK, detail=os.readlink(name, dir_fd=parent), stamp=stamp)
     if not stat.S_ISREG(mode):
-        return Entry(EntryKind.SPECIAL, detail=_sort(mode))
+        return Entry(EntryKind.SPECIAL, detail=_sort(mode), stamp=stamp)
     return Entry(
         EntryKind.FILE,
         mode=mode & (_SET_BITS | stat.S_IXUSR),
         size=status.st_size,
         sha256=_sha256(parent, name),
         links=status.st_nlink,
+        stamp=stamp,
     )
 
 
@@ -183,60 +204,6 @@ class Account:
             self.added_bytes += status.st_size
             if self.added_bytes > self.limits.total_bytes:
                 raise OverflowError(f"the new files together are larger than {self.limits.total_bytes} bytes")
-
-
-def _difference(path: str, before: Entry | None, now: Entry | None) -> Change | None:
-    if before == now:
-        return None
-    if now is None:
-        return None if before is None or before.kind is EntryKind.FOLDER else Change(path, ChangeKind.DELETED)
-    match now.kind:
-        case EntryKind.UNREADABLE:
-            return Change(path, ChangeKind.UNREADABLE, detail=now.detail)
-        case EntryKind.LINK:
-            return Change(path, ChangeKind.SYMLINK, detail=now.detail)
-        case EntryKind.SPECIAL:
-            return Change(path, ChangeKind.SPECIAL, detail=now.detail)
-        case EntryKind.FILE | EntryKind.FOLDER:
-            pass
-        case _:
-            assert_never(now.kind)
-    if before is not None and before.kind is not now.kind:
-        return Change(path, ChangeKind.TYPE, detail=before.kind.value)
-    if now.links > (before.links if before else 1):
-        return Change(path, ChangeKind.HARDLINK)
-    if before is None:
-        return None if now.kind is EntryKind.FOLDER else Change(path, ChangeKind.ADDED)
-    if before.mode != now.mode:
-        return Change(path, ChangeKind.MODE)
-    return Change(path, ChangeKind.MODIFIED) if before.sha256 != now.sha256 else None
-
-
-def _bare_repositories(base: Manifest, after: Manifest) -> Iterator[str]:
-    """Yield what made a folder a repository without `.git`: git takes it for one when it stands in it."""
-    for path, entry in after.items():
-        folder = path.removesuffix("/HEAD")
-        parts = (f"{folder}/HEAD", f"{folder}/objects", f"{folder}/refs")
-        is_repository = folder != path and entry.kind is EntryKind.FILE and all(part in after for part in parts)
-        if is_repository:
-            yield from [part for part in parts if part not in base][:1]
-
-
-def _collisions(after: Manifest) -> dict[str, set[str]]:
-    groups: defaultdict[str, set[str]] = defaultdict(set)
-    for path in after:
-        groups[collision_key(path)].add(path)
-    return {key: paths for key, paths in groups.items() if len(paths) > 1}
-
-
-def _collision(path: str, collisions: dict[str, set[str]]) -> str | None:
-    """Return another path that `path`, or a folder it lies in, falls together with."""
-    parts = path.split("/")
-    for end in range(1, len(parts) + 1):
-        own = "/".join(parts[:end])
-        if others := collisions.get(collision_key(own), set()) - {own}:
-            return min(others)
-    return None
 
 
 def _sha256(parent: int, name: str) -> str:

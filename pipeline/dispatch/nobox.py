@@ -40,7 +40,8 @@ class NoBox:
     """Runs commands as they are. Mounts mean nothing here: paths must be the host's (see `inside`)."""
 
     name: str = "none"
-    networks: frozenset[str] = frozenset({"none", "model", "open"})
+    # not "model": whatever runs on the host could use the credential through the gateway
+    networks: frozenset[str] = frozenset({"none", "open"})
     maps_paths: bool = False
     owner: int | None = None
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.dispatch.comparison import compare
 from pipeline.dispatch.layers import Layered, Touched, lower_entry
-from pipeline.dispatch.manifest import EntryKind, Limits, compare
+from pipeline.dispatch.manifest import EntryKind, Limits
 from pipeline.dispatch.staging import ordered, received, tool
 from pipeline.dispatch.trees import opened_parent, read_regular
 from pipeline.dispatch.view import Survey

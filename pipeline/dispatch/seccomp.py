@@ -14,10 +14,12 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.syscalls import LAST, NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _Instruction = tuple[int, int, int, int]
 
@@ -27,7 +29,7 @@ SUPERVISED: Final = frozenset({
 })  # fmt: skip
 """What a supervised filter neither allows nor refuses but asks about (see `landlock_calls`)."""
 
-_REFUSED: Final = (
+REFUSED: Final = (
     "io_uring_setup", "io_uring_enter", "io_uring_register", "ptrace", "process_vm_readv", "process_vm_writev",
     "kcmp", "pidfd_getfd", "bpf", "perf_event_open", "userfaultfd", "fanotify_init", "keyctl", "add_key",
     "request_key", "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen",
@@ -60,9 +62,9 @@ _STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
 _ASK_PERSONALITY: Final = 0xFFFFFFFF
 _PRIO_PROCESS, _IOPRIO_PROCESS = 0, 1
 _HARMLESS_IOCTL: Final = (
-    0x5401, 0x5402, 0x5403, 0x5404, 0x5405, 0x540B, 0x540F, 0x5410, 0x5411, 0x5413, 0x5414,  # terminals
+    0x5401, 0x5402, 0x5403, 0x5404, 0x5405, 0x540B, 0x540F, 0x5410, 0x5411, 0x5413, 0x5414, 0x802C542A,  # terminals
     0x541B, 0x5421, 0x5450, 0x5451, 0x5452, 0x5460,  # FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, FIOASYNC, FIOQSIZE
-    0x40049409, 0x4020940D, 0x80086601, 0x801C581F, 0x80086603, 0xC020660B,  # clone a range; read flags and extents
+    0x40049409, 0x4020940D, 0x80086601, 0x801C581F, 0xC020660B,  # clone a range; read flags and extents
 )  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def program(*, sockets: bool = True, supervised: bool = False, machine: str | No
     machine = os.uname().machine if machine is None else machine
     if machine not in _MACHINES:
         raise UnknownProcessorError(f"There is no list of system calls for the processor {machine}")
-    cases = {name: [_refuse()] for name in _REFUSED} | _cases(sockets=sockets, supervised=supervised)
+    cases = {name: [_refuse()] for name in REFUSED} | _cases(sockets=sockets, supervised=supervised)
     instructions = [*_preamble(_MACHINES[machine]), *_dispatch(cases, NUMBERS[machine]), _ALLOW]
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 

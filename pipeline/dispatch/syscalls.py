@@ -1,9 +1,11 @@
-"""The numbers of the system calls that a filter names, by processor (Linux: `asm/unistd_64.h`, `asm-generic/unistd.h`)."""
+"""The numbers of the system calls that a filter names, by processor (`asm/unistd_64.h`, `asm-generic/unistd.h`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LAST: Final = 469
 """The highest number that was looked at (`file_setattr`, Linux 6.17). What is newer is unknown here."""

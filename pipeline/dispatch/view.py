@@ -13,8 +13,9 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
+from pipeline.dispatch.comparison import compare
 from pipeline.dispatch.decoy import Decoy
-from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, compare, scan
+from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, scan
 from pipeline.dispatch.trees import (
     make_folder,
     opened,

@@ -81,6 +81,15 @@ class Usage(_Record):
     model: str | None = None
 
 
+class ModelTraffic(_Record):
+    """What went through the gateway in one dispatch (network `model`); sizes in bytes."""
+
+    requests: int
+    refused: int
+    bytes_up: int
+    bytes_down: int
+
+
 class DispatchResult(_Record):
     """result.json: a dispatch is finished when this file is there (architecture 6)."""
 
@@ -99,6 +108,7 @@ class DispatchResult(_Record):
     violations: tuple[ViolationRecord, ...] = ()
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()
+    model_traffic: ModelTraffic | None = None
     checkpoint: Literal["ready", "partial", "failed", "held", "needs_orchestrator"] = "ready"
     limitations: tuple[str, ...] = ()
     verification: tuple[str, ...] = ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
+from pipeline.git.obeyed import obeyed_in_tree
+from pipeline.policy.control import is_control
+from pipeline.policy.cosmetic import edited
+from pipeline.policy.paths import is_tracker, obeyed, protected
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import Verdict
@@ -14,15 +17,18 @@ from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import checks
 from pipeline.steps.evidence_files import name_of, read_evidence
-from pipeline.steps.measuring import UnmeasurableError
+from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.review_plan import ask_reviewers, blockers, check_of, review_artifacts, simplify_of, summarise
 from pipeline.steps.reviews import Review, last_review
+from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.reports.reviews import Edit
     from pipeline.steps.context import Context
+
+_PLAIN: Final = frozenset({"100644", "100755"})
 
 
 async def run(ctx: Context) -> Event:
@@ -92,22 +98,27 @@ def not_testable_manifest(ctx: Context) -> list[dict[str, object]]:
 
 
 def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:
-    """Return *tree* with an exact edit applied; None when it does not apply once, or the syntax tree would change.
+    """Return *tree* with an exact edit applied, None when that is not ours to do: then the finding becomes a fix task.
 
-    Only Python files are parsed: for every other file a cosmetic finding becomes a fix task (matrix 3).
+    Whoever asks for it may write nothing, so it must be a plain Python file of production that this run has changed,
+    and the edit must be one that no program notices (`policy.cosmetic`).
     """
     found = [entry for entry in ctx.repository.entries(tree, edit.path) if entry.path == edit.path]
-    content = ctx.repository.blob(found[0].oid) if found else None
-    if content is None or not edit.path.endswith(".py"):
+    if not found or found[0].mode not in _PLAIN or not _is_open_to_edits(ctx, edit.path):
         return None
-    try:
-        old = content.decode("utf-8")
-        if old.count(edit.old) != 1:
-            return None
-        new = old.replace(edit.old, edit.new)
-        if ast.dump(ast.parse(old)) != ast.dump(ast.parse(new)):
-            return None
-    except (UnicodeDecodeError, SyntaxError, ValueError):
+    content = ctx.repository.blob(found[0].oid)
+    result = edited(content, edit.old, edit.new) if content is not None else None
+    if result is None:
         return None
-    entry = Entry(edit.path, found[0].mode, ctx.repository.write_blob(new.encode()))
+    # stored as it is: what was read is what git stores, filters have been applied to it
+    entry = Entry(edit.path, found[0].mode, ctx.repository.write_blob(result))
     return ctx.repository.build_tree(tree, [TreeChange(edit.path, entry)])
+
+
+def _is_open_to_edits(ctx: Context, path: str) -> bool:
+    if not path.endswith(".py") or is_control(path) or is_tracker(path) or baseline_of(ctx).layout.is_test_side(path):
+        return False
+    if protected(path) or obeyed(path, obeyed_in_tree(ctx.repository)):
+        return False
+    changed = changed_paths(ctx, ctx.state.start, ctx.state.head)
+    return path in changed and not ctx.repository.foreign_filters(ctx.checkout.tree, [path])

@@ -117,7 +117,11 @@ def _rejected(ctx: Context) -> list[str]:
 def _usage(ctx: Context) -> list[str]:
     used = usage_of(ctx.run)
     cost = "cost unknown: not every agent reports it" if used.cost_usd is None else f"{used.cost_usd:.2f} USD"
-    return [f"{used.dispatches} dispatches", cost]
+    traffic = [result.model_traffic for result in ctx.run.results.values() if result.model_traffic is not None]
+    asked = sum(each.requests for each in traffic)
+    refused = sum(each.refused for each in traffic)
+    through = [f"{asked} requests to models, {refused} of them refused by the gateway"] if traffic else []
+    return [f"{used.dispatches} dispatches", cost, *through]
 
 
 def _last_note(ctx: Context) -> str:

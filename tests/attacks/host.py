@@ -40,7 +40,10 @@ FILES: Final[Mapping[str, str]] = {
 }
 """The user's project; besides, it has a submodule in vendor/sub."""
 
-_FOLDERS: Final = ("real", "host/usr/bin", "host/etc/cron.d", "host/tmp", "home/.ssh", "run/dispatches", "state/caches")
+_FOLDERS: Final = (
+    *("real", "host/usr/bin", "host/etc/cron.d", "host/tmp", "home/.ssh", "scripts"),
+    *("run/dispatches", "state/caches"),
+)
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ done
 shift
 exec "$@"
 """
-"""Shows the folders $2... read-only at their own paths, also below folders that are closed to others, and starts the rest
-of the words; $1 is an empty folder."""
+"""Shows the folders $2... read-only at their own paths, also below folders that are closed to others, and starts what
+comes after `--`; $1 is an empty folder."""
 
 
 @pytest.fixture
@@ -99,5 +99,4 @@ def test_the_positive_control_and_the_key_attacks_end_the_same_for_an_ordinary_u
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "FS-06" not in done.stdout
-    assert " passed" in done.stdout
+    assert f"all {len(CASES):26} cases, {len(CASES):4} as expected" in done.stdout, "no kernel box was attacked"

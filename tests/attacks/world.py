@@ -147,18 +147,18 @@ class World:
         """Let an agent of this role run `text` in its view, and look around afterwards."""
         self.number += 1
         name = f"{self.number:03}-attack-{role.value}"
-        mark = secrets.token_hex(8)
+        program = self._program(text)
         self._show(base or self.base)
         own = {f"run/dispatches/{name}", f"run/quarantine/{name}", "run/quarantine", f"state/caches/{role.value}"}
         before = self.host.fingerprint(own)
-        result = anyio.run(self._dispatch, name, role, mark, text, base or self.base)
+        result = anyio.run(self._dispatch, name, role, program, base or self.base)
         folder = self.host.root / "run" / "dispatches" / name
         stdout = (folder / "stdout.log").read_text(encoding="utf-8", errors="replace")
         log = (folder / "stderr.log").read_text(encoding="utf-8", errors="replace")
         assert "attack-before" in stdout, f"the attack did not run: {log}"
         after = self.host.fingerprint(own)
         wrongs = [f"{path} changed" for path in before.keys() | after if before.get(path) != after.get(path)]
-        wrongs += [*self.host.left_behind(mark), *self.host.reached()]
+        wrongs += [*self.host.left_behind(program.stem), *self.host.reached()]
         wrongs += [f"it printed {line}" for line in stdout.splitlines() if PWNED in line]
         kept = [folder / "result.json", *folder.glob("report.raw")]
         wrongs += [f"{path.name} has what it asked for" for path in kept if PWNED.encode() in path.read_bytes()]
@@ -173,13 +173,21 @@ class World:
             wrongs=tuple(wrongs),
         )
 
+    def _program(self, text: str) -> Path:
+        """Return the attack as a program, whose name is a mark that no other process of this machine carries."""
+        program = self.host.root / "scripts" / f"{secrets.token_hex(8)}.sh"
+        shell = "bash" if "$'" in text else "sh"
+        program.write_text(f"#!/bin/{shell}\n{(HERE / 'agent.sh').read_text(encoding='utf-8')}{text}\n", "utf-8")
+        program.chmod(0o755)
+        return program
+
     def _show(self, tree: str) -> None:
         """Let the product make what lies under the views of a tree, which then nothing may change."""
         if tree != self.shown:
             self.dispatcher.views.open(tree, writable=False).close()
             self.shown = tree
 
-    async def _dispatch(self, name: str, role: Role, mark: str, text: str, base: str) -> DispatchResult:
+    async def _dispatch(self, name: str, role: Role, program: Path, base: str) -> DispatchResult:
         kind, report = _ASKED[role]
         record = DispatchRecord(
             dispatch=name,
@@ -196,16 +204,11 @@ class World:
             base_tree=base,
             backend="command",
         )
-        program = self.host.root / "scripts" / f"{mark}.sh"
-        program.parent.mkdir(exist_ok=True)
-        shell = "bash" if "$'" in text else "sh"
-        program.write_text(f"#!/bin/{shell}\n{(HERE / 'agent.sh').read_text(encoding='utf-8')}{text}\n", "utf-8")
-        program.chmod(0o755)
         agent = {
             "backend": "command",
             "argv": [str(program)],
             "read": [str(program)],
-            "env": {"ATTACK_MARK": mark, "ATTACK_REPORT": report},
+            "env": {"ATTACK_MARK": program.stem, "ATTACK_REPORT": report},
             "timeout_s": _TIMEOUT_S,
         }
         self.dispatcher.config = Config.model_validate({"agents": {**agent, "pm": {"backend": "command"}}})

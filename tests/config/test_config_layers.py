@@ -329,8 +329,10 @@ def test_no_box_where_one_is_required_is_a_contradiction(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "required"),
     [
-        ("", SandboxKind.BUBBLEWRAP),
+        ("", SandboxKind.LANDLOCK),
+        ('sandbox = "bubblewrap"', SandboxKind.LANDLOCK),
         ('sandbox = "none"', SandboxKind.NONE),
+        ('minimum_sandbox = "bubblewrap"', SandboxKind.BUBBLEWRAP),
         ('minimum_sandbox = "none"', SandboxKind.NONE),
     ],
 )

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.seccomp import UnknownMachineError, program
+from pipeline.dispatch.seccomp import UnknownProcessorError, program
 from pipeline.process import Command, Completed, Mount
 from pipeline.programs import locate
 
@@ -89,7 +89,7 @@ def test_without_sockets_only_a_pair_is_left() -> None:
 
 
 def test_a_processor_without_a_list_is_said_so() -> None:
-    with pytest.raises(UnknownMachineError, match="pdp11"):
+    with pytest.raises(UnknownProcessorError, match="pdp11"):
         program(machine="pdp11")
 
 

@@ -49,7 +49,7 @@ PROJECT = {
 }
 
 
-@pytest.fixture(params=["bubblewrap", "none"])
+@pytest.fixture(scope="module", params=["bubblewrap", "none"])
 def box(request: pytest.FixtureRequest) -> Sandbox:
     if request.param == "none":
         return NoBox()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -237,21 +238,21 @@ def test_configuration_of_a_repository_is_shown_and_steers_nothing(tmp_path: Pat
 
 # --- secrets ---------------------------------------------------------------------------------------------------------
 
-MARK = "zq-canary-"
+MARK = "zq_canary_".replace("_", "-")  # this file may be shown in a box: it must not hold the word itself
 LOOK = """
-import json, os, pathlib, sys
+import json, os, sys
 mark = b"zq-" + b"canary-"
-seen, names = [], {}
+seen = []
 def look(where, data):
     seen.extend([where] if mark in data else [])
 look("environment", repr(dict(os.environ)).encode())
-for place in pathlib.Path("/proc").glob("[0-9]*/*"):
-    if place.name in {"environ", "cmdline", "mountinfo", "mounts"}:
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    for name in ("environ", "cmdline", "mountinfo"):
         try:
-            look(str(place), place.read_bytes())
+            look(f"/proc/{pid}/{name}", open(f"/proc/{pid}/{name}", "rb").read())
         except OSError:
             pass
-for top in sys.argv[1:] + ["/root", "/home", "/tmp", "/run", "/var", "/mnt", os.getcwd(), os.path.expanduser("~")]:
+for top in [*sys.argv[1:], os.getcwd(), os.path.expanduser("~")]:
     for folder, _, files in os.walk(top):
         for name in files:
             path = os.path.join(folder, name)
@@ -260,7 +261,7 @@ for top in sys.argv[1:] + ["/root", "/home", "/tmp", "/run", "/var", "/mnt", os.
                     look(path, open(path, "rb").read())
             except OSError:
                 pass
-print(json.dumps({"looked": True, "seen": seen, "there": [top for top in sys.argv[1:] if os.path.exists(top)]}))
+print(json.dumps({"looked": True, "seen": seen}))
 """
 
 
@@ -280,7 +281,8 @@ def secretive_project(tmp_path: Path) -> Project:
 @pytest.mark.slow
 def test_no_secret_of_the_user_is_visible_to_an_agent_that_looks_for_it(tmp_path: Path) -> None:
     project = secretive_project(tmp_path)
-    places = [str(project.home), str(project.root), str(tmp_path)]
+    places = [str(project.home), str(project.root), str(tmp_path), tempfile.gettempdir()]
+    places += ["/root", "/home", "/run", "/var", "/mnt"]
     looking: Entry = {**MAKE, "run": ["python3", "-c", LOOK, *places]}
     project.use_script([entry if entry is not MAKE else looking for entry in HONEST], 'sandbox = "auto"')
     done = project.run()

@@ -6,25 +6,10 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from policy.region_cases import BASE, EDITS_INSIDE, NEW, NEW_REGIONS, PLAIN, with_line
 
 from pipeline.policy.rust_tokens import MAX_BYTES, MAX_DEPTH
 from pipeline.policy.test_regions import interesting, only_test_regions, region_fault
-
-PLAIN = "pub fn add(a: i32, b: i32) -> i32 { a + b }\n"
-BASE = """use std::fmt;
-pub fn add(a: i32, b: i32) -> i32 { a + b }
-pub mod inner {
-    pub fn f() {}
-    #[cfg(test)]
-    mod tests { use super::*; #[test] fn t() { f(); } }
-}
-#[cfg(test)]
-mod tests {
-    use super::*;
-    #[test]
-    fn it() { assert_eq!(add(1, 2), 3); }
-}
-"""
 
 
 def judged(old: str, new: str, path: str = "src/lib.rs") -> str | None:
@@ -33,33 +18,7 @@ def judged(old: str, new: str, path: str = "src/lib.rs") -> str | None:
     return fault
 
 
-def with_line(line: str) -> str:
-    """Return the base with one more line at the end of its last region."""
-    return BASE.removesuffix("}\n") + f"    {line}\n}}\n"
-
-
-@pytest.mark.parametrize(
-    "new",
-    [
-        pytest.param(BASE, id="nothing"),
-        pytest.param(BASE.replace("add(1, 2), 3", "add(2, 2), 4"), id="RS-01"),
-        pytest.param(BASE.replace("f(); }", "f(); f(); }"), id="RS-02-in-a-production-module"),
-        pytest.param(with_line("mod deep { #[test] fn z() {} }"), id="RS-03-nested-module"),
-        pytest.param(with_line("#[test] fn q() { let s = \"}} mod x {\"; /* } */ let c = '}'; }"), id="RS-04-braces"),
-        pytest.param(with_line('fn q() { let r = r#"} "}"#; let b = br##"}"#"##; let c = b\'}\'; }'), id="raw-strings"),
-        pytest.param(with_line("/* /* } */ } */ fn q<'a>(x: &'a str) -> &'a str { x }"), id="nested-comment-lifetime"),
-        pytest.param(with_line(r"fn q() { let c = ['\'', '\u{7d}', '\\', '\x7d', '\u{1F600}']; }"), id="escapes"),
-        pytest.param(with_line("macro_rules! m { ($x:tt) => { { $x } } }"), id="macro"),
-        pytest.param(with_line("#[cfg(test)] mod deep { #[cfg(not(test))] mod never {} }"), id="regions-in-a-region"),
-        pytest.param(with_line('fn q() { let s = include_str!("data.json"); }'), id="data-of-a-file"),
-        pytest.param(with_line('extern crate std; extern "C" { fn getpid() -> i32; }'), id="extern"),
-        pytest.param(with_line("#[cfg_attr(miri, ignore)] #[test] fn slow() {}"), id="an-attribute-on-a-condition"),
-        pytest.param(with_line("fn q() { let path = 1; let include = path != 2; }"), id="words-that-are-names"),
-        pytest.param(with_line("//! not an attribute in brackets").replace("//! not", "// not"), id="comment"),
-        pytest.param(with_line("fn é() {}").replace("é", "e /* é 🦀 */"), id="letters-in-a-comment"),
-        pytest.param(BASE.replace("{ use super::*; #[test] fn t() { f(); } }", "{}"), id="RS-27-emptied"),
-    ],
-)
+@pytest.mark.parametrize("new", EDITS_INSIDE)
 def test_an_edit_inside_regions_is_accepted(new: str) -> None:
     assert judged(BASE, new) is None
     assert judged(BASE.replace("\n", "\r\n"), new.replace("\n", "\r\n")) is None
@@ -79,26 +38,7 @@ def test_a_region_may_be_written_in_several_ways(head: str) -> None:
     assert judged(f"{PLAIN}{head} {{}}\n", f"{PLAIN}{head} {{ fn x() {{}} }}\n") is None
 
 
-NEW = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}"
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        pytest.param(PLAIN, f"{PLAIN}\n{NEW}\n", id="at-the-end"),
-        pytest.param(PLAIN.strip(), f"{PLAIN}\n{NEW}", id="no-final-newline"),
-        pytest.param("", NEW, id="empty-file"),
-        pytest.param("#![no_std]\nfn a() {}\n", f"#![no_std]\n{NEW}\nfn a() {{}}\n", id="behind-an-inner-attribute"),
-        pytest.param("//! Doc.\nfn a() {}\n", f"//! Doc.\n{NEW}\nfn a() {{}}\n", id="behind-inner-documentation"),
-        pytest.param("mod p { fn a() {} }\n", f"mod p {{ fn a() {{}} {NEW} }}\n", id="in-a-production-module"),
-        pytest.param("mod p { fn a() {} }\n", f"mod p {{ {NEW} fn a() {{}} }}\n", id="first-in-a-module"),
-        pytest.param("fn a() {}\n\n\nfn b() {}\n", f"fn a() {{}}\n\n{NEW}\n\nfn b() {{}}\n", id="between-items"),
-        pytest.param("struct A; // why\n", f"struct A; // why\n{NEW}\n", id="behind-a-comment"),
-        pytest.param(BASE, BASE + NEW.replace("tests", "more") + "\n", id="a-second-one"),
-        pytest.param(BASE, f"{NEW}\n{BASE}".replace("3); }", "3); let x = 1; }"), id="and-an-edit-in-another"),
-        pytest.param(f"{NEW}\n{NEW}\n", f"{NEW}\n{NEW}\n{NEW}\n", id="the-same-again"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new"), NEW_REGIONS)
 def test_one_whole_new_region_may_be_put_between_items(old: str, new: str) -> None:
     assert judged(old, new) is None
 
@@ -121,7 +61,7 @@ def test_one_whole_new_region_may_be_put_between_items(old: str, new: str) -> No
         pytest.param(PLAIN, f"{PLAIN}/// Doc.\n{NEW}\n", id="documented"),
         pytest.param(PLAIN, f"{PLAIN}#[allow(unused)]\n{NEW}\n", id="with-a-lint"),
         pytest.param(f"fn a() {{}}\n\n{PLAIN}", f"fn a() {{}}{NEW}{PLAIN}", id="blanks-lost"),
-        pytest.param("fn a() {\n}\n", f"fn a() {{\n{NEW}\n}}\n", id="RS-21-in-a-function"),
+        pytest.param("fn a() {\n}\n", f"fn a() {{\n{NEW}\n}}\n", id="in-a-function"),
         pytest.param("impl A {\n}\n", f"impl A {{\n{NEW}\n}}\n", id="in-an-impl"),
         pytest.param("m! {\n}\n", f"m! {{\n{NEW}\n}}\n", id="in-a-macro"),
         pytest.param("#[mine]\nmod p {\n}\n", f"#[mine]\nmod p {{\n{NEW}\n}}\n", id="in-a-module-that-a-macro-gets"),
@@ -151,7 +91,7 @@ def test_a_new_region_elsewhere_or_with_more_is_refused(old: str, new: str) -> N
         pytest.param("#[test]\nmod tests", id="not-a-condition"),
         pytest.param("#![cfg(test)]\nmod tests", id="inner-of-the-file"),
         pytest.param("mod tests", id="plain-module"),
-        pytest.param("#[cfg(test)]\nimpl A", id="RS-22-impl"),
+        pytest.param("#[cfg(test)]\nimpl A", id="impl"),
         pytest.param("#[cfg(test)]\nfn tests()", id="function"),
         pytest.param("macro_rules! x { () => { #[cfg(test)] mod t {} } }\nmod tests", id="RS-20"),
         pytest.param("fn f() {} // #[cfg(test)]\nmod tests", id="in-a-comment"),
@@ -186,7 +126,7 @@ def test_a_file_that_is_all_test_is_no_region() -> None:
         pytest.param(BASE.replace("#[cfg(test)]\nmod", "mod"), 8, id="condition-gone"),
         pytest.param(BASE[: BASE.rindex("#[cfg(test)]\n")], 7, id="RS-28-gone"),
         pytest.param(f"{BASE}fn evil() {{}}\n", 14, id="appended"),
-        pytest.param(BASE.replace("3); }\n}", "3); } }\nfn evil() {}"), 13, id="RS-30-closed-early"),
+        pytest.param(BASE.replace("3); }\n}", "3); } }\nfn evil() {}"), 13, id="closed-early"),
     ],
 )
 def test_a_difference_outside_is_refused_with_its_line(new: str, line: int) -> None:
@@ -200,12 +140,12 @@ def test_a_difference_outside_is_refused_with_its_line(new: str, line: int) -> N
     [
         pytest.param("#![cfg_attr(all(), macro_use)]", "#![cfg_attr(", id="RS-15"),
         pytest.param("# ! [allow(dead_code)]", "#![allow(dead_code)]", id="inner-attribute"),
-        pytest.param("#[macro_export] macro_rules! m { () => {} }", "#[macro_export]", id="RS-16"),
+        pytest.param("#[macro_export] macro_rules! m { () => {} }", "#[macro_export]", id="macro-export"),
         pytest.param('#[path = "../evil.rs"] mod e;', "#[path", id="RS-17"),
         pytest.param('include!("/etc/passwd");', "include!", id="RS-18"),
         pytest.param('r#include! { "x" }', "include!", id="raw-include"),
         pytest.param('use std::include as i; std :: include ! ("x");', "include!", id="include-by-path"),
-        pytest.param("mod elsewhere;", "mod elsewhere ;", id="RS-19-module-in-a-file"),
+        pytest.param("mod elsewhere;", "mod elsewhere ;", id="module-in-a-file"),
         pytest.param('#[no_mangle] pub extern "C" fn malloc(n: usize) {}', "#[no_mangle]", id="RS-33"),
         pytest.param('#[unsafe(no_mangle)] pub extern "C" fn malloc(n: usize) {}', "no_mangle", id="unsafe-no-mangle"),
         pytest.param("#[cfg_attr(all(), no_mangle)] pub fn malloc() {}", "no_mangle", id="conditional-no-mangle"),
@@ -237,7 +177,7 @@ def test_what_reaches_beyond_a_region_is_refused_unless_it_was_there(line: str, 
         pytest.param("fn q() {} }", "closes nothing", id="RS-31-unbalanced"),
         pytest.param("fn q() {", "nothing closes", id="unbalanced-open"),
         pytest.param("fn q() { ( } )", "closes nothing", id="crossed"),
-        pytest.param("/* never", "does not end", id="RS-37-unterminated-comment"),
+        pytest.param("/* never", "does not end", id="unterminated-comment"),
         pytest.param('fn q() { " }', "unfinished", id="unterminated-string"),
         pytest.param('fn q() { r#" }', "raw string", id="unterminated-raw-string"),
         pytest.param('fn q() { m!(cr"a") }', "raw C string", id="raw-c-string"),
@@ -245,14 +185,14 @@ def test_what_reaches_beyond_a_region_is_refused_unless_it_was_there(line: str, 
         pytest.param("fn q() { 'ab' }", "unfinished", id="two-letters"),
         pytest.param("fn q() { 1 + }", "not understood", id="no-rust"),
         pytest.param("fn é() {}", "character", id="name-that-is-not-ascii"),
-        pytest.param("// \u202e gnp", "\\u202e", id="RS-32-bidi"),
+        pytest.param("// \u202e gnp", "\\u202e", id="bidi"),
         pytest.param("// a\u200bb", "\\u200b", id="zero-width"),
         pytest.param("// a\ufeffb", "\\ufeff", id="byte-order-mark"),
         pytest.param("// a\u3164b", "\\u3164", id="invisible-letter"),
         pytest.param("// a\U000e0101b", "\\U000e0101", id="hidden-selector"),
         pytest.param("// a\x00b", "\\x00", id="nul"),
         pytest.param("// a\x1b[2Jb", "\\x1b", id="terminal-escape"),
-        pytest.param("// a\rfn evil() {}", "carriage return", id="RS-34-bare-carriage-return"),
+        pytest.param("// a\rfn evil() {}", "carriage return", id="bare-carriage-return"),
         pytest.param("// a\u2028b", "\\u2028", id="line-separator"),
     ],
 )  # fmt: skip

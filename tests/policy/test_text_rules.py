@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import unicodedata
+from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -16,6 +19,9 @@ from pipeline.reports.fields import Severity
 from pipeline.reports.findings import Finding
 from pipeline.reports.foreign import block, clean, fenced, one_line
 from pipeline.reports.markdown import bullets, fields, parse, sections
+from pipeline.reports.taskfile import parse_task_md
+from todo import MappingSource, Status, Tracker, TrackerError, is_issue_id
+from todo.issue import read_issue
 
 ESCAPES = {
     "clipboard": ("\x1b]52;c;ZXZpbA==\x07said", "said"),
@@ -157,6 +163,40 @@ def test_a_megabyte_is_rendered_in_linear_time(case: str) -> None:
     text = LONG[case]
     assert len(block(text)) + len(one_line(text)) + len(bullets([text])) + len(fenced(text)) > 0
     parse(text)
+
+
+@given(
+    st.text(max_size=12)
+    | st.lists(st.sampled_from(("A", "1", "-", "_", ".", "/", "@", "{", "..", ".lock", "~", "\u0410")), max_size=8).map(
+        "".join
+    )
+)
+@settings(max_examples=60)
+def test_what_is_an_issue_id_is_a_ref_and_a_file_name(text: str) -> None:
+    if is_issue_id(text):
+        ref = subprocess.run(["git", "check-ref-format", f"refs/redfirst/claims/{text}"], check=False)
+        assert ref.returncode == 0
+        assert text.isascii()
+        assert PurePosixPath(f"run-{text}").name == f"run-{text}"
+        assert not text.startswith(("-", "."))
+
+
+@pytest.mark.parametrize("line", ["x: y\n", "- [a]: b\n", "\r", "--- \n"[1:], "a" * 100 + "\n", '"' * 50 + "\n"])
+def test_megabytes_of_front_matter_are_refused_quickly(line: str) -> None:
+    text = "---\n" + line * (3_000_000 // len(line))
+    for closing in ("", "---\n"):
+        with pytest.raises(TrackerError):
+            read_issue((text + closing).encode(), "A-1.md")
+    parse_task_md(text + "---\n")
+
+
+def test_a_title_full_of_sequences_lists_its_issue_on_one_line_that_steers_nothing() -> None:
+    title = '"a\\e]52;c;eA==\\a\\n## b\\x9b2J"'
+    issues = {"A-1.md": f"---\nid: A-1\ntitle: {title}\nstatus: Todo\n---\n".encode(), "README.md": b"# Issues\n"}
+    edits = Tracker(MappingSource(issues)).set_status("A-1", Status.DONE)
+    listed = edits["README.md"].decode()
+    assert [line for line in listed.splitlines() if "A-1" in line] == [listed.splitlines()[-1]]
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", listed)
 
 
 def test_json_text_in_a_document_stays_one_line() -> None:

@@ -1,4 +1,4 @@
-"""What a test writer may add is what the real runner would collect, and helpers among tests; no module of the package."""
+"""What a test writer may add: what the real runner would collect, and helpers among tests; no module of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Change, ChangeKind, judge
 from pipeline.reports.fields import Action, FileChange, SuiteFile
 from pipeline.reports.tasks import Task
-from pipeline.steps.grants import scope_of
+from pipeline.steps.grants import production_grants, scope_of
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
@@ -27,12 +27,11 @@ def rulings(root: Path, code: str, test: str, *new: str) -> dict[str, str]:
     """Return the rule by which a test writer may (or may not) add each file, in the project as pytest sees it."""
     observed = measure(root, Selection.nothing())
     assert observed.state is RunState.COMPLETE
-    action = Action.MODIFY if (root / test).exists() else Action.CREATE
     task = Task(
         id="1",
         title="t",
         files=(FileChange(path=code, action=Action.MODIFY),),
-        test_files=(SuiteFile(path=test, action=action),),
+        test_files=(SuiteFile(path=test, action="modify" if (root / test).exists() else "create"),),
     )
     scope = scope_of(observed.layout, task, sorted(files_of(root)))
     return {path: judge(Writes.TESTS, Change(path, ChangeKind.ADDED), (), scope).rule for path in new}
@@ -134,4 +133,4 @@ def test_the_maker_changes_none_of_them_even_when_the_task_names_it(tmp_path: Pa
     observed = measure(root, Selection.nothing())
     task = Task(id="1", title="t", files=(FileChange(path=path, action=Action.MODIFY),), test_files=())
     scope = scope_of(observed.layout, task, sorted(files_of(root)))
-    assert judge(Writes.TASK, Change(path, ChangeKind.MODIFIED), (), scope).rule == "test-file"
+    assert judge(Writes.TASK, Change(path, ChangeKind.MODIFIED), production_grants(task), scope).rule == "test-file"

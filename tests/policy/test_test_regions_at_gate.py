@@ -1,0 +1,70 @@
+"""The region rule where it is used: the gate says why an edit was refused, and tells @check what deserves a look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from policy.region_cases import BASE, NEW, with_line
+
+from pipeline.dispatch.gate import GateResult, Policy, inspect
+from pipeline.dispatch.view import ShadowView
+from pipeline.policy.roles import Writes
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.policy.test_regions import only_test_regions
+
+TESTS = TestScope(files=(Grant("tests/it.rs", Action.CREATE),), folders=("tests",))
+POLICY = Policy(Writes.TESTS, (), TESTS, only_test_regions)
+
+
+def fill(folder: Path) -> None:
+    for name in ("src/lib.rs", "src/app.py", "build.rs"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(BASE)
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> ShadowView:
+    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
+
+
+def written(view: ShadowView, name: str, text: str, policy: Policy = POLICY) -> GateResult:
+    (view.host / name).write_text(text)
+    return inspect(view, policy)
+
+
+def test_an_edit_inside_a_region_is_admitted(view: ShadowView) -> None:
+    result = written(view, "src/lib.rs", with_line("#[test] fn more() {}"))
+    assert (result.admitted, [change.path for change in result.changes]) == (True, ["src/lib.rs"])
+    assert result.notes == ()
+
+
+def test_a_refused_edit_is_told_where_it_left_the_region(view: ShadowView) -> None:
+    (violation,) = written(view, "src/lib.rs", BASE.replace("a + b", "a - b")).violations
+    assert violation.rule == "outside-task"
+    assert "In its test modules you may change it, but line 2 differs outside of test modules" in violation.why
+
+
+def test_what_deserves_a_look_is_noted_with_the_path(view: ShadowView) -> None:
+    edited = BASE.replace("fn it()", "fn renamed()").replace("use super::*;\n", "use super::*;\n impl Drop for S {}\n")
+    result = written(view, "src/lib.rs", edited)
+    assert result.admitted
+    assert [note.partition(": ")[0] for note in result.notes] == ["src/lib.rs", "src/lib.rs"]
+    assert "tests::it is gone" in result.notes[0]
+    assert "impl Drop for S" in result.notes[1]
+
+
+def test_other_languages_and_roles_have_no_regions(view: ShadowView) -> None:
+    (violation,) = written(view, "src/app.py", f"{BASE}\n{NEW}\n").violations
+    assert violation.rule == "outside-task"
+    assert "test modules" not in violation.why
+    view.restore(["src/app.py"])
+    make = Policy(Writes.TASK, (), TESTS, None)
+    assert written(view, "src/lib.rs", with_line("fn more() {}"), make).violations
+
+
+def test_the_regions_of_a_file_that_controls_the_build_are_not_for_tests(view: ShadowView) -> None:
+    (violation,) = written(view, "build.rs", with_line("fn more() {}")).violations
+    assert violation.rule == "control-file"
+    change = Change("build.rs", ChangeKind.MODIFIED, test_regions_only=True)
+    assert judge(Writes.TESTS, change, (), TESTS).rule == "control-file"
