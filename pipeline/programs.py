@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 SYSTEM_FOLDERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"))
 """What every box shows read-only, so that nothing below needs a mount."""
+SYSTEM_SETTINGS: Final = tuple(
+    Path("/etc", name)
+    for name in (
+        "alternatives", "ca-certificates", "crypto-policies", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime",
+        "mime.types", "nsswitch.conf", "pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/cert.pem",
+        "ssl/certs", "ssl/openssl.cnf",
+    )
+)  # fmt: skip
+"""What every box shows of `/etc`. `/etc/profile` stays out: a login shell would reset PATH. `/etc/ssl` as a whole stays
+out: it has private keys."""
 
 _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _NIX_STORE: Final = Path("/nix/store")

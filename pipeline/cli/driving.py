@@ -21,6 +21,7 @@ from pipeline.cli.orders import (
 )
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
+from pipeline.dispatch.orphans import end_lost
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
 from pipeline.orchestrator import drive, has_ended, tell
@@ -147,6 +148,7 @@ async def finish(ctx: Context) -> Context:
         UserError: something must be mended first; the run can be resumed then, which the error says.
     """
     try:
+        end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
         ctx.checkout.open(ctx.state.start)
         async with anyio.create_task_group() as group:
             group.start_soon(_listen, ctx, group.cancel_scope)

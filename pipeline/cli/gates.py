@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pipeline.cli.driving import build_context, is_over, place_of_run, put_away
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.orphans import end_lost
 from pipeline.errors import UserError
 from pipeline.policy.hygiene import lint_split
 from pipeline.reports.tasks import execution_order
@@ -176,6 +177,7 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
             )
         # Nothing is run: no box is needed, and the configuration of today may be what is broken.
         ctx = build_context(repository, run, _config_of(run), NoBox(), environ, say)
+        end_lost(folder.glob("dispatches/*/process.json"))
         if not ended:
             for path in failure.abandon(ctx):
                 say(f"{path} was changed meanwhile and is left as it is")

@@ -59,15 +59,23 @@ class Probed(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     wrote_inside: bool
+    changed_inside: bool
     wrote_outside: bool
+    changed_outside: bool
     connected: bool
     home: list[str]
     writable: list[str]
     root: bool
+    capable: bool
 
 
-async def prove(box: Sandbox) -> Proof:
-    """Return whether a command in `box` can write only into its view, reach no host socket and see no home."""
+async def prove(box: Sandbox, *, root: bool = False) -> Proof:
+    """Return whether a command in `box` can write only into its view, reach no host socket and see no home.
+
+    Args:
+        box: The box to try.
+        root: Whether it may leave user 0 what it is: one that takes all the rights of this user, and not the name.
+    """
     python = locate(sys.executable)
     with (
         tempfile.TemporaryDirectory(prefix="redfirst-canary-") as folder,
@@ -79,9 +87,10 @@ async def prove(box: Sandbox) -> Proof:
         script = Path(__file__).with_name("canary_probe.py")
         port: int = listener.getsockname()[1]
         mounts = (*python.mounts, Mount(view, _WORKSPACE, writable=True), Mount(script, _PROBE))
-        argv = python.argv("-I", "-S", str(_PROBE), str(outside), str(port), str(Path.home()))
+        probe, cwd = box.inside(script, _PROBE), box.inside(view, _WORKSPACE)
+        argv = python.argv("-I", "-S", str(probe), str(outside), str(port), str(Path.home()))
         try:
-            ended = await box.run(Command(argv=argv, cwd=_WORKSPACE, mounts=mounts, timeout_s=_TIMEOUT_S))
+            ended = await box.run(Command(argv=argv, cwd=cwd, mounts=mounts, timeout_s=_TIMEOUT_S))
         except SandboxError as error:
             return _failed(str(error))
         if any(outside.iterdir()):
@@ -91,23 +100,29 @@ async def prove(box: Sandbox) -> Proof:
         if _was_called(listener):
             return _failed("a command in the box reached a socket of the host")
     shown = {mount.target.relative_to(Path.home()).parts[0] for mount in mounts if Path.home() in mount.target.parents}
-    return _judge(ended, shown)
+    return _judge(ended, shown, root=root)
 
 
-def _judge(ended: Completed, shown: set[str]) -> Proof:
+def _judge(ended: Completed, shown: set[str], *, root: bool) -> Proof:
     try:
         probed = Probed.model_validate(json.loads(ended.stdout))
     except (ValueError, ValidationError):
         return _failed(f"the probe did not answer: {_words(ended)}")
     if probed.wrote_outside or not probed.wrote_inside:
         return _failed("a command in the box wrote outside its view")
+    if probed.changed_outside:
+        return _failed("a command in the box changed permissions outside its view")
+    if not probed.changed_inside:
+        return _failed("a command in the box cannot make a file executable")
     if probed.connected:
         return _failed("a command in the box reached a socket of the host")
     if seen := sorted(set(probed.home) - shown):
         return _failed(f"a command in the box sees {seen[0]} of the home folder")
     if probed.writable:
         return _failed(f"a command in the box may write {probed.writable[0]}")
-    if probed.root:
+    if probed.capable:
+        return _failed("a command in the box has capabilities")
+    if probed.root and not root:
         return _failed("a command in the box runs as root")
     return Proof(ok=True, why="writing, connecting and looking outside all failed", advice="")
 

@@ -1,6 +1,7 @@
 """Runs inside the box, alone: tries what must fail and prints what happened as one JSON object.
 
-`/proc/sys` is only asked with access(2): if the box does not hold, a write there would change the host.
+What belongs to the host is only asked for with access(2), and opened for writing at most: if the box does not hold, a
+write there would change the host.
 """
 
 from __future__ import annotations
@@ -18,6 +19,27 @@ def _writes(path: Path) -> bool:
         path.write_text("x")
     except OSError:
         return False
+    return True
+
+
+def _changes(path: Path) -> bool:
+    try:
+        path.chmod(0o700)
+    except OSError:
+        return False
+    return True
+
+
+def _may_write(path: str) -> bool:
+    """Return whether neither the permissions nor anything else forbids to write there; nothing is written."""
+    if not os.access(path, os.W_OK):
+        return False
+    try:
+        os.close(os.open(path, os.O_WRONLY | (os.O_TMPFILE if Path(path).is_dir() else 0), 0o600))
+    except PermissionError:
+        return False
+    except OSError:
+        return True  # a file system without files that have no name: the permissions are all that is known
     return True
 
 
@@ -39,11 +61,14 @@ def _main(outside: str, port: str, home: str) -> None:
     guarded = ("/", "/usr", "/etc", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger")
     answer = {
         "wrote_inside": _writes(Path("inside")),
+        "changed_inside": _changes(Path("inside")),
         "wrote_outside": _writes(Path(outside) / "escaped"),
+        "changed_outside": _changes(Path(outside)),
         "connected": _connects(int(port)),
         "home": _lists(home),
-        "writable": [path for path in guarded if os.access(path, os.W_OK)],
+        "writable": [path for path in guarded if _may_write(path)],
         "root": os.getuid() == 0,
+        "capable": "CapEff:\t0000000000000000" not in Path("/proc/self/status").read_text(encoding="ascii"),
     }
     sys.stdout.write(json.dumps(answer))
 

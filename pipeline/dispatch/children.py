@@ -145,6 +145,7 @@ async def run_child(
     if recording is not None:
         recording.write(process.pid, mark)
     limit = anyio.CancelScope(deadline=anyio.current_time() + timeout_s)
+    survived: SandboxError | None = None
     async with process, _child(process.pid) as child, anyio.create_task_group() as streams:
         try:
             if process.stdin is not None:
@@ -158,10 +159,15 @@ async def run_child(
                     await anyio.wait_readable(child.pidfd)
         finally:
             with anyio.CancelScope(shield=True):
-                await guard.sweep(child)
+                try:
+                    await guard.sweep(child)
+                except SandboxError as error:  # out of a task group it would come as a group
+                    survived = error
                 with anyio.move_on_after(_GRACE_S):
                     await process.wait()
         streams.cancel_scope.deadline = anyio.current_time() + _GRACE_S
+    if survived is not None:
+        raise survived
     if process.returncode is None:
         raise SandboxError(f"{argv[0]} did not end when it was killed")
     if recording is not None:

@@ -1,19 +1,24 @@
 """A throw-away repository of one commit in the view, so that `git diff`, `git status` and ignore rules work there.
 
-The real repository is never in reach of an agent. Nothing on the host reads the decoy again: the agent may write it.
-Everything is in one pack: thousands of loose objects would cost more to write and to remove than the view itself.
+The real repository is never in reach of an agent. What an agent gets is a copy or a layer of the decoy, and nothing on
+the host reads that again; the decoy itself it cannot reach. Everything is in packs: thousands of loose objects would
+cost more to write and to remove than the view itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import stat
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, cast
 
+from pipeline.dispatch.manifest import Stamp
+from pipeline.dispatch.trees import opened, opened_parent, remove_entry, remove_tree
 from pipeline.process import SandboxError
 
 if TYPE_CHECKING:
@@ -49,6 +54,7 @@ _CONFIG: Final = """\
 _ATTRIBUTES: Final = "* -text -filter -ident -working-tree-encoding\n"
 _COMMIT: Final = b"commit refs/heads/base\ncommitter base <base@localhost> 946684800 +0000\ndata 5\nbase\n\n"
 _FAST: Final = ("-c", "fastimport.unpackLimit=0", "-c", "pack.compression=1", "-c", "core.compression=1")
+_BASE: Final = "refs/heads/base"
 _TIMEOUT_S: Final = 600
 
 
@@ -94,6 +100,38 @@ class Decoy:
         except OSError as error:
             raise SandboxError(f"the decoy repository could not be made: {error}") from error
 
+    def contents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the bytes that these files have in the commit, through one process.
+
+        Raises:
+            SandboxError: one of them is not in it.
+        """
+        lines: list[str] = []
+        for path in paths:
+            if "\n" in path:  # no line can ask for it
+                yield path, self._git("cat-file", "blob", f"{_BASE}:{path}", stdin=subprocess.DEVNULL)
+            else:
+                lines.append(path)
+        if lines:
+            yield from self._batch(lines)
+
+    def _batch(self, paths: list[str]) -> Iterator[tuple[str, bytes]]:
+        with tempfile.TemporaryFile() as asked:
+            asked.writelines(os.fsencode(f"{_BASE}:{path}\n") for path in paths)
+            asked.seek(0)
+            argv = ("git", "cat-file", "--batch", "--buffer")
+            with subprocess.Popen(
+                argv, cwd=self.folder, env=self._env(), stdin=asked, stdout=subprocess.PIPE, process_group=0
+            ) as git:
+                answers = cast("IO[bytes]", git.stdout)
+                for path in paths:
+                    said = answers.readline().split(b" ")
+                    size = int(said[2]) if said[1:2] == [b"blob"] else -1
+                    content = answers.read(size + 1)
+                    if size < 0 or len(content) <= size:
+                        raise SandboxError(f"the decoy repository does not have {path!r}")
+                    yield path, content[:size]
+
     def _import(self, commit: bytes, paths: Iterable[Path]) -> None:
         with tempfile.TemporaryFile() as stream:
             stream.write(commit)
@@ -103,19 +141,79 @@ class Decoy:
             stream.seek(0)
             self._git(*_FAST, "fast-import", "--quiet", "--force", stdin=stream)
 
-    def _git(self, *arguments: str, stdin: IO[bytes] | int) -> bytes:
+    def _env(self) -> dict[str, str]:
         where = {"GIT_DIR": str(self.folder), "GIT_WORK_TREE": str(self.tree)}
-        env = {**_ENV, "PATH": os.environ.get("PATH", os.defpath), **where}
-        argv = ["git", *arguments]
+        return {**_ENV, "PATH": os.environ.get("PATH", os.defpath), **where}
+
+    def _git(self, *arguments: str, stdin: IO[bytes] | int) -> bytes:
         try:
             return subprocess.run(
-                argv, cwd=self.tree, env=env, stdin=stdin, check=True, capture_output=True, timeout=_TIMEOUT_S
+                ["git", *arguments],
+                cwd=self.tree,
+                env=self._env(),
+                stdin=stdin,
+                check=True,
+                capture_output=True,
+                timeout=_TIMEOUT_S,
+                process_group=0,  # Ctrl-C at a terminal is for the driver
             ).stdout
         except subprocess.CalledProcessError as error:
             said = error.stderr.decode(errors="replace").strip()
             raise SandboxError(f"git failed in the view: {' '.join(arguments)}: {said}") from error
         except subprocess.TimeoutExpired as error:
             raise SandboxError(f"git failed in the view: {error}") from error
+
+
+@dataclass
+class DecoyCopy:
+    """The `.git` at the top of a view, as a copy of a decoy that lies elsewhere.
+
+    Args:
+        decoy: What it is a copy of; it lies in the same file system, out of the agent's reach.
+        top: The view.
+        trusting: Whether an unchanged stamp means an unchanged file.
+    """
+
+    decoy: Decoy
+    top: Path
+    trusting: bool
+    _copied: dict[str, tuple[Stamp, Stamp]] = field(default_factory=dict[str, tuple[Stamp, Stamp]], init=False)
+    _settled_ns: int = field(default=0, init=False)
+
+    def renew(self) -> None:
+        """Make it equal to the decoy again. What nobody touched since is kept: a pack can be large."""
+        made = self.decoy.folder.with_name("copy")
+        remove_tree(made)
+        copied: dict[str, tuple[Stamp, Stamp]] = {}
+        with opened(self.top) as top:
+            for at, _, names in os.walk(self.decoy.folder):
+                below = Path(at).relative_to(self.decoy.folder)
+                (made / below).mkdir()
+                for name in names:
+                    source, target = Path(at, name), made / below / name
+                    path = str(Path(".git", below, name))
+                    if not self._keep(top, path, source, target):
+                        shutil.copyfile(source, target)
+                    copied[path] = (Stamp.of(source.lstat()), Stamp.of(target.lstat()))
+            remove_entry(top, ".git")
+        made.rename(self.top / ".git")
+        self._copied = copied
+
+    def settle(self, now_ns: int) -> None:
+        """Take note that an agent gets it now; a file that was written at this very time is not trusted later."""
+        self._settled_ns = now_ns
+
+    def _keep(self, top: int, path: str, source: Path, target: Path) -> bool:
+        """Move a file over, if neither it nor its source has changed; return whether that was so."""
+        before = self._copied.get(path)
+        if before is None or not self.trusting or before[1].changed_ns >= self._settled_ns:
+            return False
+        with contextlib.suppress(OSError), opened_parent(top, path) as (parent, name):
+            now = (Stamp.of(source.lstat()), Stamp.of(os.stat(name, dir_fd=parent, follow_symlinks=False)))
+            if now == before:
+                os.rename(name, target, src_dir_fd=parent)
+                return True
+        return False
 
 
 def _lay_out(folder: Path) -> None:

@@ -25,6 +25,7 @@ from pipeline.dispatch.verdict import judge
 from pipeline.dispatch.views import Views
 from pipeline.gateway.providers import gateway_for
 from pipeline.git import Entry, TreeChange
+from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.policy.scope import ChangeKind, Writes
 from pipeline.policy.test_regions import only_test_regions
 from pipeline.process import Mount
@@ -115,6 +116,7 @@ class Dispatcher:
             request.grants,
             request.tests,
             test_regions=only_test_regions if spec.test_regions else None,
+            protected=obeyed_in_tree(self.repository),
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
         )
 

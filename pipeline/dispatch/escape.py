@@ -1,7 +1,7 @@
 """Did a dispatch reach out of its view? Asked before and after every one, whatever the box (architecture 6, Gate).
 
-Compared are what makes git run programs or see other content (`surroundings`), our own refs of this run, and the
-private checkout. What the user may do meanwhile is no escape: edits, commits, branches, fetches, `git gc`, another run.
+Compared are what makes git run programs or see other content (`surroundings`), our own refs and records of this run,
+and the private checkout. What the user may do meanwhile is no escape: edits, commits, fetches, `git gc`, another run.
 What cannot be told from one (a hook installed, a setting that names a program) ends the run all the same, since the
 user's next git command would run it; then nothing of theirs is touched, and what was accepted so far is kept.
 """
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch import surroundings
 from pipeline.dispatch.surroundings import ABSENT, content_of, digest_of
 from pipeline.git import GitError
-from pipeline.git.obeyed import hooks_folder, included
-from pipeline.runs.store import claim_ref, issue_of, publish_ref, run_ref
+from pipeline.git.obeyed import HOOKS, hooks_folder, included
+from pipeline.runs.seal import Seal
+from pipeline.runs.store import WORKFLOW, claim_ref, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,6 +64,8 @@ class Fingerprint:
         hooks: Where git looks for hooks, by default and now.
         tracked: Files there that are part of the user's worktree, and theirs to change.
         modules: The git folders of submodules.
+        records: The run's own records; plan and tasks are left out, which a person may edit.
+        journal: The run's journal so far; later lines are ours.
     """
 
     configs: Mapping[Path, bytes]
@@ -71,6 +74,8 @@ class Fingerprint:
     hooks: tuple[Path, ...]
     tracked: frozenset[str]
     modules: tuple[Path, ...]
+    records: Seal
+    journal: bytes
 
     @classmethod
     def take(cls, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Fingerprint:  # noqa: ARG003  (it is sealed already)
@@ -81,6 +86,7 @@ class Fingerprint:
         modules = surroundings.modules(common)
         configs = surroundings.configs(common, modules)
         configs |= {path: content_of(path) for path in included(settings, tuple(configs))}
+        run = repository.worktree / WORKFLOW / run_id
         tracked = frozenset[str]().union(*(repository.tracked_in(folder.resolve()) for folder in hooks))
         return cls(
             configs,
@@ -89,11 +95,19 @@ class Fingerprint:
             hooks,
             tracked,
             modules,
+            Seal.of(run / "run.json", run / "evidence"),
+            _read(run / "journal.jsonl"),
         )
 
     def differs(self, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Escape | None:
         """Return what has changed since, None if nothing that counts."""
-        found = [*self._settings(repository), *self._hashes(repository), *self._moved(repository, run_id)]
+        journal = repository.worktree / WORKFLOW / run_id / "journal.jsonl"
+        found = [
+            *self._settings(repository),
+            *self._hashes(repository),
+            *self._recorded(journal),
+            *self._moved(repository, run_id),
+        ]
         if not found and not checkout.is_intact():  # asked last: git would run what has just been planted
             found = [EscapePart("private checkout", str(checkout.tree), "intact", "changed")]
         return Escape(_told(found, repository, run_id), tuple(found)) if found else None
@@ -113,6 +127,13 @@ class Fingerprint:
                 keys = tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))
             if keys:
                 yield EscapePart("config", str(path), _sha256(before), _sha256(now), keys)
+
+    def _recorded(self, journal: Path) -> Iterator[EscapePart]:
+        begins = _read(journal)[: len(self.journal)]
+        if begins != self.journal:
+            yield EscapePart("records of the run", str(journal), _sha256(self.journal), _sha256(begins))
+        for path in self.records.broken():
+            yield EscapePart("records of the run", path, "intact", digest_of(Path(path)))
 
     def _hashes(self, repository: Repository) -> Iterator[EscapePart]:
         now = dict(_files(repository, self.hooks, self.tracked, self.modules))
@@ -144,7 +165,8 @@ def _files(
         # elsewhere git runs what lies in the folder itself; what is below may be anything
         deep = folder == common / "hooks" and not folder.is_symlink()
         for path, digest in surroundings.hashes(folder.resolve(), deep=deep, leave_out=tracked):
-            yield ("hooks", path), digest
+            if folder != repository.worktree or path.name in HOOKS:
+                yield ("hooks", path), digest
     for folder in {common / "info", own / "info"}:
         for path, digest in surroundings.info(folder):
             yield ("info", path), digest
@@ -159,6 +181,13 @@ def _files(
             yield ("submodule", path), digest
         for path, digest in surroundings.info(module / "info"):
             yield ("submodule", path), digest
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def _refs(repository: Repository, run_id: str) -> dict[str, str]:

@@ -35,15 +35,15 @@ def main(driver: int, argv: list[str]) -> int:
     )
     status = _KILLED
     while signal.sigwait({signal.SIGCHLD, *_ENDING}) is signal.SIGCHLD:
-        ended = _reaped()
+        ended = reaped()
         if child in ended:
             status = ended[child]
             break
-    _end_all()
+    end_all()
     return status
 
 
-def _reaped() -> dict[int, int]:
+def reaped() -> dict[int, int]:
     """Return the wait statuses of the children that have ended."""
     found: dict[int, int] = {}
     while True:
@@ -56,7 +56,7 @@ def _reaped() -> dict[int, int]:
         found[pid] = status
 
 
-def _end_all() -> None:
+def end_all() -> None:
     """Kill what is left, generation by generation: the children of a killed child become ours."""
     while True:
         for pid in _children():
@@ -66,6 +66,7 @@ def _end_all() -> None:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
+        reaped()  # all that have ended: with thousands of them, one by one would take seconds
 
 
 def _children() -> list[int]:

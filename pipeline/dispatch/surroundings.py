@@ -112,8 +112,8 @@ def digest_of(path: Path) -> str:
     if stat.S_ISLNK(status.st_mode):
         content = os.fsencode(path.readlink())
     elif stat.S_ISREG(status.st_mode):
-        content = content_of(path)
-    return hashlib.sha256(f"{status.st_mode:o} {status.st_size} ".encode() + content).hexdigest()
+        content = f"{status.st_size} ".encode() + content_of(path)
+    return hashlib.sha256(f"{status.st_mode:o} ".encode() + content).hexdigest()
 
 
 def content_of(path: Path) -> bytes:

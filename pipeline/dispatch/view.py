@@ -6,35 +6,23 @@ The branch and the user's worktree are never in it, nor are `.workflow` and the 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import stat
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, assert_never
+from typing import TYPE_CHECKING, Protocol
 
 from pipeline.dispatch.comparison import compare
-from pipeline.dispatch.decoy import Decoy
-from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, scan
-from pipeline.dispatch.trees import (
-    make_folder,
-    opened,
-    opened_parent,
-    read_regular,
-    remove_entry,
-    remove_tree,
-    write_new,
-)
+from pipeline.dispatch.manifest import EntryKind, Limits
+from pipeline.dispatch.shadow import Shadow
+from pipeline.dispatch.trees import opened, opened_parent, read_regular, remove_tree
 from pipeline.process import Mount, SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pipeline.dispatch.manifest import Entry, Manifest
     from pipeline.policy.scope import Change
-
-TOP: Final = "."
-"""The path by which a scan names the view itself."""
 
 
 @dataclass(frozen=True)
@@ -77,27 +65,27 @@ class View(Protocol):
 
 @dataclass
 class ShadowView:
-    """A copy of a tree in a folder of its own. Make it with `open`.
+    """A copy of a tree, in an agent's hands for one dispatch.
 
     Args:
-        host: The folder on the host.
+        shadow: The copy; it is handed over already.
         workspace: Where the box shows it.
         writable: Whether the box lets the agent write there.
-        fill: Makes an empty folder hold the base tree; asked again when something has to be put back.
-        base: What was in the folder before the agent.
+        release: Is told at the end what the last survey found, None if there was none.
         limits: What a dispatch may add.
     """
 
-    host: Path
+    shadow: Shadow
     workspace: Path
     writable: bool
-    fill: Callable[[Path], None]
-    base: Manifest
+    release: Callable[[Manifest | None], None]
     limits: Limits = field(default_factory=Limits)
+    _after: Manifest | None = None
+    _open: bool = True
 
     @classmethod
     def open(cls, fill: Callable[[Path], None], where: Path, *, workspace: Path, writable: bool) -> ShadowView:
-        """Return a view of what `fill` writes.
+        """Return a view of what `fill` writes, for this once.
 
         Args:
             fill: Is given the folder, which is empty.
@@ -111,14 +99,25 @@ class ShadowView:
         where.mkdir(parents=True, exist_ok=True)
         if any(where.iterdir()):
             raise SandboxError(f"a view needs an empty folder, and {where} is not")
-        try:
-            fill(where)
-            base = scan(where)
-            Decoy(where / ".git", where).make()
-        except BaseException:
+        beside = where.with_name(f".{where.name}.beside")
+        beside.mkdir()
+
+        def release(_: Manifest | None) -> None:
             remove_tree(where)
+            remove_tree(beside)
+
+        try:
+            shadow = Shadow.make(where, beside, fill, trusting=False)
+            shadow.hand_over()
+        except BaseException:
+            release(None)
             raise
-        return cls(where, workspace, writable, fill, base)
+        return cls(shadow, workspace, writable, release)
+
+    @property
+    def host(self) -> Path:
+        """Return the folder on the host."""
+        return self.shadow.files
 
     @property
     def mount(self) -> Mount:
@@ -126,9 +125,9 @@ class ShadowView:
         return Mount(self.host, self.workspace, writable=self.writable)
 
     def survey(self) -> Survey:
-        """Return how the view differs from its base, by reading all of it."""
-        after = scan(self.host, self.base, self.limits)
-        return Survey(self.base, after, compare(self.base, after))
+        """Return how the view differs from its base; what nobody touched is not read again."""
+        self._after = self.shadow.scan(self.limits)
+        return Survey(self.shadow.base, self._after, compare(self.shadow.base, self._after))
 
     def read(self, path: str) -> bytes:
         """Return what is in a regular file now.
@@ -144,60 +143,13 @@ class ShadowView:
 
     def pristine(self, path: str) -> bytes | None:
         """Return what was in the file when the view was made, None if it was none."""
-        entry = self.base.get(path)
+        entry = self.shadow.base.get(path)
         if entry is None or entry.kind is not EntryKind.FILE:
             return None
-        return (self._copy() / path).read_bytes()
-
-    def restore(self, paths: Iterable[str]) -> None:
-        """Put these paths back as they were when the view was made: content, type and execute bit.
-
-        Raises:
-            SandboxError: the view is not a folder any more.
-        """
-        if not stat.S_ISDIR(self.host.lstat().st_mode):
-            raise SandboxError(f"{self.host} was replaced by something else")
-        self.host.chmod(0o755)
-        with opened(self.host) as top:
-            for path in sorted(set(paths) - {TOP}):
-                self._restore(top, path)
+        return dict(self.shadow.decoy.contents([path]))[path]
 
     def close(self) -> None:
-        """Remove the view; closing twice is fine."""
-        for folder in (self.host, self._spare):
-            if folder.is_symlink():
-                folder.unlink()
-            elif folder.exists():
-                remove_tree(folder)
-
-    @property
-    def _spare(self) -> Path:
-        return self.host.with_name(f".{self.host.name}.pristine")
-
-    def _copy(self) -> Path:
-        # Blobs would not do: what a checkout writes can differ from them (line ends, LFS).
-        if not self._spare.exists():
-            self._spare.mkdir()
-            self.fill(self._spare)
-        return self._spare
-
-    def _restore(self, top: int, path: str) -> None:
-        entry = self.base.get(path)
-        if entry is None:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(top, path) as (parent, name):
-                remove_entry(parent, name)
-            return
-        with opened_parent(top, path, create=True) as (parent, name):
-            match entry.kind:
-                case EntryKind.FOLDER:
-                    make_folder(parent, name)
-                case EntryKind.LINK:
-                    remove_entry(parent, name)
-                    os.symlink(entry.detail, name, dir_fd=parent)
-                case EntryKind.FILE:
-                    remove_entry(parent, name)
-                    write_new(parent, name, (self._copy() / path).read_bytes(), 0o755 if entry.executable else 0o644)
-                case EntryKind.SPECIAL | EntryKind.UNREADABLE:
-                    raise SandboxError(f"{path!r} cannot be put back: it was {entry.kind} from the start")
-                case _:
-                    assert_never(entry.kind)
+        """End the view; closing twice is fine."""
+        if self._open:
+            self._open = False
+            self.release(self._after)

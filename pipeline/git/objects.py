@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git.locks import free
 from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.reading import ReadDoor
-from pipeline.git.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
+from pipeline.git.values import NO_OBJECT, Entry, GitError, Signature, SigningError, TreeChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,10 +63,15 @@ class ObjectDoor(ReadDoor):
         whole = ("-c", "core.sparseCheckout=false")  # the user's sparse checkout is not ours
         self._git(*whole, "read-tree", "--reset", "-u", tree, env=self._at(folder, index), cwd=folder)
 
-    def move(self, old: str, new: str, folder: Path, index: Path) -> None:
-        """Make *folder*, which holds *old* by the private *index*, hold *new*; only what differs is looked at."""
-        whole = ("-c", "core.sparseCheckout=false")
-        self._git(*whole, "read-tree", "-u", "-m", old, new, env=self._at(folder, index), cwd=folder)
+    def check_out(self, entries: Iterable[Entry], folder: Path) -> None:
+        """Write these entries into *folder*, as the attributes there say, replacing what is in their places."""
+        lines = [f"{entry.mode} {entry.oid}\t{entry.path}\0".encode(errors="surrogateescape") for entry in entries]
+        if not lines:
+            return
+        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
+            env = self._at(folder, Path(place) / "index")
+            self._git("update-index", "-z", "--index-info", env=env, cwd=folder, stdin=b"".join(lines))
+            self._git("checkout-index", "--all", "--force", "--quiet", env=env, cwd=folder)
 
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None

@@ -6,16 +6,21 @@ lock is shared, nothing can be left behind there, and parallel runs cannot race 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pipeline.git import GITLINK, Repository, await_lock
 from pipeline.runs.files import disk
+from pipeline.runs.seal import Seal
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipeline.git import TreeChange
 
 
 class PrivateCheckout:
@@ -27,6 +32,7 @@ class PrivateCheckout:
         self.tree = root / "tree"
         self._index = root / "index"
         self._number = 0
+        self._seal = Seal.of()
 
     def open(self, tree: str) -> None:
         """Make the checkout hold *tree*; a killed driver's git may end first, a stale lock of ours is cleared.
@@ -40,21 +46,35 @@ class PrivateCheckout:
             self.tree.mkdir(parents=True, exist_ok=True)
             lock.unlink(missing_ok=True)
         self.repository.materialise(tree, self.tree, self._index)
+        self._seal = Seal.of(self.tree, self._index)
 
     def is_intact(self) -> bool:
         """Return whether nobody but us has changed the checkout."""
-        return self.repository.is_clean(self.tree, self._index)
+        return not self._seal.broken()
 
-    def fill(self, tree: str, folder: Path, *, index: Path | None = None) -> None:
-        """Make *folder* (empty) hold *tree*, with the submodules that the user's worktree has initialised.
-
-        With *index*, a file that is not there yet, the folder can be moved to another tree later.
-        """
+    def fill(self, tree: str, folder: Path) -> None:
+        """Make *folder* (empty) hold *tree*, with the submodules that the user's worktree has initialised."""
         # an index of its own: a killed driver's git may still be at work on another folder
-        used = folder.with_name(f".{folder.name}.index") if index is None else index
-        _fill(self.repository, tree, folder, used)
-        if index is None:
-            used.unlink(missing_ok=True)
+        index = folder.with_name(f".{folder.name}.index")
+        _fill(self.repository, tree, folder, index)
+        index.unlink(missing_ok=True)
+
+    def move(self, folder: Path, old: str, new: str) -> tuple[str, ...] | None:
+        """Make *folder*, which holds exactly *old*, hold *new*; return the paths in which they differ.
+
+        The work is proportional to these. None, and nothing done, where only `fill` would do: when submodules or
+        attributes differ, files can have other content than their own entries say.
+        """
+        changes = self.repository.diff(old, new)
+        if any(_reaches_further(folder, change) for change in changes):
+            return None
+        for change in changes:
+            path = folder / change.path
+            path.unlink(missing_ok=True)
+            if change.entry is None:
+                _remove_empty(path.parent, folder)
+        self.repository.check_out((change.entry for change in changes if change.entry is not None), folder)
+        return tuple(change.path for change in changes)
 
     def views(self) -> Path:
         """Return the folder below which views are made."""
@@ -63,9 +83,9 @@ class PrivateCheckout:
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def lowers(self) -> Path:
-        """Return the folder below which the checkouts under overlay views are kept."""
-        folder = self.root / "lowers"
+    def pool(self) -> Path:
+        """Return the folder below which copies of trees are kept from one view to the next."""
+        folder = self.root / "pool"
         with disk(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -92,6 +112,23 @@ def _fill(repository: Repository, tree: str, folder: Path, index: Path) -> None:
     for entry in repository.entries(tree):
         if entry.mode == GITLINK:
             _fill_submodule(repository.worktree / entry.path, entry.oid, folder / entry.path, index)
+
+
+def _reaches_further(folder: Path, change: TreeChange) -> bool:
+    is_attributes = PurePosixPath(change.path).name == ".gitattributes"
+    is_submodule = change.entry is not None and change.entry.mode == GITLINK
+    return is_attributes or is_submodule or _is_folder(folder / change.path)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _remove_empty(folder: Path, top: Path) -> None:
+    with contextlib.suppress(OSError):  # of the first that is not empty
+        while folder != top:
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _fill_submodule(source: Path, commit: str, folder: Path, index: Path) -> None:

@@ -72,10 +72,14 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
                 signal=result.signal,
                 role=slot.role,
                 note=result.complaint or "",
-                evidence=(f"dispatches/{result.dispatch}/result.json",),
+                evidence=tuple(name for name in _evidence(result) if ctx.path(name).exists()),
             )
         answers.append(Answer(_report(slot, result), result))
     return answers
+
+
+def _evidence(result: DispatchResult) -> tuple[str, ...]:
+    return f"dispatches/{result.dispatch}/result.json", f"dispatches/{result.dispatch}/escape.json"
 
 
 def _report(slot: Request, result: DispatchResult) -> Report:

@@ -1,4 +1,4 @@
-# Looks at the view before and after an attack, and answers as the role would. The attack runs in the same shell, so that
+# Looks at what it was given, at the view before and after an attack, and answers as the role would. The attack runs in the same shell, so that
 # its parent is the box's first process, as an agent's is.
 view=$PWD
 look() {
@@ -12,5 +12,11 @@ finish() {
   echo "attack-after $(look)"
   [ -e "$REDFIRST_REPORT" ] || [ -L "$REDFIRST_REPORT" ] || printf '%s' "$ATTACK_REPORT" > "$REDFIRST_REPORT"
 }
+found() {
+  find . -printf '%p %y %m %s %l\n' | LC_ALL=C sort
+  find . -path ./.git -prune -o -type f -print | LC_ALL=C sort | xargs -d '\n' cat
+  cat .git/config .git/HEAD .git/info/* 2> /dev/null
+}
 trap finish EXIT
+echo "attack-found $(found 2>&1 | cksum)"
 echo "attack-before $(look)"

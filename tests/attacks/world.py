@@ -8,7 +8,7 @@ import secrets
 import shutil
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -108,6 +108,7 @@ class World:
     overlay: bool
     number: int = 0
     shown: str = ""
+    found: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         self.dispatcher = self._dispatcher()
@@ -150,6 +151,7 @@ class World:
         program = self._program(text)
         self._show(base or self.base)
         own = {f"run/dispatches/{name}", f"run/quarantine/{name}", "run/quarantine", f"state/caches/{role.value}"}
+        own |= set[str]() if self.overlay else {"state/pool"}  # given to the agent, and put back; see `_leftovers`
         before = self.host.fingerprint(own)
         result = anyio.run(self._dispatch, name, role, program, base or self.base)
         folder = self.host.root / "run" / "dispatches" / name
@@ -159,6 +161,7 @@ class World:
         after = self.host.fingerprint(own)
         wrongs = [f"{path} changed" for path in before.keys() | after if before.get(path) != after.get(path)]
         wrongs += [*self.host.left_behind(program.stem), *self.host.reached()]
+        wrongs += self._leftovers(base or self.base, stdout)
         wrongs += [f"it printed {line}" for line in stdout.splitlines() if PWNED in line]
         kept = [folder / "result.json", *folder.glob("report.raw")]
         wrongs += [f"{path.name} has what it asked for" for path in kept if PWNED.encode() in path.read_bytes()]
@@ -214,6 +217,11 @@ class World:
         self.dispatcher.config = Config.model_validate({"agents": {**agent, "pm": {"backend": "command"}}})
         request = Request(role, kind, base, grants=MAKE_GRANTS, tests=TESTS, tools=_tools)
         return await self.dispatcher.dispatch(record, request, phase="-", why="an attack")
+
+    def _leftovers(self, tree: str, stdout: str) -> list[str]:
+        """Return whether this dispatch was given another view than the first one of the same tree: traces of others."""
+        given = next(line for line in stdout.splitlines() if line.startswith("attack-found "))
+        return [] if self.found.setdefault(tree, given) == given else ["it was given a view that others had changed"]
 
     def _unasked_for(self, role: Role, result: DispatchResult) -> list[str]:
         """Return what is in the tree that the role may not change; a rejected dispatch keeps its legal part at most."""

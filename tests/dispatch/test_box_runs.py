@@ -14,6 +14,8 @@ import pytest
 
 from pipeline.dispatch.box import Box, open_box
 from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.landlock import Landlock
+from pipeline.dispatch.landlock_kernel import missing_landlock
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.process import Command, Completed, Mount, SandboxError
@@ -24,12 +26,21 @@ if TYPE_CHECKING:
 
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
+needs_landlock = pytest.mark.skipif(bool(missing_landlock()), reason=missing_landlock())
 WORK = Path("/view")
 
 
-@pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
+@pytest.fixture(
+    params=[pytest.param("bwrap", marks=needs_bwrap), pytest.param("landlock", marks=needs_landlock), "none"]
+)
 def box(request: pytest.FixtureRequest) -> Box:
-    return Bubblewrap(str(BWRAP)) if request.param == "bwrap" else NoBox()
+    match request.param:
+        case "bwrap":
+            return Bubblewrap(str(BWRAP))
+        case "landlock":
+            return Landlock()
+        case _:
+            return NoBox()
 
 
 @pytest.fixture
@@ -134,9 +145,10 @@ def test_when_the_driver_is_killed_its_commands_die(box: Box) -> None:
 import anyio
 from pathlib import Path
 from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.landlock import Landlock
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Command
-box = {"NoBox()" if isinstance(box, NoBox) else f"Bubblewrap({BWRAP!r})"}
+box = {f"Bubblewrap({BWRAP!r})" if isinstance(box, Bubblewrap) else f"{type(box).__name__}()"}
 anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep 31735"), Path("/"), timeout_s=60))
 """
     process = subprocess.Popen([sys.executable, "-c", driver], cwd=Path(__file__).parents[2])
@@ -190,7 +202,7 @@ def test_the_environment_is_fixed(box: Box, monkeypatch: pytest.MonkeyPatch) -> 
     assert names["LANG"] == "C.UTF-8"
     assert set(names) <= {
         "GIVEN", "HOME", "PATH", "TMPDIR", "LANG", "TERM", "USER", "SHELL", "PWD", "REDFIRST_BOX", "OLDPWD", "SHLVL",
-        "_",
+        "_", "GIT_CONFIG_NOSYSTEM",
     }  # fmt: skip
 
 
@@ -349,10 +361,16 @@ def test_none_opens_no_box() -> None:
     assert anyio.run(open_box, "none").maps_paths is False
 
 
+@needs_landlock
+def test_without_bubblewrap_the_second_box_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert anyio.run(open_box, "auto").name == "landlock"
+
+
 def test_without_bubblewrap_the_user_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError) as caught:
-        anyio.run(open_box, "auto")
+        anyio.run(open_box, "bubblewrap")
     assert caught.value.reason is Reason.CONFIG
     assert "apt install bubblewrap" in caught.value.message
     assert 'sandbox = "none"' in caught.value.message
@@ -375,7 +393,7 @@ def test_a_bubblewrap_that_does_not_hold_is_refused_with_advice(
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(UserError, match="cannot be isolated") as caught:
-        anyio.run(open_box, "auto")
+        anyio.run(open_box, "bubblewrap")
     assert words in caught.value.message
 
 

@@ -42,6 +42,16 @@ class Place:
         head = self.repository.resolve("HEAD") or ""
         assert take_claim(self.repository, "GAL-1", RUN) is None
         assert self.repository.set_ref(run_ref(self.repository, RUN), head)
+        self.run_folder = self.root / ".workflow" / RUN
+        self.record("run.json", "{}\n")
+        self.record("journal.jsonl", "1\n2\n")
+        self.record("evidence/baseline.json", "{}\n")
+        self.record("plan.md", "# Plan\n")
+
+    def record(self, name: str, text: str) -> None:
+        path = self.run_folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
     def git(self, *argv: str) -> str:
         return git(self.root, *argv)
@@ -128,6 +138,9 @@ USERS_OWN: dict[str, Callable[[Place], object]] = {
     "a worktree": lambda place: place.git("worktree", "add", "--quiet", "--detach", str(place.root.parent / "third")),
     "a worktree gone": lambda place: place.git("worktree", "remove", "--force", str(place.root.parent / "elsewhere")),
     "what git leaves": leftovers_of_git,
+    "an edit of the plan": lambda place: place.record("plan.md", "# Mine\n"),
+    "another line of the journal": lambda place: place.record("journal.jsonl", "1\n2\n3\n"),
+    "the record of a dispatch": lambda place: place.record("dispatches/001/result.json", "{}\n"),
     "a submodule deinitialised": lambda place: place.git("submodule", "deinit", "--force", "lib/inner"),
     "the same configuration rewritten": lambda place: place.write("config", (place.common / "config").read_text()),
     "a comment in the configuration": lambda place: place.write(
@@ -205,6 +218,11 @@ ESCAPES: dict[str, tuple[str, Callable[[Place], object]]] = {
         lambda place: place.git("update-ref", run_ref(place.repository, RUN), "HEAD~1"),
     ),
     "the claim of this run": ("refs of the run", remove_a_ref),
+    "another journal": ("records of the run", lambda place: place.record("journal.jsonl", "1\n9\n3\n")),
+    "a shorter journal": ("records of the run", lambda place: place.record("journal.jsonl", "1\n")),
+    "other evidence": ("records of the run", lambda place: place.record("evidence/baseline.json", "[]\n")),
+    "more evidence": ("records of the run", lambda place: place.record("evidence/task-1.json", "[]\n")),
+    "another run.json": ("records of the run", lambda place: place.record("run.json", "[]\n")),
     "a file of the checkout": (
         "private checkout",
         lambda place: (place.checkout.tree / "app.py").write_text("two\n"),
@@ -258,6 +276,18 @@ def test_a_hooks_folder_in_the_tree_counts_where_the_user_does_not_track_it(plac
     assert [part.path for part in escape.parts] == [str(husky / "pre-commit")]
     place.git("config", "core.hooksPath", ".githooks")
     assert place.escape_by(edit_a_tracked_hook) is None, "that is an edit of the user's worktree like any other"
+
+
+def test_hooks_at_the_top_of_the_worktree_leave_the_rest_of_it_to_the_user(place: Place) -> None:
+    place.git("config", "core.hooksPath", ".")
+
+    def work(there: Place) -> None:
+        (there.root / "notes.txt").write_text("mine\n")
+        (there.root / "build").mkdir()
+        (there.root / "build" / "x").write_text("x\n")
+
+    assert place.escape_by(work) is None
+    assert place.escape_by(lambda there: (there.root / "pre-push").write_text("x\n")) is not None
 
 
 def test_a_hooks_folder_that_is_a_link_into_the_tree_is_judged_by_what_is_tracked(place: Place) -> None:

@@ -97,7 +97,7 @@ def test_an_attack_is_a_violation(view: ShadowView, policy: Policy, script: str,
     result = after(view, script, policy)
     assert not result.admitted
     assert {violation.rule for violation in result.violations} & rules, result.violations
-    view.restore(result.offending)
+    view.shadow.restore(result.offending)
     assert inspect(view, policy).admitted, "after putting back what offends, the rest stands"
 
 
@@ -151,7 +151,7 @@ def test_half_a_rename_is_a_violation(view: ShadowView, script: str) -> None:
     result = after(view, script, policy)
     assert [one.rule for one in result.violations] == ["rename-incomplete"]
     assert result.changes == ()
-    view.restore(result.offending)
+    view.shadow.restore(result.offending)
     assert inspect(view, policy).changes == ()
 
 
@@ -176,7 +176,7 @@ def test_a_built_environment_is_one_violation(view: ShadowView) -> None:
     result = after(view, "mkdir -p target/debug; for i in $(seq 50); do echo x > target/debug/$i; done", MAKE)
     (violation,) = result.violations
     assert (violation.path, violation.rule) == ("target", "outside-task")
-    view.restore(result.offending)
+    view.shadow.restore(result.offending)
     assert not (view.host / "target").exists()
 
 
@@ -185,7 +185,7 @@ def test_a_name_that_is_not_utf8_can_be_reported_as_text(view: ShadowView) -> No
     (violation,) = result.violations
     assert violation.rule == "path-encoding"
     assert violation.path.encode() == b"tests/\\udcff.py"
-    view.restore(result.offending)
+    view.shadow.restore(result.offending)
     assert inspect(view, TEST).admitted
 
 
@@ -204,5 +204,5 @@ def test_a_swapped_file_is_not_what_was_judged(view: ShadowView) -> None:
             return super().read(path) + b"more"
 
     subprocess.run(["sh", "-c", "echo x >> src/app.py"], cwd=view.host, check=True)
-    restless = Restless(view.host, view.workspace, view.writable, view.fill, view.base)
+    restless = Restless(view.shadow, view.workspace, view.writable, view.release)
     assert [one.rule for one in inspect(restless, MAKE).violations] == ["unstable"]

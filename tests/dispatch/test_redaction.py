@@ -19,6 +19,7 @@ from pipeline.backends.protocol import AgentResult, Ended
 from pipeline.dispatch.redaction import MARK, dotenv, quiet_answer, quiet_observation, redact, secrets_of
 from pipeline.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
 from pipeline.evidence.observation import Ended as Outcome
+from pipeline.runs.info import RunInfo
 
 if TYPE_CHECKING:
     import uuid
@@ -82,9 +83,7 @@ def answered(**said: bytes) -> AgentResult:
 
 def test_an_answer_is_quiet_wherever_it_says_something() -> None:
     said = b'{"summary": "the token is correct-horse-battery"}'
-    loud = replace(
-        answered(stdout=said, stderr=said, report_file=said), complaint="the last line: correct-horse-battery"
-    )
+    loud = replace(answered(stdout=said, stderr=said, report_file=said), complaint="it says: correct-horse-battery")
     quiet = quiet_answer(loud, ["correct-horse-battery"])
     assert b"correct-horse" not in quiet.stdout + quiet.stderr + (quiet.report_file or b"")
     assert quiet.complaint == "it says: [redacted]"
@@ -111,6 +110,20 @@ def test_an_observation_is_quiet_in_what_it_says_and_keeps_its_facts() -> None:
     assert quiet.collection_errors[0].fault == fault
     assert quiet.records[id_].id == id_
     assert quiet_observation(quiet, ["other-secret"]) is quiet
+
+
+def test_run_json_names_the_variables_of_agents_and_holds_none_of_their_values() -> None:
+    names = dict.fromkeys(
+        ("run_id", "workflow_version", "workflow_hash", "redfirst_version", "issue", "branch", "base_branch",
+         "start_commit", "start_tree", "config_hash", "prompts_hash", "started_at"), "x",
+    )  # fmt: skip
+    config: dict[str, object] = {
+        "agents": {"env": {"A_KEY": "secret"}, "check": {"env": {"B": "secret"}, "argv": ["x"]}},
+        "base": None,
+    }
+    info = RunInfo.model_validate({**names, "config": config})
+    assert "secret" not in info.model_dump_json()
+    assert info.config["agents"] == {"env": {"A_KEY": "(hidden)"}, "check": {"env": {"B": "(hidden)"}, "argv": ["x"]}}
 
 
 def test_made_up_keys_of_tests_stay_readable() -> None:

@@ -110,7 +110,7 @@ def test_a_path_deeper_than_the_system_can_name_is_refused_and_removed(view: Sha
     (change,) = view.survey().changes
     assert change.kind is ChangeKind.UNREADABLE
     assert "deep" in (change.detail or "")
-    view.restore([change.path])
+    view.shadow.restore([change.path])
     assert seen(view) == {}
     view.close()
     assert not view.host.exists()
@@ -136,7 +136,7 @@ def test_too_many_bytes_and_too_many_files_are_refused(view: ShadowView) -> None
 def test_a_folder_without_permissions_is_reported_and_put_back(view: ShadowView) -> None:
     sh(view, "chmod 000 src")
     assert seen(view)["src"] is ChangeKind.UNREADABLE
-    view.restore(seen(view))
+    view.shadow.restore(seen(view))
     assert seen(view) == {}
 
 
@@ -155,7 +155,7 @@ def test_a_folder_without_permissions_is_reported_and_put_back(view: ShadowView)
 )
 def test_what_is_put_back_is_as_it_was(view: ShadowView, script: str, tmp_path: Path) -> None:
     sh(view, script)
-    view.restore(seen(view))
+    view.shadow.restore(seen(view))
     assert seen(view) == {}
     assert (view.host / "src/app.py").read_text() == FILES["src/app.py"]
     assert stat.S_IMODE((view.host / "src/run.sh").stat().st_mode) & 0o100
@@ -163,7 +163,7 @@ def test_what_is_put_back_is_as_it_was(view: ShadowView, script: str, tmp_path: 
 
 def test_putting_back_one_path_leaves_the_others(view: ShadowView) -> None:
     sh(view, "echo good >> src/app.py; echo bad >> tests/test_app.py; echo new > x")
-    view.restore(["tests/test_app.py"])
+    view.shadow.restore(["tests/test_app.py"])
     assert seen(view) == {"src/app.py": ChangeKind.MODIFIED, "x": ChangeKind.ADDED}
 
 
@@ -187,7 +187,7 @@ def test_closing_removes_everything_and_nothing_outside(view: ShadowView, tmp_pa
     (outside / "keep").write_text("x")
     sh(view, f"ln -s {outside} src/out; ln {outside}/keep hard")
     sh(view, "mkdir a; echo x > a/b; mkdir a/c; chmod 000 a/c; chmod 500 a")
-    view.restore(["src/app.py"])
+    view.shadow.restore(["src/app.py"])
     view.close()
     view.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside"]

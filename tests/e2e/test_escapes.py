@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import Bell, spawn
+from e2e.misbehaviour import scene, shell
 from kit import AFTER_MAKE, FILES, HONEST, MAKE, PLAN, TASK, TESTS, UNTIL_TESTS, make_project
-from misbehaviour import scene, shell
 
 from pipeline.pids import ProcessId
 
@@ -85,7 +85,7 @@ def test_a_hook_that_appears_ends_the_run_and_loses_nothing(tmp_path: Path) -> N
     project = make_project(tmp_path)
     start = project.git("rev-parse", "HEAD")
     pause = Pause(project)
-    project.use_script([pause.entry(PLAN), *HONEST])
+    project.use_script([pause.entry(PLAN)])
 
     def install(where: Project) -> None:
         hook = where.root / ".git" / "hooks" / "pre-commit"
@@ -104,6 +104,7 @@ def test_a_hook_that_appears_ends_the_run_and_loses_nothing(tmp_path: Path) -> N
         assert "hooks/pre-commit" in told
         assert "If it was you" in told
         assert "redfirst run GAL-1" in told
+    project.use_script(HONEST)
     again = project.run()
     assert (again["run_id"], again["_code"]) == ("run-GAL-1@2", 0), again["_stderr"]
 
@@ -126,6 +127,9 @@ def test_an_agent_without_a_box_is_caught_with_evidence(part: str, tmp_path: Pat
     failed = it.project.run()
     assert (failed.get("outcome"), failed.get("reason"), failed["_code"]) == ("failed", "escape", 6), failed["_stderr"]
     assert {found["part"] for found in evidence(it.project)["parts"]} == {part}
+    decision = next(line["data"] for line in it.project.journal() if line["data"].get("row") == "any/ESCAPE")
+    assert "dispatches/001-plan-orchestrator/escape.json" in decision["evidence"]
+    it.assert_explained("any/ESCAPE", part, "escape.json")
     assert not (it.host / "marker").exists()
 
 

@@ -6,11 +6,14 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import Final
 
 EDITIONS: Final = ("2015", "2018", "2021")
 
 # Where an item stands, and how many were seen before it, is not what the item is.
+_POSITIONS: Final = re.compile(rb"\S+:\d+:\d+: \d+:\d+")
 _PLACES: Final = re.compile(rb"(?:no-location|\S+:\d+:\d+: \d+:\d+) \(#\d+\)|(?:NodeId|AttrId)\(\d+\)|#\d+\b")
 
 
@@ -32,8 +35,11 @@ def syntax_with_tests(source: bytes, edition: str) -> bytes | None:
 
 def production_code(source: bytes, edition: str) -> bytes | None:
     """Return what a whole compilation without tests makes of a source, None if it does not compile."""
-    code = _compile(source, "--edition", edition, "--emit=mir", "-o", "-")
-    return None if code is None else re.sub(rb"<anon>:\d+:\d+: \d+:\d+", b"@", code)
+    with tempfile.TemporaryDirectory(prefix="redfirst-fuzz-") as folder:
+        output = Path(folder) / "a.mir"
+        if _compile(source, "--edition", edition, "--emit=mir", "-o", str(output)) is None:
+            return None
+        return _POSITIONS.sub(b"@", output.read_bytes())
 
 
 def _compile(source: bytes, *words: str) -> bytes | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 from fuzz import judges, rustc
-from fuzz.pieces import COMMAND, FRONT_MATTER, PATH, REPORT, ROLE
+from fuzz.pieces import COMMAND, FRONT_MATTER, PATH, REPORT, ROLE, Soup
 from fuzz.rust_soup import edit
 
 from pipeline.policy.commands import judge_command
@@ -43,11 +43,12 @@ _ASKED: Final = [
 _HEAD: Final = re.compile(r"\ufeff?---\n(.*?)^---(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
-def spelt(data: bytes, pieces: tuple[str, ...], *, errors: str = "replace") -> str:
-    """Return a text: the pieces that the bytes name, or the bytes themselves if the first one is odd."""
+def spelt(data: bytes, soup: Soup, *, errors: str = "replace") -> str:
+    """Return a text: pieces that the bytes name, in a frame that the first one names, or all bytes as they are."""
     if data[:1] and data[0] % 2:
         return data[1:].decode("utf-8", errors)
-    return "".join(pieces[byte % len(pieces)] for byte in data[1:])
+    before, after = soup.frames[data[0] // 2 % len(soup.frames)] if data else ("", "")
+    return before + "".join(soup.pieces[byte % len(soup.pieces)] for byte in data[1:]) + after
 
 
 def regions(data: bytes) -> None:

@@ -72,10 +72,11 @@ def test_what_is_made_visible_can_be_printed_and_read_back(text: str) -> None:
 
 
 PIECES = (
-    "## Verdict", "  # ACCEPTABLE", "##", "---", "===", "-", "```", "~~~~", "```py", "    ```", "  ```", "- ```", "1. ```",
-    "2. ```", "- - ~~~", "> ```", "> ## q", "```x``` y", "<!-- hidden", "-->", "<details>", "</details>", "<?x",
-    "<![CDATA[", "[//]: # (hidden)", "- [a]: b", "- <div>", "text", "", "   ", "\t# tab", "    code", "  - nested", "[",
-    "| a | b |", "- [ ] box", "`tick", "\\", "&lt;", "***", "<https://ok.example>", "\u2028", "\x1b[2J", "\r", "[a\\]",
+    "## Verdict", "  # ACCEPTABLE", "##", "---", "===", "-", "```", "~~~~", "```py", "    ```", "  ```", "- ```",
+    "1. ```", "2. ```", "- - ~~~", "> ```", "> ## q", "```x``` y", "<!-- hidden", "-->", "<details>", "</details>",
+    "<?x", "<![CDATA[", "[//]: # (hidden)", "- [a]: b", "- <div>", "text", "", "   ", "\t# tab", "    code", "[",
+    "  - nested", "| a | b |", "- [ ] box", "`tick", "\\", "&lt;", "***", "<https://ok.example>", "\u2028", "\x1b[2J",
+    "\r", "[a\\]",
 )  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=9).map("\n".join)
 

@@ -1,0 +1,224 @@
+"""A copy of a tree that can be put back after an agent had it, and brought to another tree: what a shadow view shows.
+
+Beside it, out of an agent's reach, lies the decoy with all of its content, and in our memory the stamp of every entry.
+What an agent did is what a stamp does not agree with, so putting back costs what it did, and not what the tree holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, assert_never
+
+from pipeline.dispatch.decoy import Decoy, DecoyCopy
+from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
+from pipeline.dispatch.trees import make_folder, opened, opened_parent, remove_entry, write_new
+from pipeline.process import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+TOP: Final = "."
+"""The path by which a scan names the folder itself."""
+_NEVER: Final = -1
+_GIVEN: Final = ("user.", "system.posix_acl_")
+"""Beginnings of the extended attributes that the owner of a file may set."""
+
+
+@dataclass
+class Shadow:
+    """A folder that holds a tree. Make it with `make`.
+
+    Args:
+        files: The folder.
+        beside: Where its decoy is kept; no agent reaches it.
+        trusting: Whether an unchanged stamp means an unchanged file (`stamps_hold`).
+        top: The stamp of the folder itself.
+        base: What is in the folder before an agent has it.
+    """
+
+    files: Path
+    beside: Path
+    trusting: bool
+    top: Stamp
+    base: Manifest
+    _unsettled: Manifest = field(default_factory=dict[str, Entry])
+
+    def __post_init__(self) -> None:
+        self.decoy = Decoy(self.beside / "decoy", self.files)
+        self._shown = DecoyCopy(self.decoy, self.files, trusting=self.trusting)
+
+    @classmethod
+    def make(cls, files: Path, beside: Path, fill: Callable[[Path], None], *, trusting: bool) -> Shadow:
+        """Return a copy of what `fill` writes into the folder `files`, which is empty.
+
+        Raises:
+            SandboxError: the decoy could not be made.
+        """
+        fill(files)
+        base = scan(files)
+        shadow = cls(files, beside, trusting, Stamp.of(files.lstat()), base, dict(base))
+        shadow.decoy.make()
+        return shadow
+
+    def hand_over(self) -> None:
+        """Make it ready for an agent: what is written from now on has another stamp than what was written before."""
+        self._shown.renew()
+        clock = self.beside / "clock"
+        clock.touch()
+        now = clock.lstat().st_ctime_ns
+        for path, entry in self._unsettled.items():
+            self.base[path] = entry if _stamp(entry).changed_ns < now else _doubtful(entry)
+        self._unsettled.clear()
+        self._shown.settle(now)
+
+    def scan(self, limits: Limits) -> Manifest:
+        """Return what is in the folder now; the entries that nobody touched are the very objects of the base."""
+        return scan(self.files, self.base, limits, trusting=self.trusting)
+
+    def clean(self, after: Manifest) -> None:
+        """Put everything back, given what is in the folder now.
+
+        Raises:
+            SandboxError, OSError: that cannot be done; the folder is to be thrown away.
+        """
+        unreadable = next((path for path, entry in after.items() if entry.kind is EntryKind.UNREADABLE), None)
+        if unreadable is not None:
+            raise SandboxError(f"{unreadable!r} cannot be put back: it could not be looked into")
+        touched = [path for path, entry in after.items() if not _is_same(self.base.get(path), entry)]
+        self.restore([*touched, *(self.base.keys() - after.keys())])
+
+    def restore(self, paths: Iterable[str]) -> None:
+        """Put these paths back as they are in the base: content, type, permissions, modification time.
+
+        Raises:
+            SandboxError: the folder was replaced, or its decoy does not have the content.
+            OSError: an entry belongs to somebody else.
+        """
+        wanted = sorted(set(paths) - {TOP})
+        now = self.files.lstat()
+        if not stat.S_ISDIR(now.st_mode) or (now.st_ino, now.st_dev) != (self.top.inode, self.top.device):
+            raise SandboxError(f"{self.files} was replaced by something else")
+        self.files.chmod(stat.S_IMODE(self.top.mode) | stat.S_IRWXU)
+        with opened(self.files) as top:
+            _strip(top)
+            for path in wanted:  # folders come before what is in them
+                self._clear(top, path)
+            files = [path for path in wanted if (entry := self.base.get(path)) and entry.kind is EntryKind.FILE]
+            for path, content in self.decoy.contents(files):
+                self._write(top, path, content)
+            self._finish(top, {*wanted, *(folder for path in wanted for folder in _folders(path))})
+
+    def moved(self, paths: Iterable[str]) -> None:
+        """Take note that these paths hold another tree's content now.
+
+        Raises:
+            SandboxError: the decoy cannot follow.
+        """
+        moved = tuple(paths)
+        self.decoy.advance(moved)
+        with opened(self.files) as top:
+            for path in {*moved, *(folder for one in moved for folder in _folders(one))}:
+                self._note(path, _looked(top, path))
+
+    def _clear(self, top: int, path: str) -> None:
+        """Take away what is at `path`, unless it is to be a folder: that is made, with what is in it kept."""
+        entry = self.base.get(path)
+        if entry is None:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(top, path) as (parent, name):
+                remove_entry(parent, name)
+            return
+        with opened_parent(top, path, create=True) as (parent, name):
+            match entry.kind:
+                case EntryKind.FOLDER:
+                    make_folder(parent, name)
+                    with opened(name, parent) as folder:
+                        _strip(folder)  # now: what is made in it would inherit an access list
+                case EntryKind.FILE:
+                    remove_entry(parent, name)
+                case EntryKind.LINK:
+                    remove_entry(parent, name)
+                    os.symlink(entry.detail, name, dir_fd=parent)
+                case EntryKind.SPECIAL | EntryKind.UNREADABLE:
+                    raise SandboxError(f"{path!r} cannot be put back: it was {entry.kind} from the start")
+                case _:
+                    assert_never(entry.kind)
+
+    def _write(self, top: int, path: str, content: bytes) -> None:
+        entry = self.base[path]
+        if hashlib.sha256(content).hexdigest() != entry.sha256:
+            raise SandboxError(f"{path!r} cannot be put back: its decoy holds something else")
+        with opened_parent(top, path) as (parent, name):
+            write_new(parent, name, content, stat.S_IMODE(_stamp(entry).mode))
+
+    def _finish(self, top: int, paths: Iterable[str]) -> None:
+        """Put permissions and times back, those of a folder after what is in it, and note the new stamps."""
+        for path in sorted(paths, reverse=True):
+            entry = self.base.get(path)
+            if entry is None:
+                continue
+            then = _stamp(entry)
+            with opened_parent(top, path) as (parent, name):
+                if entry.kind is EntryKind.FOLDER:
+                    os.chmod(name, stat.S_IMODE(then.mode), dir_fd=parent)
+                times = (then.modified_ns, then.modified_ns)
+                os.utime(name, ns=times, dir_fd=parent, follow_symlinks=False)
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            self._note(path, replace(entry, stamp=Stamp.of(status)))
+
+    def _note(self, path: str, entry: Entry | None) -> None:
+        if entry is None:
+            self.base.pop(path, None)
+            self._unsettled.pop(path, None)
+        else:
+            self.base[path] = _doubtful(entry)
+            self._unsettled[path] = entry
+
+
+def stamps_hold(folder: Path) -> bool:
+    """Return whether the file system of `folder` notes the time of a change where nobody can set it: tried."""
+    probe = folder / "probe"
+    probe.touch()
+    before = probe.lstat().st_ctime_ns
+    os.utime(probe, ns=(0, 0))
+    after = probe.lstat()
+    probe.unlink()
+    return after.st_mtime_ns == 0 and after.st_ctime_ns >= before
+
+
+def _is_same(before: Entry | None, now: Entry) -> bool:
+    if before is now:
+        return True
+    return before == now and before is not None and before.stamp == now.stamp
+
+
+def _doubtful(entry: Entry) -> Entry:
+    """Return the entry with a stamp that none will be equal to, but which still says what permissions it had."""
+    return replace(entry, stamp=_stamp(entry)._replace(changed_ns=_NEVER))
+
+
+def _stamp(entry: Entry) -> Stamp:
+    if entry.stamp is None:
+        raise SandboxError(f"a copy holds what could not be looked at: {entry.detail}")
+    return entry.stamp
+
+
+def _folders(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _looked(top: int, path: str) -> Entry | None:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(top, path) as (parent, name):
+        return look(parent, name, os.stat(name, dir_fd=parent, follow_symlinks=False))
+    return None
+
+
+def _strip(folder: int) -> None:
+    for name in os.listxattr(folder):
+        if name.startswith(_GIVEN):
+            os.removexattr(folder, name)
