@@ -248,6 +248,7 @@ def build_context(
         environ=environ,
         say=say,
         sandbox_facts=isolation(config, box),
+        secrets=dispatcher.secrets,
     )
 
 

@@ -177,7 +177,7 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
             )
         # Nothing is run: no box is needed, and the configuration of today may be what is broken.
         ctx = build_context(repository, run, _config_of(run), NoBox(), environ, say)
-        end_lost(folder.glob("dispatches/*/process.json"))
+        end_lost(folder.glob("dispatches/*/process.json"))  # noqa: ASYNC240  (nothing else is going on)
         if not ended:
             for path in failure.abandon(ctx):
                 say(f"{path} was changed meanwhile and is left as it is")

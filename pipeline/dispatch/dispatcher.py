@@ -18,8 +18,9 @@ from pipeline.dispatch.children import recorded
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt
+from pipeline.dispatch.redaction import quiet_answer
 from pipeline.dispatch.request import Tools
-from pipeline.dispatch.transcript import Transcript, known_secrets
+from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.verdict import judge
 from pipeline.dispatch.views import Views
@@ -74,6 +75,7 @@ class Dispatcher:
     overlay: bool = True
 
     def __post_init__(self) -> None:
+        self.secrets = secrets_of_run(self.repository.worktree, self.environ, self.config)
         self.views = Views(self.checkout, self.box, overlay=self.overlay)
 
     async def dispatch(self, record: DispatchRecord, request: Request, *, phase: str, why: str) -> DispatchResult:
@@ -93,7 +95,8 @@ class Dispatcher:
             gateway = gateway_for(self.config, request.role, self.environ, folder / "model.jsonl")
             with recorded(folder / "process.json", self.box.name):
                 answer = await self._ask(request, document, view.mount, folder, gateway)
-            transcript = Transcript(folder, self._secrets(request.role))
+            answer = quiet_answer(answer, self.secrets)
+            transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
             escape = before.differs(*guarded)
             if escape is not None:
@@ -119,9 +122,6 @@ class Dispatcher:
             protected=obeyed_in_tree(self.repository),
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
         )
-
-    def _secrets(self, role: Role) -> frozenset[str]:
-        return known_secrets(self.repository.worktree, self.environ, self.config.agent(role).env)
 
     def _new_folder(self, name: str) -> Path:
         """Return a fresh folder; one that a crash left is kept as `.lost-k` (its cost stays counted)."""

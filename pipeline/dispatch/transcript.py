@@ -10,12 +10,14 @@ from pathlib import Path  # noqa: TC003  (a field of a dataclass)
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.redaction import dotenv, redact, secrets_of
+from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import disk, to_json, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.backends.protocol import AgentResult
+    from pipeline.config.model import Config
     from pipeline.dispatch.gate import GateResult
     from pipeline.dispatch.view import View
 
@@ -23,9 +25,18 @@ _COPY_LIMIT: Final = 1_000_000
 """A refused file of more bytes is named and not copied."""
 
 
-def known_secrets(worktree: Path, *environments: Mapping[str, str]) -> frozenset[str]:
-    """Return what must not be written down: what the environments and the worktree's `.env` files say is secret."""
-    return frozenset[str]().union(*map(secrets_of, (*environments, dotenv(worktree))))
+def secrets_of_run(worktree: Path, environ: Mapping[str, str], config: Config) -> frozenset[str]:
+    """Return what must not be written down: credentials, and what the user's and the agents' variables say is secret.
+
+    Args:
+        worktree: The user's; its `.env` files are read.
+        environ: The driver's environment.
+        config: Names the variables of agents and the credentials of model services.
+    """
+    agents = [config.agent(role) for role in Role]
+    credentials = {environ.get(table.credential_env or "", "") for table in config.providers.values()} - {""}
+    found = [secrets_of(each) for each in (environ, dotenv(worktree), *(agent.env for agent in agents))]
+    return frozenset(credentials).union(*found)
 
 
 @dataclass(frozen=True)

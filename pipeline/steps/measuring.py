@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+from pipeline.dispatch.redaction import quiet_observation
 from pipeline.errors import UserError
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended, Observation, RunState
@@ -122,6 +123,7 @@ async def measure(
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     finally:
         remove_tree(folder)
+    observation = quiet_observation(observation, ctx.secrets)
     _journal(ctx, tree, selection, observation)
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)

@@ -107,8 +107,12 @@ def stack() -> Generator[ExitStack]:
         yield opened
 
 
-@pytest.mark.parametrize("tries", [WRITES, READS, CALLS, METADATA, PROCESSES], ids=["write", "read", "call", "metadata", "process"])
-def test_everything_that_succeeds_without_a_box_is_refused_in_it(tries: Mapping[str, str], tmp_path: Path, stack: ExitStack) -> None:
+@pytest.mark.parametrize(
+    "tries", [WRITES, READS, CALLS, METADATA, PROCESSES], ids=["write", "read", "call", "metadata", "process"]
+)
+def test_everything_that_succeeds_without_a_box_is_refused_in_it(
+    tries: Mapping[str, str], tmp_path: Path, stack: ExitStack
+) -> None:
     open_host, host = Host(tmp_path / "open", stack), Host(tmp_path / "boxed", stack)
     without = open_host.tried(NoBox(), tries)
     assert {name for name, word in without.items() if word != "done"} <= NOT_EVERYWHERE, without

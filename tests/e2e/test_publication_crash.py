@@ -168,9 +168,7 @@ def test_files_that_a_killed_git_left_half_written_are_written_again(tmp_path: P
     assert problems(project) == []
 
 
-def test_a_lock_that_we_may_not_have_left_is_named_and_our_own_are_removed(
-    tmp_path: Path, undisturbed: Result
-) -> None:
+def test_a_lock_that_we_may_not_have_left_is_named_and_our_own_are_removed(tmp_path: Path, undisturbed: Result) -> None:
     project = died(tmp_path, "before git read-tree -m")
     for name, reason in (("index.lock", "worktree_changed"), ("refs/heads/work.lock", "branch_moved")):
         lock = project.root / ".git" / name
