@@ -190,7 +190,7 @@ class _Census:
     def __call__(self) -> bool:
         """Return whether there may be one more."""
         if self._room <= 0:
-            self._room = 0 - _count()
+            self._room = _MOST_TASKS - _count()
         self._room -= 1
         return self._room >= 0
 

@@ -75,6 +75,13 @@ class RustFile:
         ends = [*(start for start, _ in insides), len(self.source)]
         return [self.source[start:end] for start, end in zip(starts, ends, strict=True)]
 
+    def is_before_inner(self, region: Region) -> bool:
+        """Return whether attributes or documentation of the module around it follow: no item may come before these."""
+        behind = region.closing + 1
+        if behind < len(self.tokens.all) and self.tokens.all[behind].kind is TokenKind.INNER_DOC:
+            return True
+        return self.tokens.text(behind) == b"#" and self.tokens.text(behind + 1) == b"!"
+
     def code(self, *, without: Region | None = None) -> list[bytes]:
         """Return the tokens without those inside of regions, and without any of the region `without`."""
         left_out = [

@@ -68,7 +68,8 @@ def _difference(before: RustFile, after: RustFile) -> SourceFault | None:
         head = after.inside(region)[0] - after.start(region)
         is_inserted = _is_inserted(old[same], new[same][:-head], new[same + 1].removeprefix(b"}"))
         # Bytes alone would let a new line end a comment early, and turn the rest of it into code.
-        if region.is_bare and is_inserted and before.code() == after.code(without=region):
+        is_item = region.is_bare and not after.is_before_inner(region)
+        if is_item and is_inserted and before.code() == after.code(without=region):
             return None
     if len(new) < len(old):
         why = f"is where a test module is missing or no longer has the form {_FORM}; only its inside may change"

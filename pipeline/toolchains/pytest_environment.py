@@ -24,6 +24,7 @@ from pipeline.toolchains.protocol import EditableRoot, Environment, Missing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_NOTHING: Final = Path("/dev/null")
 _PROBE_TIMEOUT_S: Final = 60.0
 _SYNC_TIMEOUT_S: Final = 900.0
 
@@ -197,7 +198,15 @@ def _elsewhere(facts: Facts, checkouts: Sequence[Path]) -> tuple[Mount, ...]:
     known = [Path(facts.prefix), Path(facts.base_prefix), *SYSTEM_FOLDERS]
     known += [base for checkout in checkouts for base in (checkout, checkout.resolve())]
     paths = sorted({Path(entry) for entry in (*facts.path, *facts.mapped)})
-    return tuple(Mount(path, path) for path in paths if path.exists() and not _under(path, known))
+    shown = [path for path in paths if path.exists() and not _under(path, known)]
+    hidden = [private for path in shown for private in _private(path)]
+    return (*(Mount(path, path) for path in shown), *(Mount(_NOTHING, private) for private in hidden))
+
+
+def _private(folder: Path) -> list[Path]:
+    """Return the files of another project that its code is imported without: where its secrets are."""
+    names = [folder / ".git" / "config", folder / ".git" / "credentials", *sorted(folder.glob(".env*"))]
+    return [path for path in names if path.is_file() and not path.is_symlink()]
 
 
 def _under(path: Path, folders: Iterable[Path]) -> bool:

@@ -66,6 +66,8 @@ def test_one_whole_new_region_may_be_put_between_items(old: str, new: str) -> No
         pytest.param("m! {\n}\n", f"m! {{\n{NEW}\n}}\n", id="in-a-macro"),
         pytest.param("#[mine]\nmod p {\n}\n", f"#[mine]\nmod p {{\n{NEW}\n}}\n", id="in-a-module-that-a-macro-gets"),
         pytest.param("#[a::doc]\nmod p {\n}\n", f"#[a::doc]\nmod p {{\n{NEW}\n}}\n", id="a-macro-with-a-known-name"),
+        pytest.param("#![no_std]\nfn a() {}\n", f"{NEW}\n#![no_std]\nfn a() {{}}\n", id="before-an-inner-attribute"),
+        pytest.param("mod p {\n//! Doc.\n}\n", f"mod p {{\n{NEW}\n//! Doc.\n}}\n", id="before-inner-documentation"),
         pytest.param("static A: B = B {};\n", f"static A: B = B {{}} {NEW} ;\n", id="within-an-item"),
     ],
 )  # fmt: skip

@@ -139,7 +139,7 @@ def test_editable_installs_are_found_by_path_by_finder_and_by_record(tmp_path: P
         EditableRoot(tree / "src", "src"),
     )
     view = View(Mount(write(tmp_path / "view", {"src/pkg/core.py": ""}), tmp_path / "work", writable=True))
-    assert editable_mounts(env, view) == (Mount(tmp_path / "view/src", tree / "src", writable=True),)
+    assert editable_mounts(env, view) == (view.mount.below("src", tree / "src"),)
 
 
 def test_an_editable_install_into_the_checkout_does_not_hide_the_view(tmp_path: Path) -> None:
@@ -172,3 +172,14 @@ def test_files_that_control_tests_are_known_by_name() -> None:
         "src/a.py",
     )
     assert [TOOLCHAIN.is_control_path(path) for path in paths] == [True, True, True, True, False, False]
+
+
+def test_the_secrets_of_another_project_that_is_imported_from_are_not_shown(tmp_path: Path) -> None:
+    tree = write(tmp_path / "tree", {"pkg/__init__.py": ""})
+    text = {"lib.py": "", ".env": "TOKEN=x", ".env.example": "TOKEN=", ".git/config": "[remote]", ".git/HEAD": "ref"}
+    other = write(tmp_path / "other", text)
+    venv(tree / ".venv", SITE, str(other))
+    env = found(find(tree))
+    nothing = {mount.target for mount in env.mounts if mount.source == Path("/dev/null")}
+    assert nothing == {other / ".env", other / ".env.example", other / ".git/config"}
+    assert Mount(other, other) in env.mounts
