@@ -19,10 +19,13 @@ from typing import IO, TYPE_CHECKING, Final, cast
 
 from pipeline.dispatch.manifest import Stamp
 from pipeline.dispatch.trees import opened, opened_parent, remove_entry, remove_tree
+from pipeline.git import GITLINK
 from pipeline.process import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pipeline.git import Repository
 
 _ENV: Final = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -56,6 +59,16 @@ _COMMIT: Final = b"commit refs/heads/base\ncommitter base <base@localhost> 94668
 _FAST: Final = ("-c", "fastimport.unpackLimit=0", "-c", "pack.compression=1", "-c", "core.compression=1")
 _BASE: Final = "refs/heads/base"
 _TIMEOUT_S: Final = 600
+_SHA1: Final = 40
+"""Length of the object names that the decoy has."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The tree that a decoy's files were checked out from."""
+
+    repository: Repository
+    tree: str
 
 
 @dataclass(frozen=True)
@@ -72,16 +85,22 @@ class Decoy:
     folder: Path
     tree: Path
 
-    def make(self) -> None:
+    def make(self, source: Source | None = None) -> None:
         """Make it from all files.
+
+        Args:
+            source: The tree that was checked out, so that what is stored already need not be stored again.
 
         Raises:
             SandboxError: it could not be made.
         """
         try:
             _lay_out(self.folder)
-            self._import(_COMMIT, _files(self.tree))
-            self._git("reset", "--quiet", stdin=subprocess.DEVNULL)
+            if source is None or len(source.tree) != _SHA1:
+                self._import(_COMMIT, _files(self.tree))
+                self._git("reset", "--quiet")
+            else:
+                self._borrow(source)
         except OSError as error:
             raise SandboxError(f"the decoy repository could not be made: {error}") from error
 
@@ -91,14 +110,32 @@ class Decoy:
         Raises:
             SandboxError: it could not be made.
         """
-        changed = [self.tree / path for path in paths]
         try:
-            tree = self._git("rev-parse", "base^{tree}", stdin=subprocess.DEVNULL).strip()
-            self._import(b'reset refs/heads/base\n\n%sM 040000 %s ""\n' % (_COMMIT, tree), changed)
-            # Unlike a reset, this looks at no file: what has not changed keeps what the index knows of it.
-            self._git("read-tree", "--reset", "base", stdin=subprocess.DEVNULL)
+            self._commit(self._git("rev-parse", f"{_BASE}^{{tree}}").strip(), (self.tree / path for path in paths))
         except OSError as error:
             raise SandboxError(f"the decoy repository could not be made: {error}") from error
+
+    def _borrow(self, source: Source) -> None:
+        """Take over the objects of the source, then whatever lies there otherwise: filtered files, submodules."""
+        (self.folder / "objects" / "pack").mkdir()
+        source.repository.pack(source.tree, self.folder / "objects" / "pack")
+        self._commit(source.tree.encode(), ())
+        self._git("update-index", "-q", "--refresh")
+        names = self._git("diff-files", "--name-only", "-z").split(b"\0")
+        different = [self.tree / os.fsdecode(name) for name in names if name]
+        for link in (
+            self.tree / entry.path for entry in source.repository.entries(source.tree) if entry.mode == GITLINK
+        ):
+            different += [link, *_files(link)]
+        if different:
+            self._commit(source.tree.encode(), different)
+            self._git("update-index", "-q", "--refresh")
+
+    def _commit(self, tree: bytes, changed: Iterable[Path]) -> None:
+        """Make the one commit from a tree that is there and the files that differ from it."""
+        self._import(b'reset refs/heads/base\n\n%sM 040000 %s ""\n' % (_COMMIT, tree), changed)
+        # Unlike a reset, this looks at no file: what has not changed keeps what the index knows of it.
+        self._git("read-tree", "--reset", _BASE)
 
     def contents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the bytes that these files have in the commit, through one process.
@@ -109,7 +146,7 @@ class Decoy:
         lines: list[str] = []
         for path in paths:
             if "\n" in path:  # no line can ask for it
-                yield path, self._git("cat-file", "blob", f"{_BASE}:{path}", stdin=subprocess.DEVNULL)
+                yield path, self._git("cat-file", "blob", f"{_BASE}:{path}")
             else:
                 lines.append(path)
         if lines:
@@ -145,23 +182,24 @@ class Decoy:
         where = {"GIT_DIR": str(self.folder), "GIT_WORK_TREE": str(self.tree)}
         return {**_ENV, "PATH": os.environ.get("PATH", os.defpath), **where}
 
-    def _git(self, *arguments: str, stdin: IO[bytes] | int) -> bytes:
+    def _git(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> bytes:
         try:
-            return subprocess.run(
+            done = subprocess.run(
                 ["git", *arguments],
                 cwd=self.tree,
                 env=self._env(),
                 stdin=stdin,
-                check=True,
                 capture_output=True,
                 timeout=_TIMEOUT_S,
                 process_group=0,  # Ctrl-C at a terminal is for the driver
-            ).stdout
-        except subprocess.CalledProcessError as error:
-            said = error.stderr.decode(errors="replace").strip()
-            raise SandboxError(f"git failed in the view: {' '.join(arguments)}: {said}") from error
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
             raise SandboxError(f"git failed in the view: {error}") from error
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()
+            raise SandboxError(f"git failed in the view: {' '.join(arguments)}: {said}")
+        return done.stdout
 
 
 @dataclass

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from pipeline.dispatch.decoy import Source
+
 TOP: Final = "."
 """The path by which a scan names the folder itself."""
 _NEVER: Final = -1
@@ -53,8 +55,16 @@ class Shadow:
         self._shown = DecoyCopy(self.decoy, self.files, trusting=self.trusting)
 
     @classmethod
-    def make(cls, files: Path, beside: Path, fill: Callable[[Path], None], *, trusting: bool) -> Shadow:
-        """Return a copy of what `fill` writes into the folder `files`, which is empty.
+    def make(
+        cls,
+        files: Path,
+        beside: Path,
+        fill: Callable[[Path], None],
+        *,
+        trusting: bool,
+        source: Source | None = None,
+    ) -> Shadow:
+        """Return a copy of what `fill` writes into the folder `files`, which is empty; it may be that of a `source`.
 
         Raises:
             SandboxError: the decoy could not be made.
@@ -62,7 +72,7 @@ class Shadow:
         fill(files)
         base = scan(files)
         shadow = cls(files, beside, trusting, Stamp.of(files.lstat()), base, dict(base))
-        shadow.decoy.make()
+        shadow.decoy.make(source)
         return shadow
 
     def hand_over(self) -> None:

@@ -81,6 +81,8 @@ class ShadowView:
     release: Callable[[Manifest | None], None]
     limits: Limits = field(default_factory=Limits)
     _after: Manifest | None = None
+    _changed: tuple[str, ...] = ()
+    _pristine: dict[str, bytes] = field(default_factory=dict[str, bytes])
     _open: bool = True
 
     @classmethod
@@ -127,7 +129,9 @@ class ShadowView:
     def survey(self) -> Survey:
         """Return how the view differs from its base; what nobody touched is not read again."""
         self._after = self.shadow.scan(self.limits)
-        return Survey(self.shadow.base, self._after, compare(self.shadow.base, self._after))
+        changes = compare(self.shadow.base, self._after)
+        self._changed = tuple(change.path for change in changes if self._is_file(change.path))
+        return Survey(self.shadow.base, self._after, changes)
 
     def read(self, path: str) -> bytes:
         """Return what is in a regular file now.
@@ -143,10 +147,15 @@ class ShadowView:
 
     def pristine(self, path: str) -> bytes | None:
         """Return what was in the file when the view was made, None if it was none."""
-        entry = self.shadow.base.get(path)
-        if entry is None or entry.kind is not EntryKind.FILE:
+        if not self._is_file(path):
             return None
-        return dict(self.shadow.decoy.contents([path]))[path]
+        if path not in self._pristine:  # who asks for one changed file asks for all of them
+            self._pristine |= self.shadow.decoy.contents({path, *self._changed})
+        return self._pristine[path]
+
+    def _is_file(self, path: str) -> bool:
+        entry = self.shadow.base.get(path)
+        return entry is not None and entry.kind is EntryKind.FILE
 
     def close(self) -> None:
         """End the view; closing twice is fine."""

@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.decoy import Decoy
+from pipeline.dispatch.decoy import Decoy, Source
 from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.overlay import OverlayView, overlay_works
 from pipeline.dispatch.shadow import Shadow, stamps_hold
@@ -145,7 +145,7 @@ class Views:
         lower = _Lower(self._new_folder(), tree)
         lower.files.mkdir()
         self.checkout.fill(tree, lower.files)
-        lower.decoy.make()
+        lower.decoy.make(Source(self.checkout.repository, tree))
         self._lowers.append(lower)
         return lower
 
@@ -174,7 +174,13 @@ class Views:
         files.mkdir()
         if self._trusting is None:
             self._trusting = self._can_trust(folder)
-        shadow = Shadow.make(files, folder, lambda files: self.checkout.fill(tree, files), trusting=self._trusting)
+        shadow = Shadow.make(
+            files,
+            folder,
+            lambda files: self.checkout.fill(tree, files),
+            trusting=self._trusting,
+            source=Source(self.checkout.repository, tree),
+        )
         pooled = _Pooled(folder, tree, shadow)
         self._shadows.append(pooled)
         return pooled

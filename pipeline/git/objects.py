@@ -58,6 +58,11 @@ class ObjectDoor(ReadDoor):
         lines = "".join(f"040000 tree {oid}\t{name}\0" for name, oid in sorted(trees.items()))
         return self._git("mktree", "-z", stdin=lines.encode()).decode().strip()
 
+    def pack(self, tree: str, folder: Path) -> None:
+        """Write a pack into *folder* that holds *tree*, with all files and folders in it, and nothing else."""
+        argv = ("pack-objects", "--quiet", "--revs", "--window=0")
+        self._git(*argv, str(folder / "pack"), stdin=f"{tree}\n".encode())
+
     def materialise(self, tree: str, folder: Path, index: Path) -> None:
         """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else."""
         whole = ("-c", "core.sparseCheckout=false")  # the user's sparse checkout is not ours

@@ -60,17 +60,8 @@ def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
 def _difference(before: RustFile, after: RustFile) -> SourceFault | None:
     """Return where something differs outside of the regions."""
     old, new = before.outside(), after.outside()
-    if old == new:
+    if old == new or _has_one_more_region(before, after):
         return None
-    same = next((number for number, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
-    if len(new) == len(old) + 1 and old[same + 1 :] == new[same + 2 :]:
-        region = after.regions[same]
-        head = after.inside(region)[0] - after.start(region)
-        is_inserted = _is_inserted(old[same], new[same][:-head], new[same + 1].removeprefix(b"}"))
-        # Bytes alone would let a new line end a comment early, and turn the rest of it into code.
-        is_item = region.is_bare and not after.is_before_inner(region)
-        if is_item and is_inserted and before.code() == after.code(without=region):
-            return None
     if len(new) < len(old):
         why = f"is where a test module is missing or no longer has the form {_FORM}; only its inside may change"
     elif len(new) > len(old):
@@ -78,6 +69,22 @@ def _difference(before: RustFile, after: RustFile) -> SourceFault | None:
     else:
         why = f"differs outside of test modules, which have the form {_FORM} with no other condition"
     return SourceFault(_first_difference(old, after), why)
+
+
+def _has_one_more_region(before: RustFile, after: RustFile) -> bool:
+    """Return whether one bare region put in between two items is all that differs outside of the regions."""
+    old, new = before.outside(), after.outside()
+    place = next((number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), 0)
+    if len(new) != len(old) + 1 or old[place + 1 :] != new[place + 2 :]:
+        return False
+    region = after.regions[place]
+    if not region.is_bare or after.is_before_inner(region):
+        return False
+    head = after.inside(region)[0] - after.start(region)
+    if not _is_inserted(old[place], new[place][:-head], new[place + 1].removeprefix(b"}")):
+        return False
+    # Bytes alone would let a new line end a comment early, and turn the rest of it into code.
+    return before.code() == after.code(without=region)
 
 
 def _is_inserted(old: bytes, left: bytes, right: bytes) -> bool:

@@ -5,9 +5,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from runs.real import alone, make_repository
 
-from pipeline.dispatch.decoy import Decoy
+from pipeline.dispatch.decoy import Decoy, Source
 from pipeline.process import SandboxError
+from pipeline.runs.checkout import PrivateCheckout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +51,50 @@ def test_the_same_files_give_the_same_commit(tree: Path, tmp_path: Path) -> None
     Decoy(tree / ".git", tree).make()
     Decoy(other / ".git", other).make()
     assert git(tree, "rev-parse", "HEAD") == git(other, "rev-parse", "HEAD")
+
+
+def test_it_is_the_same_whether_objects_are_taken_over_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(monkeypatch, tmp_path / "home")
+    inner = make_repository(tmp_path / "inner", {"lib.c": "1\n", "deep/er.c": "2\n"}).worktree
+    top = make_repository(tmp_path / "project", {"app.py": "one\n", "src/b.txt": "b\n", "c.w": "c", "d.id": "$Id$\n"})
+    attributes = "*.txt eol=crlf\n*.id ident\n*.w filter=upper\n"
+    (top.worktree / ".gitattributes").write_text(attributes)
+    (top.worktree / "link").symlink_to("src")
+    (top.worktree / "tool").touch(0o755)
+    (top.worktree / "line\nbreak").write_text("x")
+    git(top.worktree, "config", "filter.upper.smudge", "tr a-z A-Z")
+    git(top.worktree, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "vendor/lib")
+    git(top.worktree, "add", "--all")
+    tree = git(top.worktree, "write-tree")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        PrivateCheckout(top, tmp_path / "state").fill(tree, tmp_path / name)
+    assert (tmp_path / "one/c.w").read_text() == "C"
+    Decoy(tmp_path / "one/.git", tmp_path / "one").make()
+    Decoy(tmp_path / "two/.git", tmp_path / "two").make(Source(top, tree))
+    for asked in ("rev-parse HEAD", "ls-tree -r HEAD", "status --porcelain", "fsck --strict"):
+        assert git(tmp_path / "one", *asked.split()) == git(tmp_path / "two", *asked.split())
+    assert "vendor/lib/deep/er.c" in git(tmp_path / "two", "ls-files")
+    assert git(tmp_path / "two", "status", "--porcelain") == ""
+    assert git(tmp_path / "two", "rev-list", "--all", "--count") == "1"
+
+
+def test_the_content_of_files_is_read_from_the_commit(tree: Path) -> None:
+    (tree / "line\nbreak").write_text("x\n")
+    (tree / "empty").touch()
+    (tree / "large").write_bytes(b"0\n" * 100_000)
+    decoy = Decoy(tree / ".git", tree)
+    decoy.make()
+    for path in tree.iterdir():
+        if path.is_file():
+            path.write_text("changed")
+    wanted = ["app.py", "line\nbreak", "empty", "large", "kept.log"]
+    assert {path: len(content) for path, content in decoy.contents(wanted)} == {
+        "app.py": 6, "line\nbreak": 2, "empty": 0, "large": 200_000, "kept.log": 25,
+    }  # fmt: skip
+    for missing in ("nowhere", "app.py/inner", "no\nwhere"):
+        with pytest.raises(SandboxError):
+            list(decoy.contents(["app.py", missing]))
 
 
 def test_filters_and_line_ends_of_the_project_do_not_touch_the_bytes(tree: Path) -> None:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-EDITIONS: Final = ("2015", "2018", "2021")
+EDITIONS: Final = ("2015", "2018", "2021", "2024")
 
 # Where an item stands, and how many were seen before it, is not what the item is.
 _POSITIONS: Final = re.compile(rb"\S+:\d+:\d+: \d+:\d+")
@@ -20,6 +20,11 @@ _PLACES: Final = re.compile(rb"(?:no-location|\S+:\d+:\d+: \d+:\d+) \(#\d+\)|(?:
 def is_there() -> bool:
     """Return whether there is a compiler at all."""
     return shutil.which("rustc") is not None
+
+
+def knows(edition: str) -> bool:
+    """Return whether this compiler is new enough for an edition."""
+    return production_syntax(b"", edition) is not None
 
 
 def production_syntax(source: bytes, edition: str) -> bytes | None:
