@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import redfirst
 from pipeline.backends.scripted import ScriptedBackend
-from pipeline.cli import driving
-from pipeline.dispatch import canary, dispatcher, view
+from pipeline.cli import isolation
+from pipeline.dispatch import canary, copies, decoy, dispatcher, shadow
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.views import Views
 from pipeline.git import Repository
 from pipeline.routing.machine import MatrixMachine
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.journal import Journal
 from pipeline.runs.run import Run
-from pipeline.steps import measuring
 from pipeline.toolchains import pytest_environment
 from pipeline.toolchains.pytest import PytestToolchain
 
@@ -103,7 +103,7 @@ def git_process(_: object, argv: tuple[str, ...], *__: object) -> str:
 
 
 def instrument() -> None:
-    clocked(driving, "open_box", "canary")
+    clocked(isolation, "open_box", "canary")
     clocked(canary, "prove", "canary")
     clocked(Bubblewrap, "run", boxed)
     clocked(NoBox, "run", boxed)
@@ -111,11 +111,14 @@ def instrument() -> None:
     clocked(PytestToolchain, "run_tests", MEASUREMENTS)
     clocked(pytest_environment, "find_environment", "test environment")
     clocked(dispatcher.Dispatcher, "dispatch", DISPATCHES)
-    clocked(view, "make_decoy", "view: decoy")
-    clocked(view, "scan", "view: scan")
+    clocked(Views, "open", "view: open")
+    clocked(decoy.Decoy, "make", "view: decoy")
+    clocked(decoy.Decoy, "advance", "view: decoy")
+    clocked(shadow, "scan", "view: scan")
     clocked(PrivateCheckout, "fill", "view: fill (but git)")
-    clocked(view.ShadowView, "close", "view: removal")
-    clocked(measuring, "remove_tree", "view: removal")
+    clocked(PrivateCheckout, "move", "view: move (but git)")
+    clocked(shadow.Shadow, "clean", "view: put back")
+    clocked(copies, "remove_tree", "view: removal")
     clocked(dispatcher, "inspect", "gate (but scan)")
     clocked(Repository, "_start", git_process)
     clocked(Journal, "append", "journal")

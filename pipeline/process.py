@@ -106,6 +106,8 @@ class Sandbox(Protocol):
     """Runs commands; every process of a command is dead when `run` returns."""
 
     name: str
+    maps_paths: bool
+    """Whether mounts appear at their targets; if not, a command must use the host's own paths."""
 
     def inside(self, host: Path, target: Path) -> Path:
         """Return the path at which a command finds what is mounted from `host` at `target`."""

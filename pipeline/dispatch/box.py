@@ -30,8 +30,6 @@ class Box(Sandbox, Protocol):
 
     owner: int | None
     """The user that its processes are on the host, None for the driver's own."""
-    maps_paths: bool
-    """Whether mounts appear at their targets; if not, a command must use the host's own paths."""
     networks: frozenset[str]
     """The words of `network` that it can keep."""
 

@@ -119,7 +119,7 @@ def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
         files = {path: stack.enter_context(memory_file(text.encode())) for path, text in MADE_UP.items()}
         sources = _sources(box, command)
         said = [*options(command, sources, files), "--json-status-fd", str(status.write_end)]
-        descriptors = [status.write_end, *files.values(), *_descriptors(namespaces)]
+        descriptors = [status.write_end, *files.values()]
         if rules := _filter():
             descriptors.append(stack.enter_context(memory_file(rules)))
             said += ["--seccomp", str(descriptors[-1])]
@@ -136,12 +136,6 @@ def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
 
 def _namespaces(command: Command) -> Namespaces | None:
     return next((mount.within for mount in command.mounts if mount.within is not None), None)
-
-
-def _descriptors(namespaces: Namespaces | None) -> tuple[int, ...]:
-    if namespaces is None:
-        return ()
-    return (namespaces.mount,) if namespaces.user is None else (namespaces.mount, namespaces.user)
 
 
 def _sources(box: Bubblewrap, command: Command) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a confined process asks its supervisor for: to change modes, owners and times of files, to start processes.
+"""What a confined process asks its supervisor for: to change modes, owners and times of files.
 
 Landlock knows nothing of chmod(2), chown(2) and utime(2): a process could change every file of its user. The filter
 (`seccomp.SUPERVISED`) therefore refuses none of these calls but hands them over, and the supervisor makes them in the
@@ -7,7 +7,8 @@ what the caller's memory says by then is not looked at. Nor is the object that t
 found, asked for its path, and looked up again from the writable folder, by a walk that follows no link and cannot
 leave. Who wins a race against that has another file of the writable folder changed.
 
-New processes and threads are counted, and the kernel goes on with them: their arguments are all in registers.
+Calls that start processes are not asked about, though it would bound their number: a signal that comes before the
+question is heard makes a call fail with EINTR, which no program expects of fork(2).
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ from pipeline.dispatch.landlock_kernel import (
 _RECEIVE, _SEND, _STILL_THERE = 0xC0502100, 0xC0182101, 0x40082102
 _QUESTION: Final = struct.Struct("=QIIiIQ6Q")
 _ANSWER: Final = struct.Struct("=QqiI")
-_GO_ON: Final = 1
-_STARTING: Final = frozenset({"clone", "fork", "vfork"})
 _PATH_MAX: Final = 4096
 _PAGE: Final = 4096
 _MODE: Final = 0o7777
@@ -140,17 +139,13 @@ class Supervision:
         listener: Where they arrive.
         names: The name of each call by its number.
         writable: What may be changed.
-        may_start: Whether there may be one more process or thread.
     """
 
-    def __init__(
-        self, listener: int, names: Mapping[int, str], writable: Writable, may_start: Callable[[], bool]
-    ) -> None:
+    def __init__(self, listener: int, names: Mapping[int, str], writable: Writable) -> None:
         """Begin; nothing is answered yet."""
         self.listener = listener
         self._names = names
         self._writable = writable
-        self._may_start = may_start
 
     def answer(self) -> None:
         """Answer one question, if the one who asked is still alive."""
@@ -158,24 +153,22 @@ class Supervision:
         with contextlib.suppress(FileNotFoundError):  # the one who asked was killed meanwhile
             _ioctl(self.listener, _RECEIVE, question)
             identity, thread, _, number, _, _, *arguments = _QUESTION.unpack(question)
-            failed, flags = self._decide(identity, thread, self._names[number], arguments)
-            _ioctl(self.listener, _SEND, _ANSWER.pack(identity, 0, -failed, flags))
+            failed = self._decide(identity, thread, _CHANGING[self._names[number]], arguments)
+            _ioctl(self.listener, _SEND, _ANSWER.pack(identity, 0, -failed, 0))
 
-    def _decide(self, identity: int, thread: int, name: str, arguments: Sequence[int]) -> tuple[int, int]:
-        """Return the error number, 0 for none, and the flags of the answer."""
-        if name in _STARTING:
-            return (0, _GO_ON) if self._may_start() else (errno.EAGAIN, 0)
+    def _decide(self, identity: int, thread: int, call: _Call, arguments: Sequence[int]) -> int:
+        """Return 0 if the call was made, or the error number."""
         try:
             caller = _Caller(thread)
             try:
                 # Only now is it certain that the number of the thread has not become another's.
                 _ioctl(self.listener, _STILL_THERE, struct.pack("=Q", identity))
-                self._carry_out(caller, _CHANGING[name], arguments)
+                self._carry_out(caller, call, arguments)
             finally:
                 caller.close()
         except OSError as error:
-            return error.errno or errno.EPERM, 0
-        return 0, 0
+            return error.errno or errno.EPERM
+        return 0
 
     def _carry_out(self, caller: _Caller, call: _Call, arguments: Sequence[int]) -> None:
         found = call.find(caller, arguments)

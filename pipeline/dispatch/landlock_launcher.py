@@ -3,16 +3,14 @@
 It reads its order from the first: what to run and what that may reach. It starts the command as a child that confines
 itself, answers what the child's filter asks (`landlock_calls`), and adopts whatever is left behind. It ends when the
 command does, on SIGTERM, or when nobody holds the other end of the third any more: the driver has let go of it, or is
-dead, by whatever signal. From that moment on nobody is there to let a process be started: what is left is killed,
-generation by generation, and cannot outrun it. What became of the command is written to the second descriptor when all
-of this is done.
+dead, by whatever signal. Then it kills what is left (`supervisor.end_all`), and writes to the second descriptor what
+became of the command.
 
 This process is not confined itself, but it has no privileges left, and the command can neither signal nor trace it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_MOST_TASKS: Final = 4096
 _READY: Final = b"+"
 _WORDS: Final = 4096
 _BUFFER: Final = 65_536
@@ -70,10 +67,10 @@ def _run(order: _Order, woken: int, held: int) -> int:
         try:
             _let_go_of_streams()
             names = {number: name for name, number in NUMBERS[os.uname().machine].items() if name in SUPERVISED}
-            supervision = Supervision(listener, names, writable, _Census())
+            supervision = Supervision(listener, names, writable)
             return _supervise(child, supervision, woken, held)
         finally:
-            os.close(listener)  # from now on starting a process fails
+            os.close(listener)
     finally:
         end_all()
 
@@ -179,30 +176,3 @@ def _let_go_of_streams() -> None:
     for stream in range(3):
         os.dup2(nothing, stream, inheritable=False)
     os.close(nothing)
-
-
-class _Census:
-    """How many processes and threads there may still be; they are counted only when that may be none."""
-
-    def __init__(self) -> None:
-        self._room = 0
-
-    def __call__(self) -> bool:
-        """Return whether there may be one more."""
-        if self._room <= 0:
-            self._room = _MOST_TASKS - _count()
-        self._room -= 1
-        return self._room >= 0
-
-
-def _count() -> int:
-    """Return how many threads the processes below this one have."""
-    found, pending = 0, [os.getpid()]
-    while pending:
-        folder = f"/proc/{pending.pop()}/task"
-        with contextlib.suppress(OSError):
-            for task in os.listdir(folder):  # noqa: PTH208  (pathlib is half of the start time)
-                found += 1
-                with open(f"{folder}/{task}/children", encoding="ascii") as file:  # noqa: PTH123
-                    pending += [int(word) for word in file.read().split()]
-    return found

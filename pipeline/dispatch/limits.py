@@ -21,9 +21,9 @@ _DESCRIPTORS: Final = 4096
 
 
 def _data_kib() -> int:
-    """Return how much private memory one process may have: three quarters of the machine's, 4 GiB at least."""
+    """Return how much private memory one process may have: three quarters of the machine's, from 4 to 16 GiB."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
-    return max(4 << 20, pages * 3 // 4)
+    return min(16 << 20, max(4 << 20, pages * 3 // 4))
 
 
 _EACH: Final = (

@@ -25,7 +25,7 @@ _Instruction = tuple[int, int, int, int]
 
 SUPERVISED: Final = frozenset({
     "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes",
-    "futimesat", "utimensat", "clone", "fork", "vfork",
+    "futimesat", "utimensat",
 })  # fmt: skip
 """What a supervised filter neither allows nor refuses but asks about (see `landlock_calls`)."""
 
@@ -111,9 +111,8 @@ def _dispatch(cases: Mapping[str, list[_Instruction]], numbers: Mapping[str, int
 
 
 def _cases(*, sockets: bool, supervised: bool) -> dict[str, list[_Instruction]]:
-    start_process = _ASK if supervised else _ALLOW
     cases = {
-        "clone": [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), _refuse(), start_process],
+        "clone": [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), _refuse(), _ALLOW],
         "clone3": [_refuse(errno.ENOSYS)],  # its flags are in memory, out of sight; libc then takes clone
         "personality": [*_only(0, 0, _ASK_PERSONALITY), _refuse()],
         "ioctl": [_argument(1), *_when(_TERMINAL_INPUT, _refuse()), _ALLOW],
@@ -126,7 +125,7 @@ def _cases(*, sockets: bool, supervised: bool) -> dict[str, list[_Instruction]]:
     pair = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, _TYPE), *_when((_STREAM, _SEQPACKET), _ALLOW), _refuse()]
     return {
         **cases,
-        **{name: [_ASK] for name in SUPERVISED - {"clone"}},
+        **{name: [_ASK] for name in SUPERVISED},
         **{name: [_refuse()] for name in _SHARED_MEMORY},
         **{name: [_refuse(errno.EOPNOTSUPP)] for name in _ATTRIBUTES},  # as a file system without attributes does
         **{name: [*_only(0, 0), _refuse()] for name in _OF_A_PROCESS},

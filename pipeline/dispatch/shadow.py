@@ -75,9 +75,13 @@ class Shadow:
         shadow.decoy.make(source)
         return shadow
 
-    def hand_over(self) -> None:
+    def hand_over(self, *, with_decoy: bool = True) -> None:
         """Make it ready for an agent: what is written from now on has another stamp than what was written before."""
-        self._shown.renew()
+        if with_decoy:
+            self._shown.renew()
+        else:
+            with opened(self.files) as top:
+                remove_entry(top, ".git")
         clock = self.beside / "clock"
         clock.touch()
         now = clock.lstat().st_ctime_ns

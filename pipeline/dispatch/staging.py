@@ -53,11 +53,15 @@ def tool(name: str) -> str:
 
 
 def entering(namespaces: Namespaces | None) -> tuple[str, ...]:
-    """Return what goes before an argv to run it where `namespaces` are; the descriptors must be inherited."""
+    """Return what goes before an argv to run it where `namespaces` are.
+
+    They are named as this process has them open: a descriptor that were passed on would stay open in the box.
+    """
     if namespaces is None:
         return ()
-    by_user = ("--preserve-credentials", f"--user=/proc/self/fd/{namespaces.user}") if namespaces.user else ()
-    return (tool("nsenter"), *by_user, f"--mount=/proc/self/fd/{namespaces.mount}", "--")
+    held = f"/proc/{os.getpid()}/fd"
+    by_user = ("--preserve-credentials", f"--user={held}/{namespaces.user}") if namespaces.user else ()
+    return (tool("nsenter"), *by_user, f"--mount={held}/{namespaces.mount}", "--")
 
 
 def received(channel: socket.socket, count: int) -> tuple[int, ...]:

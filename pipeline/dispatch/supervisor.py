@@ -57,11 +57,17 @@ def reaped() -> dict[int, int]:
 
 
 def end_all() -> None:
-    """Kill what is left, generation by generation: the children of a killed child become ours."""
+    """Kill what is left, generation by generation: the children of a killed child become ours.
+
+    A group dies at one blow, however fast its processes start others; what leaves its group at every step is chased.
+    """
     while True:
-        for pid in _children():
-            with contextlib.suppress(PermissionError):  # it has become another user's: the driver will complain
-                os.kill(pid, signal.SIGKILL)  # ours until it is waited for, so the number is not another's
+        for pid in _children():  # ours until they are waited for, so that the number, and its group, is not another's
+            # It may have become another user's, and the driver will complain; or it has just left its group.
+            with contextlib.suppress(PermissionError, ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                if (group := os.getpgid(pid)) != os.getpgrp():
+                    os.killpg(group, signal.SIGKILL)
         try:
             os.waitpid(-1, 0)
         except ChildProcessError:

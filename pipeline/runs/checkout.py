@@ -83,9 +83,9 @@ class PrivateCheckout:
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def pool(self) -> Path:
-        """Return the folder below which copies of trees are kept from one view to the next."""
-        folder = self.root / "pool"
+    def pool(self, name: str) -> Path:
+        """Return the folder below which copies of trees are kept for further use, those of one kind."""
+        folder = self.root / name
         with disk(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder

@@ -11,7 +11,6 @@ from pipeline.process import WORKSPACE, Command, Mount, SandboxError
 from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
-from pipeline.runs.checkout import remove_tree
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, environment
 from pipeline.steps.tools import project_tools
 
@@ -39,18 +38,14 @@ async def measure_checks(ctx: Context, tree: str, files: Sequence[str] = ()) -> 
     wanted = [argv for argv in ctx.config.checks.commands if files or FILES not in argv]
     if not wanted:
         return {}
-    folder = ctx.checkout.new_folder("checks")
     failed: dict[str, str] = {}
-    try:
-        ctx.checkout.fill(tree, folder)
+    with ctx.copies.lent(tree) as folder:
         there = [name for name in files if (folder / name).is_file()]
         for argv in wanted:
             if FILES not in argv or there:
                 code, output = await _run(ctx, folder, argv, there)
                 if code != 0:
                     failed[" ".join(argv)] = output
-    finally:
-        remove_tree(folder)
     return failed
 
 
@@ -63,9 +58,7 @@ async def fixed(ctx: Context, start: str, tree: str, allowed: Sequence[str]) -> 
     files = [path for path in changed_paths(ctx, start, tree) if path in allowed]
     if not ctx.config.checks.fix or not files:
         return tree
-    folder = ctx.checkout.new_folder("fix")
-    try:
-        ctx.checkout.fill(tree, folder)
+    with ctx.copies.lent(tree) as folder:
         there = [name for name in files if (folder / name).is_file() and not (folder / name).is_symlink()]
         before = {name: (folder / name).read_bytes() for name in there}
         for argv in ctx.config.checks.fix:
@@ -79,8 +72,6 @@ async def fixed(ctx: Context, start: str, tree: str, allowed: Sequence[str]) -> 
             if now != content:
                 oid = ctx.repository.write_blob(now, name, ctx.checkout.tree)
                 changes.append(TreeChange(name, Entry(name, modes[name], oid)))
-    finally:
-        remove_tree(folder)
     return ctx.repository.build_tree(tree, changes)
 
 

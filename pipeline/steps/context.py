@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from pipeline.dispatch.copies import Copies
 from pipeline.errors import UserError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
@@ -50,6 +51,10 @@ class Context:
     stopping: Stopping = "no"
     sandbox_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.copies = Copies(self.checkout, "measured", self.sandbox)
+        """What tests and checks run in; no agent ever gets one of them."""
 
     @property
     def state(self) -> RunState:

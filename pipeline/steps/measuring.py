@@ -1,6 +1,6 @@
 """`measure(tests_from, production_from)`: the test files of one tree over the production files of another (matrix 5).
 
-Every RED and GREEN of a run comes from here: a fresh view made from objects, the harness's own test run in the box.
+Every RED and GREEN of a run comes from here: a copy that holds exactly the tree, the harness's own test run in the box.
 """
 
 from __future__ import annotations
@@ -104,25 +104,22 @@ async def measure(
     if whole and not again and remembered.exists():
         return Observation.model_validate_json(remembered.read_bytes())
     env = await environment(ctx)
-    folder = ctx.checkout.new_folder("measure")
+    limits = ctx.config.toolchains.pytest
     try:
-        ctx.checkout.fill(tree, folder)
-        _include(ctx, folder)
-        limits = ctx.config.toolchains.pytest
-        observation = await ctx.toolchain.run_tests(
-            ctx.sandbox,
-            View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True)),
-            env,
-            selection,
-            trace=trace,
-            timeout_s=limits.timeout_s,
-            per_test_timeout_s=limits.test_timeout_s,
-            bytecode=_bytecode(ctx, warm=bool(keep)),
-        )
+        with ctx.copies.lent(tree) as folder:
+            _include(ctx, folder)
+            observation = await ctx.toolchain.run_tests(
+                ctx.sandbox,
+                View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True)),
+                env,
+                selection,
+                trace=trace,
+                timeout_s=limits.timeout_s,
+                per_test_timeout_s=limits.test_timeout_s,
+                bytecode=_bytecode(ctx, warm=bool(keep)),
+            )
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
-    finally:
-        remove_tree(folder)
     observation = quiet_observation(observation, ctx.secrets)
     _journal(ctx, tree, selection, observation)
     if observation.environment_problem is not None:

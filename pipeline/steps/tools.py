@@ -23,7 +23,7 @@ async def project_tools(ctx: Context) -> Callable[[Mount], Tools]:
         UnmeasurableError: the project has no test environment.
     """
     env = await environment(ctx)
-    isolated = ctx.sandbox.name != "none"
+    isolated = ctx.sandbox.maps_paths
     variables = {
         "PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",

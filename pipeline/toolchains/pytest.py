@@ -106,7 +106,7 @@ class PytestToolchain:
             scratch = _Scratch.under(Path(place), bytecode)
             while True:
                 nonce = secrets.token_hex(16)
-                isolated = sandbox.name != "none"
+                isolated = sandbox.maps_paths
                 request = _request(
                     view, env, selection, isolated=isolated, trace=trace, limit=per_test_timeout_s, done=done
                 )

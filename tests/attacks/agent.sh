@@ -13,9 +13,9 @@ finish() {
   [ -e "$REDFIRST_REPORT" ] || [ -L "$REDFIRST_REPORT" ] || printf '%s' "$ATTACK_REPORT" > "$REDFIRST_REPORT"
 }
 found() {
-  find . -printf '%p %y %m %s %l\n' | LC_ALL=C sort
+  find . -path ./.git -prune -o -printf '%p %y %m %s %l\n' | LC_ALL=C sort
   find . -path ./.git -prune -o -type f -print | LC_ALL=C sort | xargs -d '\n' cat
-  cat .git/config .git/HEAD .git/info/* 2> /dev/null
+  cat .git/config .git/HEAD .git/info/* .git/hooks/* 2> /dev/null # its objects may stay from another tree
 }
 trap finish EXIT
 echo "attack-found $(found 2>&1 | cksum)"

@@ -1,8 +1,8 @@
-"""What a program in a box may try against the host's files, by name: Python code that raises OSError when it is refused.
+"""What a program in a box may try against the host, by name: Python code that raises OSError when it is refused.
 
 Every piece runs in the view, in a process that has these names: `outside`, `view` and `tool` (paths; the last one is a
 folder that the box may read), `driver` (a process number), `ports` and `sockets` (where the host listens), `libc`,
-`call` (a system call by its number that raises OSError), `at(path)` (a descriptor without rights, O_PATH) and `c(text)`.
+`call` (a system call by its number that raises OSError), `at(path)` (a descriptor without rights: O_PATH), `c(text)`.
 All that is harmed without a box lies below the test's own folder.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 SETTING: Final = r"""
-import ctypes, errno, fcntl, json, os, pathlib, resource, shutil, signal, socket, struct, sys, threading, time
+import ctypes, errno, fcntl, json, os, pathlib, resource, shutil, signal, socket, struct, sys
 given = json.loads(sys.argv[1])
 outside, view, tool = given["outside"], given["view"], given["tool"]
 driver, ports, sockets = given["driver"], given["ports"], given["sockets"]
@@ -148,7 +148,7 @@ PROCESSES: Final = {
     "a signal by a descriptor": "signal.pidfd_send_signal(os.pidfd_open(driver), 0)",
     "a signal to a thread of the driver": "call((200, 130), driver, 0)",
     "a queued signal": "call((129, 138), driver, 0, c(struct.pack('iii116x', 0, 0, -1)))",
-    "the driver's limits": "resource.prlimit(driver, resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))",
+    "the driver's limits": "kind = resource.RLIMIT_NOFILE; resource.prlimit(driver, kind, resource.prlimit(driver, kind))",
     "the driver's priority": "os.setpriority(os.PRIO_PROCESS, driver, os.getpriority(os.PRIO_PROCESS, driver))",
     "the driver's processors": "os.sched_setaffinity(driver, os.sched_getaffinity(driver))",
     "the driver's scheduling": "os.sched_setscheduler(driver, os.SCHED_OTHER, os.sched_param(0))",

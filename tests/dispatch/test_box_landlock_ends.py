@@ -168,27 +168,32 @@ def test_the_command_cannot_end_its_supervisor(word: str) -> None:
     assert ended.stderr.count(b"not permitted") == 3
 
 
-def test_who_starts_the_next_process_and_ends_is_caught_all_the_same(tmp_path: Path) -> None:
-    chain = """
-import os, sys, time
-os.setsid()
-for n in range(20000):
+CHAINS = """
+import os, sys
+for _ in range(int(sys.argv[2])):
     if os.fork():
-        os._exit(0)
-    os.setsid()
-    if n == 200:
-        open(sys.argv[1] + "/running", "w").close()
-open(sys.argv[1] + "/escaped", "w").close()
+        continue
+    for n in range(3000):  # it ends by itself, should nobody end it
+        if os.fork():
+            os._exit(0)
+        if sys.argv[3] == "leaving":
+            os.setsid()
+        if n == 50:
+            open(sys.argv[1] + "/running", "w").close()
+    open(sys.argv[1] + "/escaped", "w").close()
+    os._exit(0)
 """
-    start = " ".join(shlex.quote(part) for part in PYTHON.argv("-I", "-c", chain, str(tmp_path)))
-    ended = anyio.run(
-        Landlock().run,
-        Command(
-            ("/bin/sh", "-c", f"{start} & until [ -e running ]; do :; done; exit 5"),
-            tmp_path,
-            (*PYTHON.mounts, writable(tmp_path)),
-        ),
+
+
+@pytest.mark.parametrize(("chains", "sessions"), [(1, "leaving"), (4, "leaving"), (4, "staying")])
+def test_who_starts_the_next_process_and_ends_is_caught_all_the_same(
+    chains: int, sessions: str, tmp_path: Path
+) -> None:
+    start = " ".join(
+        shlex.quote(part) for part in PYTHON.argv("-I", "-c", CHAINS, str(tmp_path), str(chains), sessions)
     )
+    script = f"{start} & until [ -e running ]; do :; done; exit 5"
+    ended = run("/bin/sh", "-c", script, cwd=tmp_path, mounts=(*PYTHON.mounts, writable(tmp_path)))
     assert ended.exit_code == 5
     marker = str(tmp_path).encode()
     assert [pid for pid in pids() if pid != os.getpid() and marker in cmdline(pid)] == []

@@ -74,7 +74,7 @@ class Place:
         return view
 
     def copies(self) -> list[Path]:
-        return sorted(self.checkout.pool().iterdir())
+        return sorted(self.checkout.pool("shadows" if self.views.fault else "lowers").iterdir())
 
 
 @pytest.fixture(autouse=True)

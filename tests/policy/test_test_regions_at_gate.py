@@ -54,11 +54,13 @@ def test_what_deserves_a_look_is_noted_with_the_path(view: ShadowView) -> None:
     assert "impl Drop for S" in result.notes[1]
 
 
-def test_other_languages_and_roles_have_no_regions(view: ShadowView) -> None:
+def test_another_language_has_no_regions(view: ShadowView) -> None:
     (violation,) = written(view, "src/app.py", f"{BASE}\n{NEW}\n").violations
     assert violation.rule == "outside-task"
     assert "test modules" not in violation.why
-    view.restore(["src/app.py"])
+
+
+def test_a_role_without_regions_may_not_change_them(view: ShadowView) -> None:
     make = Policy(Writes.TASK, (), TESTS, None)
     assert written(view, "src/lib.rs", with_line("fn more() {}"), make).violations
 

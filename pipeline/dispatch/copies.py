@@ -1,0 +1,166 @@
+"""Copies of trees that are lent out one at a time, put back and moved on: below shadow views, and for measurements.
+
+A copy costs what the repository holds, so it is made once and then moved from tree to tree, which costs what differs.
+One that cannot be put back, or moved, is thrown away. What a driver that was killed left of them is not trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from pipeline.dispatch.decoy import Source
+from pipeline.dispatch.manifest import Limits
+from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.shadow import Shadow, stamps_hold
+from pipeline.dispatch.trees import remove_tree
+from pipeline.git import GitError
+from pipeline.process import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from pipeline.dispatch.manifest import Manifest
+    from pipeline.process import Sandbox
+    from pipeline.runs.checkout import PrivateCheckout
+
+
+class Movable(Protocol):
+    """A folder that holds a tree, and what has to follow when it is moved to another."""
+
+    tree: str
+
+    @property
+    def files(self) -> Path:
+        """Return the folder."""
+        ...
+
+    def moved(self, paths: tuple[str, ...]) -> None:
+        """Take note that these paths hold another tree's content now."""
+        ...
+
+
+def move(checkout: PrivateCheckout, held: Movable, tree: str) -> bool:
+    """Move what nobody uses to another tree; return False where only a new one would do."""
+    before, held.tree = held.tree, ""  # a failure on the way leaves a copy that is no tree
+    try:
+        paths = checkout.move(held.files, before, tree)
+        if paths is None:
+            return False
+        held.moved(paths)
+    except (SandboxError, GitError, OSError):
+        return False
+    held.tree = tree
+    return True
+
+
+@dataclass
+class Copy:
+    """One copy, for one user at a time."""
+
+    folder: Path
+    tree: str
+    shadow: Shadow
+    lent: bool = False
+
+    @property
+    def files(self) -> Path:
+        """Return the folder that holds the tree."""
+        return self.shadow.files
+
+    def moved(self, paths: tuple[str, ...]) -> None:
+        """Take note that these paths hold another tree's content now."""
+        self.shadow.moved(paths)
+
+
+@dataclass
+class Copies:
+    """A pool of copies.
+
+    Args:
+        checkout: The run's own place.
+        name: Of the pool; no two of a run have the same.
+        box: Where those run that get a copy.
+    """
+
+    checkout: PrivateCheckout
+    name: str
+    box: Sandbox
+    _copies: list[Copy] = field(default_factory=list[Copy], init=False)
+    _made: int = field(default=0, init=False)
+    _trusting: bool | None = field(default=None, init=False)
+
+    def lend(self, tree: str) -> Copy:
+        """Return a copy that holds `tree`, and that nobody else has until it is taken back.
+
+        Raises:
+            SandboxError: it could not be made.
+        """
+        idle = [copy for copy in self._copies if not copy.lent]
+        copy = next((copy for copy in idle if copy.tree == tree), next(iter(idle), None))
+        if copy is not None and copy.tree != tree and not move(self.checkout, copy, tree):
+            self.throw_away(copy)
+            copy = None
+        copy = copy or self._make(tree)
+        copy.lent = True
+        return copy
+
+    def take_back(self, copy: Copy, after: Manifest) -> None:
+        """Put a copy back, given what is in it now."""
+        try:
+            copy.shadow.clean(after)
+        except (SandboxError, OSError):
+            self.throw_away(copy)
+        else:
+            copy.lent = False
+
+    def throw_away(self, copy: Copy) -> None:
+        """Remove a copy of which nobody knows what is in it."""
+        self._copies.remove(copy)
+        remove_tree(copy.folder)
+
+    @contextlib.contextmanager
+    def lent(self, tree: str) -> Generator[Path]:
+        """Lend a folder that holds `tree` and no repository to what may do anything with it.
+
+        Raises:
+            SandboxError: it could not be made.
+        """
+        copy = self.lend(tree)
+        try:
+            copy.shadow.hand_over(with_decoy=False)
+            yield copy.files
+            after = copy.shadow.scan(Limits())
+        except BaseException:
+            self.throw_away(copy)
+            raise
+        self.take_back(copy, after)
+
+    def _make(self, tree: str) -> Copy:
+        top = self.checkout.pool(self.name)
+        if not self._made:
+            remove_tree(top)
+        self._made += 1
+        folder = top / str(self._made)
+        files = folder / "tree"
+        files.mkdir(parents=True)
+        if self._trusting is None:
+            self._trusting = self._can_trust(folder)
+        shadow = Shadow.make(
+            files,
+            folder,
+            lambda files: self.checkout.fill(tree, files),
+            trusting=self._trusting,
+            source=Source(self.checkout.repository, tree),
+        )
+        copy = Copy(folder, tree, shadow)
+        self._copies.append(copy)
+        return copy
+
+    def _can_trust(self, folder: Path) -> bool:
+        # Who may set the clock can give a changed file its old time of change: root, where no box takes that away.
+        may_set_clock = os.geteuid() == 0 and self.box.name == NoBox.name
+        return not may_set_clock and stamps_hold(folder)
