@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from pipeline.dispatch import canary
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.canary import Proof
+from pipeline.dispatch.landlock import Landlock
 from pipeline.dispatch.limits import BOX_USER
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
@@ -107,8 +108,4 @@ def _candidates(setting: str) -> Iterator[tuple[str, Box]]:
             yield f"bubblewrap as user {BOX_USER}", Bubblewrap(program, BOX_USER)
         yield "bubblewrap", Bubblewrap(program)
     if setting in {"auto", "landlock"}:
-        try:
-            from pipeline.dispatch.landlock import Landlock
-        except ImportError:
-            return
         yield "Landlock", Landlock()

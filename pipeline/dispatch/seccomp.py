@@ -129,6 +129,8 @@ def _cases(*, sockets: bool, supervised: bool) -> dict[str, list[_Instruction]]:
         **{name: [_refuse()] for name in _SHARED_MEMORY},
         **{name: [_refuse(errno.EOPNOTSUPP)] for name in _ATTRIBUTES},  # as a file system without attributes does
         **{name: [*_only(0, 0), _refuse()] for name in _OF_A_PROCESS},
+        # It would tell of files that cannot be read. This is the error of too many watches: tools then poll.
+        "inotify_add_watch": [_refuse(errno.ENOSPC)],
         "setpriority": _own(_PRIO_PROCESS),
         "ioprio_set": _own(_IOPRIO_PROCESS),
         # A list of what is allowed: on an open folder, btrfs and others create and change by ioctl.

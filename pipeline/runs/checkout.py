@@ -85,7 +85,7 @@ class PrivateCheckout:
 
     def pool(self, name: str) -> Path:
         """Return the folder below which copies of trees are kept for further use, those of one kind."""
-        folder = self.root / name
+        folder = self.root / "pool" / name
         with disk(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder

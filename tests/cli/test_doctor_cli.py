@@ -197,15 +197,31 @@ def test_without_bubblewrap_the_advice_says_how_to_get_it(
     assert "Install bubblewrap" in check.advice
 
 
+@pytest.mark.parametrize(
+    ("mode", "status", "words"),
+    [
+        ("auto", "warn", "Landlock: writing, connecting and looking outside all failed"),
+        ("bubblewrap", "fail", "Agents cannot be isolated here: bubblewrap ended with 0"),
+    ],
+)
 def test_a_box_that_does_not_hold_is_not_used(
-    home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mode: str,
+    status: str,
+    words: str,
+    home: Path,
+    repository: Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    configure(home, '[agents]\nargv = ["sh"]\n')
+    configure(home, f'sandbox = "{mode}"\n[agents]\nargv = ["sh"]\n')
     folder = folder_with(tmp_path, "git", "sh", "python3")
     (folder / "bwrap").write_text("#!/bin/sh\nexit 0\n")
     (folder / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    assert ask(exit_code=2)["sandbox"].status == "fail"
+    check = ask(exit_code=2)["sandbox"]
+    assert check.status == status
+    assert words in check.message
+    assert "bubblewrap ended with 0" in check.message
 
 
 def test_an_old_git_blocks_and_the_reason_is_said(

@@ -150,9 +150,9 @@ def test_a_claim_is_seen_from_every_worktree_and_given_back_by_its_holder_only(
 
 
 def test_a_claim_that_cannot_be_written_is_not_taken_for_granted(repository: Repository) -> None:
-    lock = repository.common_dir / f"{claim_ref('GAL-39')}.lock"
-    lock.parent.mkdir(parents=True)
-    lock.touch()
+    folder = (repository.common_dir / claim_ref("GAL-39")).parent
+    folder.parent.mkdir(parents=True)
+    folder.write_text("in the way")
     with pytest.raises(UserError) as refused:
         take_claim(repository, "GAL-39", "run-GAL-39")
     assert refused.value.reason is Reason.DISK
