@@ -118,7 +118,7 @@ class Decoy:
     def _borrow(self, source: Source) -> None:
         """Take over the objects of the source, then whatever lies there otherwise: filtered files, submodules."""
         (self.folder / "objects" / "pack").mkdir()
-        source.repository.pack(source.tree, self.folder / "objects" / "pack")
+        source.repository.pack(source.tree, self.folder / "objects")
         self._commit(source.tree.encode(), ())
         self._git("update-index", "-q", "--refresh")
         names = self._git("diff-files", "--name-only", "-z").split(b"\0")

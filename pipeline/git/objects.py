@@ -58,10 +58,13 @@ class ObjectDoor(ReadDoor):
         lines = "".join(f"040000 tree {oid}\t{name}\0" for name, oid in sorted(trees.items()))
         return self._git("mktree", "-z", stdin=lines.encode()).decode().strip()
 
-    def pack(self, tree: str, folder: Path) -> None:
-        """Write a pack into *folder* that holds *tree*, with all files and folders in it, and nothing else."""
-        argv = ("pack-objects", "--quiet", "--revs", "--window=0")
-        self._git(*argv, str(folder / "pack"), stdin=f"{tree}\n".encode())
+    def pack(self, tree: str, objects: Path) -> None:
+        """Write a pack into another repository's *objects* that holds *tree*, all that is in it, and nothing else."""
+        ours = str(self.common_dir / "objects").replace("\\", "\\\\").replace('"', '\\"')
+        # git writes to its own objects first and then moves the pack, which no two file systems allow
+        env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{ours}"'}
+        argv = ("pack-objects", "--quiet", "--revs", "--window=0", str(objects / "pack" / "pack"))
+        self._git(*argv, env=env, stdin=f"{tree}\n".encode())
 
     def materialise(self, tree: str, folder: Path, index: Path) -> None:
         """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else."""
