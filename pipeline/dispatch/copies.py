@@ -18,6 +18,7 @@ from pipeline.dispatch.shadow import Shadow, stamps_hold
 from pipeline.dispatch.trees import remove_tree
 from pipeline.git import GitError
 from pipeline.process import SandboxError
+from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -98,6 +99,7 @@ class Copies:
 
         Raises:
             SandboxError: it could not be made.
+            UserError: the disk does not take it.
         """
         idle = [copy for copy in self._copies if not copy.lent]
         copy = next((copy for copy in idle if copy.tree == tree), next(iter(idle), None))
@@ -145,20 +147,27 @@ class Copies:
             remove_tree(top)
         self._made += 1
         folder = top / str(self._made)
+        try:
+            with disk(folder):
+                copy = Copy(folder, tree, self._shadow(folder, tree))
+        except BaseException:
+            remove_tree(folder)
+            raise
+        self._copies.append(copy)
+        return copy
+
+    def _shadow(self, folder: Path, tree: str) -> Shadow:
         files = folder / "tree"
         files.mkdir(parents=True)
         if self._trusting is None:
             self._trusting = self._can_trust(folder)
-        shadow = Shadow.make(
+        return Shadow.make(
             files,
             folder,
             lambda files: self.checkout.fill(tree, files),
             trusting=self._trusting,
             source=Source(self.checkout.repository, tree),
         )
-        copy = Copy(folder, tree, shadow)
-        self._copies.append(copy)
-        return copy
 
     def _can_trust(self, folder: Path) -> bool:
         # Who may set the clock can give a changed file its old time of change: root, where no box takes that away.

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import subprocess
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
-from pipeline.dispatch.manifest import Stamp
-from pipeline.dispatch.trees import opened, opened_parent, remove_entry, remove_tree
 from pipeline.git import GITLINK
+from pipeline.git.process import refuse_disk
 from pipeline.process import SandboxError
+from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from pipeline.git import Repository
 
@@ -93,27 +92,25 @@ class Decoy:
 
         Raises:
             SandboxError: it could not be made.
+            UserError: the disk does not take it.
         """
-        try:
+        with _told(self.folder):
             _lay_out(self.folder)
             if source is None or len(source.tree) != _SHA1:
                 self._import(_COMMIT, _files(self.tree))
                 self._git("reset", "--quiet")
             else:
                 self._borrow(source)
-        except OSError as error:
-            raise SandboxError(f"the decoy repository could not be made: {error}") from error
 
     def advance(self, paths: Iterable[str]) -> None:
         """Put another commit in the place of the first, given the paths in which the files differ now.
 
         Raises:
             SandboxError: it could not be made.
+            UserError: the disk does not take it.
         """
-        try:
+        with _told(self.folder):
             self._commit(self._git("rev-parse", f"{_BASE}^{{tree}}").strip(), (self.tree / path for path in paths))
-        except OSError as error:
-            raise SandboxError(f"the decoy repository could not be made: {error}") from error
 
     def _borrow(self, source: Source) -> None:
         """Take over the objects of the source, then whatever lies there otherwise: filtered files, submodules."""
@@ -196,62 +193,21 @@ class Decoy:
             )
         except subprocess.TimeoutExpired as error:
             raise SandboxError(f"git failed in the view: {error}") from error
+        refuse_disk(done, self.folder)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
             raise SandboxError(f"git failed in the view: {' '.join(arguments)}: {said}")
         return done.stdout
 
 
-@dataclass
-class DecoyCopy:
-    """The `.git` at the top of a view, as a copy of a decoy that lies elsewhere.
-
-    Args:
-        decoy: What it is a copy of; it lies in the same file system, out of the agent's reach.
-        top: The view.
-        trusting: Whether an unchanged stamp means an unchanged file.
-    """
-
-    decoy: Decoy
-    top: Path
-    trusting: bool
-    _copied: dict[str, tuple[Stamp, Stamp]] = field(default_factory=dict[str, tuple[Stamp, Stamp]], init=False)
-    _settled_ns: int = field(default=0, init=False)
-
-    def renew(self) -> None:
-        """Make it equal to the decoy again. What nobody touched since is kept: a pack can be large."""
-        made = self.decoy.folder.with_name("copy")
-        remove_tree(made)
-        copied: dict[str, tuple[Stamp, Stamp]] = {}
-        with opened(self.top) as top:
-            for at, _, names in os.walk(self.decoy.folder):
-                below = Path(at).relative_to(self.decoy.folder)
-                (made / below).mkdir()
-                for name in names:
-                    source, target = Path(at, name), made / below / name
-                    path = str(Path(".git", below, name))
-                    if not self._keep(top, path, source, target):
-                        shutil.copyfile(source, target)
-                    copied[path] = (Stamp.of(source.lstat()), Stamp.of(target.lstat()))
-            remove_entry(top, ".git")
-        made.rename(self.top / ".git")
-        self._copied = copied
-
-    def settle(self, now_ns: int) -> None:
-        """Take note that an agent gets it now; a file that was written at this very time is not trusted later."""
-        self._settled_ns = now_ns
-
-    def _keep(self, top: int, path: str, source: Path, target: Path) -> bool:
-        """Move a file over, if neither it nor its source has changed; return whether that was so."""
-        before = self._copied.get(path)
-        if before is None or not self.trusting or before[1].changed_ns >= self._settled_ns:
-            return False
-        with contextlib.suppress(OSError), opened_parent(top, path) as (parent, name):
-            now = (Stamp.of(source.lstat()), Stamp.of(os.stat(name, dir_fd=parent, follow_symlinks=False)))
-            if now == before:
-                os.rename(name, target, src_dir_fd=parent)
-                return True
-        return False
+@contextlib.contextmanager
+def _told(folder: Path) -> Generator[None]:
+    """Say of what keeps a decoy from being made that it does."""
+    try:
+        with disk(folder):
+            yield
+    except OSError as error:
+        raise SandboxError(f"the decoy repository could not be made: {error}") from error
 
 
 def _lay_out(folder: Path) -> None:

@@ -3,9 +3,9 @@
 Landlock knows nothing of chmod(2), chown(2) and utime(2): a process could change every file of its user. The filter
 (`seccomp.SUPERVISED`) therefore refuses none of these calls but hands them over, and the supervisor makes them in the
 caller's place, on what lies in a folder that the box may write. The kernel is never told to go on with such a call:
-what the caller's memory says by then is not looked at. Nor is the object that the caller names ever changed: it is
-found, asked for its path, and looked up again from the writable folder, by a walk that follows no link and cannot
-leave. Who wins a race against that has another file of the writable folder changed.
+what the caller's memory says by then is not looked at. What the call is about is looked up once, as the caller sees it,
+and held without being opened; the kernel says where that very object is, and the change is made on it and on no name.
+So there is nothing to race: a confined process cannot move anything into its folders from outside, or out of them.
 
 Calls that start processes are not asked about, though it would bound their number: a signal that comes before the
 question is heard makes a call fail with EINTR, which no program expects of fork(2).
@@ -25,7 +25,6 @@ from pipeline.dispatch.landlock_kernel import (
     AT_EMPTY_PATH,
     AT_FDCWD,
     AT_SYMLINK_NOFOLLOW,
-    BENEATH,
     NO_MAGICLINKS,
     open_path,
     set_owner,
@@ -47,23 +46,13 @@ class Writable:
     """The folders, and single files, whose content a box may change."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Take hold of them as they are now."""
-        real = [os.fsencode(os.path.realpath(path)) for path in paths]
-        self._roots = [(path.rstrip(b"/"), os.open(path, _FOUND)) for path in real]
+        """Take note of where they really are."""
+        self._roots = [os.fsencode(os.path.realpath(path)) for path in paths]
 
-    def within(self, found: int) -> int:
-        """Return a new descriptor of what `found` is, reached from a writable folder.
-
-        Raises:
-            PermissionError: it lies elsewhere.
-        """
+    def __contains__(self, found: int) -> bool:
+        """Return whether what a descriptor holds lies there, and be it without a name since."""
         path = os.readlink(f"/proc/self/fd/{found}".encode())  # noqa: PTH115  (bytes)
-        for root, descriptor in self._roots:
-            if path == root:
-                return os.dup(descriptor)
-            if path.startswith(root + b"/"):
-                return open_path(path[len(root) + 1 :], descriptor, resolve=BENEATH, follow=False)
-        raise PermissionError(errno.EPERM, "not in a writable folder")
+        return any(path == root or path.startswith(root + b"/") for root in self._roots)
 
 
 class _Caller:
@@ -173,13 +162,11 @@ class Supervision:
     def _carry_out(self, caller: _Caller, call: _Call, arguments: Sequence[int]) -> None:
         found = call.find(caller, arguments)
         try:
-            target = self._writable.within(found)
+            if found not in self._writable:
+                raise _error(errno.EPERM)
+            call.change(caller, arguments[call.at :], found)
         finally:
             os.close(found)
-        try:
-            call.change(caller, arguments[call.at :], target)
-        finally:
-            os.close(target)
 
 
 def _mode(_: _Caller, words: Sequence[int], target: int) -> None:

@@ -36,8 +36,7 @@ AT_FDCWD: Final = -100
 AT_SYMLINK_NOFOLLOW: Final = 0x100
 AT_EMPTY_PATH: Final = 0x1000
 NO_MAGICLINKS: Final = 0x02
-BENEATH: Final = 0x02 | 0x04 | 0x08
-"""Resolve flags of openat2: no links at all, and never out of the folder where it begins."""
+"""A resolve flag of openat2: not through what /proc has instead of links."""
 
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 

@@ -13,10 +13,12 @@ import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.dispatch.decoy import Decoy, DecoyCopy
+from pipeline.dispatch.decoy import Decoy
+from pipeline.dispatch.decoy_copy import DecoyCopy
 from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
 from pipeline.dispatch.trees import make_folder, opened, opened_parent, remove_entry, write_new
 from pipeline.process import SandboxError
+from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -76,14 +78,19 @@ class Shadow:
         return shadow
 
     def hand_over(self, *, with_decoy: bool = True) -> None:
-        """Make it ready for an agent: what is written from now on has another stamp than what was written before."""
-        if with_decoy:
-            self._shown.renew()
-        else:
-            with opened(self.files) as top:
-                remove_entry(top, ".git")
+        """Make it ready for an agent: what is written from now on has another stamp than what was written before.
+
+        Raises:
+            UserError: the disk does not take the decoy.
+        """
         clock = self.beside / "clock"
-        clock.touch()
+        with disk(self.beside):
+            if with_decoy:
+                self._shown.renew()
+            else:
+                with opened(self.files) as top:
+                    remove_entry(top, ".git")
+            clock.touch()
         now = clock.lstat().st_ctime_ns
         for path, entry in self._unsettled.items():
             self.base[path] = entry if _stamp(entry).changed_ns < now else _doubtful(entry)

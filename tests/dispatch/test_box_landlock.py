@@ -213,9 +213,10 @@ say([
     tried(lambda: socket.socket(socket.AF_UNIX)), tried(lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)),
     tried(lambda: pair(socket.SOCK_DGRAM).sendto(b"x", "d")), tried(lambda: pair(socket.SOCK_RAW).sendto(b"x", "d")),
     tried(lambda: pair(socket.SOCK_STREAM).connect("s")), tried(lambda: pair(socket.SOCK_SEQPACKET).connect("q")),
+    tried(lambda: pair(socket.SOCK_STREAM).bind("new")),
 ])
 """
-        assert said(script, view, writable(view)) == ["EPERM"] * 5 + ["EISCONN"] * 2
+        assert said(script, view, writable(view)) == ["EPERM"] * 5 + ["EISCONN"] * 2 + ["EACCES"]
 
 
 def test_connected_pairs_work(view: Path) -> None:

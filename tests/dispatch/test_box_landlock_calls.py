@@ -101,6 +101,8 @@ if name != "lchown":
     answers.append(change(name, "link", fd=fd))
 if "at" in name:
     answers.append(change(name, "file", folder=top))
+if name == "fchmodat2":
+    answers.append(change(name, "link", flags=0x100))
 os.chdir(given)
 answers += [change(name, "file", fd=fd), change(name, ".", fd=top), change(name, "", fd=fd, flags=0x1000)]
 if name in ("utimensat", "futimesat"):
@@ -202,6 +204,22 @@ say(sorted(hits))
     answers = said(script, view, writable(view), read_only(outside), given=str(outside))
     assert {"done", "EPERM"} <= set(answers), "only the file or only the link was ever there: this was no race"
     assert looks(outside) == before
+
+
+def test_a_file_without_a_name_is_still_its_own(view: Path) -> None:
+    script = """
+import tempfile
+file = tempfile.TemporaryFile(dir=".")
+os.fchmod(file.fileno(), 0o640)
+say(os.fstat(file.fileno()).st_mode & 0o777)
+"""
+    assert said(script, view, writable(view)) == 0o640
+
+
+def test_a_folder_with_the_same_beginning_is_another(view: Path) -> None:
+    other = view.with_name("view-of-others")
+    other.mkdir(mode=0o755)
+    assert said("say(tried(os.chmod, given, 0o700))", view, writable(view), given=str(other)) == "EPERM"
 
 
 def test_threads_ask_for_themselves(view: Path) -> None:

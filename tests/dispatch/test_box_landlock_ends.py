@@ -24,7 +24,7 @@ from pipeline.process import Command, Mount, SandboxError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = needs_landlock
+pytestmark = [needs_landlock, pytest.mark.slow]
 
 DAEMON = """
 import os, sys

@@ -8,6 +8,7 @@ import pytest
 from runs.real import alone, make_repository
 
 from pipeline.dispatch.decoy import Decoy, Source
+from pipeline.errors import UserError
 from pipeline.process import SandboxError
 from pipeline.runs.checkout import PrivateCheckout
 
@@ -157,7 +158,21 @@ def test_an_empty_tree_has_a_decoy_too(tmp_path: Path) -> None:
     assert git(tmp_path, "rev-list", "--count", "HEAD") == "1"
 
 
-def test_a_git_that_fails_is_broken_machinery(tree: Path) -> None:
-    (tree / ".git").write_text("not a repository")
+def test_a_git_that_fails_is_broken_machinery(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\necho no >&2; exit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxError, match=r"git failed in the view: .*fast-import.*: no"):
+        Decoy(tree / ".git", tree).make()
+    program.unlink()
+    with pytest.raises(UserError, match="Cannot write"):
+        Decoy(tree / "app.py" / "below", tree).make()
+
+
+def test_a_git_that_is_not_there_is_broken_machinery(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxError, match="decoy"):
         Decoy(tree / ".git", tree).make()

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from pipeline.process import Sandbox
 
+
+pytestmark = pytest.mark.slow
+
 BWRAP = shutil.which("bwrap") or ""
 PROJECT = {
     "core.py": "def answer():\n    return 41\n",

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from kit import Project
 
 
+pytestmark = pytest.mark.slow
+
+
 def ready(tmp_path: Path) -> Project:
     """Return a project that could be run as it is."""
     project = make_project(tmp_path)
@@ -95,8 +98,8 @@ def test_a_full_disk_stops_the_run_and_with_room_again_it_goes_on(tmp_path: Path
         project,
         f"""
         mkdir {tmp_path}/kept; cp -a {folder}/. {tmp_path}/kept/
-        mount -t tmpfs -o size=8m none {folder}; cp -a {tmp_path}/kept/. {folder}/
-        head -c 20000000 /dev/zero > {folder}/filler 2>/dev/null || true
+        mount -t tmpfs -o size=24m none {folder}; cp -a {tmp_path}/kept/. {folder}/
+        head -c 30000000 /dev/zero > {folder}/filler 2>/dev/null || true
         truncate -s -{150_000 if place == "run folder" else 60_000} {folder}/filler
         rf run GAL-1
         rm {folder}/filler

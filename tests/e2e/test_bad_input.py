@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from kit import Project
 
 
+pytestmark = pytest.mark.slow
+
+
 def ready(tmp_path: Path) -> Project:
     """Return a project that could be run as it is."""
     project = make_project(tmp_path)
@@ -136,6 +139,7 @@ def test_a_repository_that_cannot_be_run_is_refused(tmp_path: Path, case: str) -
     refused(project, kind=kind, says=says)
 
 
+@pytest.mark.slow
 def test_places_without_a_worktree_or_a_commit_are_refused(tmp_path: Path) -> None:
     project = ready(tmp_path)
     bare, empty, nowhere = (tmp_path / name for name in ("bare.git", "empty", "nowhere"))
@@ -161,6 +165,7 @@ def test_a_folder_that_is_gone_is_told_so(tmp_path: Path) -> None:
     assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (2, "usage")
 
 
+@pytest.mark.slow
 def test_words_that_name_nothing_are_refused(tmp_path: Path) -> None:
     project = ready(tmp_path)
     refused(project, "run", "GAL-404", kind="issue_not_found", says="redfirst issue list")
@@ -186,6 +191,7 @@ def test_without_json_the_same_is_said_on_stderr_and_stdout_is_empty(tmp_path: P
 # --- configuration -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     project = ready(tmp_path)
     good = (project.home / "config" / "redfirst" / "config.toml").read_text()

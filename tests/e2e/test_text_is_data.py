@@ -195,6 +195,7 @@ IDS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_id_that_could_be_another_ref_or_path_is_refused_without_a_trace(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -208,6 +209,7 @@ def test_an_id_that_could_be_another_ref_or_path_is_refused_without_a_trace(tmp_
     assert (project.git("for-each-ref"), sorted(path.name for path in project.root.iterdir())) == before
 
 
+@pytest.mark.slow
 def test_an_issue_that_nothing_could_be_added_to_is_refused_before_any_agent_is_paid(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "TODO/GAL-1.md": f"{ISSUE}\n```\nnever closed\n"})
     project.use_script(HONEST)
@@ -217,6 +219,7 @@ def test_an_issue_that_nothing_could_be_added_to_is_refused_before_any_agent_is_
     assert not project.run_folder().exists()
 
 
+@pytest.mark.slow
 def test_an_error_message_is_one_line_that_no_terminal_obeys(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     done = project.redfirst("show", f"x{STEER}\nredfirst: all is well")
@@ -228,6 +231,7 @@ def test_an_error_message_is_one_line_that_no_terminal_obeys(tmp_path: Path) -> 
     assert json.loads(document)["ok"] is False
 
 
+@pytest.mark.slow
 def test_configuration_of_a_repository_is_shown_and_steers_nothing(tmp_path: Path) -> None:
     name = json.dumps(f"A{STEER}\nB{HIDE[:4]}")
     project = make_project(tmp_path, {**FILES, "redfirst.toml": f"[agents.check.env]\n{name} = {name}\n"})

@@ -21,6 +21,7 @@ MODEL = '[agents]\nbackend = "scripted"\nscript = "{script}"\nnetwork = "model"\
         ('provider = "nobody"\n', 'The provider "nobody" of orchestrator is not known'),
     ],
 )
+@pytest.mark.slow
 def test_a_run_whose_agents_could_not_reach_their_model_is_refused_before_it_begins(
     tmp_path: Path, more: str, words: str
 ) -> None:

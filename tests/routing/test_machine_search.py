@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pipeline.routing.machine import Decision
     from pipeline.routing.state import Event, RunState
 
+
+pytestmark = pytest.mark.slow
+
 ONE: Final = (NewTask(id="a"),)
 TWO: Final = (NewTask(id="a", stub_first=True), NewTask(id="b", evidence="regression", depends_on=("a",)))
 DRY: Final = dict.fromkeys(Loop, 0)

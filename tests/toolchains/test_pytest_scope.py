@@ -18,6 +18,9 @@ from pipeline.toolchains.protocol import Selection
 if TYPE_CHECKING:
     from pathlib import Path
 
+
+pytestmark = pytest.mark.slow
+
 TEST = "def test_it():\n    assert True\n"
 CODE = "def f():\n    return 1\n"
 IN_TESTS = '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'

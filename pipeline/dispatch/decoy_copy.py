@@ -1,0 +1,68 @@
+"""The decoy as an agent has it, in a view that is a plain copy: made from the one out of its reach, again each time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.manifest import Stamp
+from pipeline.dispatch.trees import opened, opened_parent, remove_entry, remove_tree
+
+if TYPE_CHECKING:
+    from pipeline.dispatch.decoy import Decoy
+
+
+@dataclass
+class DecoyCopy:
+    """The `.git` at the top of a view, as a copy of a decoy that lies elsewhere.
+
+    Args:
+        decoy: What it is a copy of; it lies in the same file system, out of the agent's reach.
+        top: The view.
+        trusting: Whether an unchanged stamp means an unchanged file.
+    """
+
+    decoy: Decoy
+    top: Path
+    trusting: bool
+    _copied: dict[str, tuple[Stamp, Stamp]] = field(default_factory=dict[str, tuple[Stamp, Stamp]], init=False)
+    _settled_ns: int = field(default=0, init=False)
+
+    def renew(self) -> None:
+        """Make it equal to the decoy again. What nobody touched since is kept: a pack can be large."""
+        made = self.decoy.folder.with_name("copy")
+        remove_tree(made)
+        copied: dict[str, tuple[Stamp, Stamp]] = {}
+        with opened(self.top) as top:
+            for at, _, names in os.walk(self.decoy.folder):
+                below = Path(at).relative_to(self.decoy.folder)
+                (made / below).mkdir()
+                for name in names:
+                    source, target = Path(at, name), made / below / name
+                    path = str(Path(".git", below, name))
+                    if not self._keep(top, path, source, target):
+                        shutil.copyfile(source, target)
+                    copied[path] = (Stamp.of(source.lstat()), Stamp.of(target.lstat()))
+            remove_entry(top, ".git")
+        made.rename(self.top / ".git")
+        self._copied = copied
+
+    def settle(self, now_ns: int) -> None:
+        """Take note that an agent gets it now; a file that was written at this very time is not trusted later."""
+        self._settled_ns = now_ns
+
+    def _keep(self, top: int, path: str, source: Path, target: Path) -> bool:
+        """Move a file over, if neither it nor its source has changed; return whether that was so."""
+        before = self._copied.get(path)
+        if before is None or not self.trusting or before[1].changed_ns >= self._settled_ns:
+            return False
+        with contextlib.suppress(OSError), opened_parent(top, path) as (parent, name):
+            now = (Stamp.of(source.lstat()), Stamp.of(os.stat(name, dir_fd=parent, follow_symlinks=False)))
+            if now == before:
+                os.rename(name, target, src_dir_fd=parent)
+                return True
+        return False
