@@ -8,9 +8,12 @@ Paths, processes and clock of the host are visible, and nothing is mapped; what 
 * leave no process behind, whatever it does.
 
 Not kept, unlike in bubblewrap: names and attributes of files everywhere (stat), command lines of other processes, what
-else `/proc` tells of them; what is written is bounded by the disk only. `/dev/shm` is closed: there is no memory shared
-by name. A driver that runs as root has its commands run as user 0, which owns most files of the host: without any
-capability, so that Landlock and the filter are all that holds it.
+else `/proc` tells of them; neither the number of processes nor what they write is bounded, but for one file's size. What
+does not work: shared memory by name (`/dev/shm` is closed), watching folders (tools poll), attributes of files, a tool
+that insists on a configuration in a folder above the view: it is there, and cannot be read.
+
+A driver that runs as root has its commands run as user 0, which owns most files of the host: without any capability, so
+that Landlock and the filter are all that holds it.
 """
 
 from __future__ import annotations

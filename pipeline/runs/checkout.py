@@ -66,13 +66,12 @@ class PrivateCheckout:
         attributes differ, files can have other content than their own entries say.
         """
         changes = self.repository.diff(old, new)
-        if any(_reaches_further(folder, change) for change in changes):
+        folders = {str(parent) for change in changes for parent in PurePosixPath(change.path).parents}
+        if any(_is_attributes(change) or _is_submodule(folder, change, folders) for change in changes):
             return None
-        for change in changes:
-            path = folder / change.path
-            path.unlink(missing_ok=True)
-            if change.entry is None:
-                _remove_empty(path.parent, folder)
+        for path in (folder / change.path for change in changes if change.entry is None):
+            path.unlink()
+            _remove_empty(path.parent, folder)
         self.repository.check_out((change.entry for change in changes if change.entry is not None), folder)
         return tuple(change.path for change in changes)
 
@@ -114,14 +113,15 @@ def _fill(repository: Repository, tree: str, folder: Path, index: Path) -> None:
             _fill_submodule(repository.worktree / entry.path, entry.oid, folder / entry.path, index)
 
 
-def _reaches_further(folder: Path, change: TreeChange) -> bool:
-    is_attributes = PurePosixPath(change.path).name == ".gitattributes"
-    is_submodule = change.entry is not None and change.entry.mode == GITLINK
-    return is_attributes or is_submodule or _is_folder(folder / change.path)
+def _is_attributes(change: TreeChange) -> bool:
+    return PurePosixPath(change.path).name == ".gitattributes"
 
 
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+def _is_submodule(folder: Path, change: TreeChange, folders: set[str]) -> bool:
+    """Return whether it is one, or was; *folders* are those of the changed files."""
+    path = folder / change.path
+    was_one = path.is_dir() and not path.is_symlink() and change.path not in folders
+    return was_one or (change.entry is not None and change.entry.mode == GITLINK)
 
 
 def _remove_empty(folder: Path, top: Path) -> None:
