@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
 from pipeline.cli.config import file_at_head
-from pipeline.cli.isolation import check_isolation
+from pipeline.cli.isolation import check_isolation, check_networks
 from pipeline.cli.leftovers import check_leftovers
 from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import Check, DoctorDocument
@@ -61,6 +61,7 @@ async def checkup(here: Path, environ: Mapping[str, str]) -> DoctorDocument:
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
     if repository is not None and loaded is not None:
         checks += [_trust(repository, loaded, environ), *_agents(loaded, environ)]
+        checks += check_networks(loaded.config, environ)
         checks.append(await _tests(repository, loaded, environ))
     checks += await check_isolation(
         SandboxMode.AUTO if loaded is None else loaded.config.sandbox, state_folder(environ)

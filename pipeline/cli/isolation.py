@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.reading import Check
 from pipeline.config.model import SandboxKind, SandboxMode
-from pipeline.dispatch.box import open_box, refusal, try_boxes
+from pipeline.dispatch.box import NETWORKS, open_box, refusal, try_boxes
 from pipeline.dispatch.canary import INSTALL
 from pipeline.dispatch.overlay import overlay_works
 from pipeline.errors import UserError
+from pipeline.gateway.providers import require_providers
 from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Reason, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipeline.config.model import Config
     from pipeline.dispatch.box import Box, Trial
@@ -38,16 +39,25 @@ async def box_of(config: Config) -> Box:
             pointer="/minimum_sandbox",
             actions=("redfirst doctor",),
         )
+    refuse_networks(config, box.networks, box.name)
+    return box
+
+
+def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
+    """Return when the box can keep the network of every role.
+
+    Raises:
+        UserError: it cannot.
+    """
     for role in Role:
         network = config.agent(role).network
-        if network not in box.networks:
+        if network not in networks:
             raise UserError(
-                f'@{role} has network = "{network}", which the box {box.name} cannot keep; bubblewrap can.',
+                f'@{role} has network = "{network}", which the box {box} cannot keep; bubblewrap can.',
                 Reason.CONFIG,
                 pointer=f"/agents/{role}/network",
                 actions=("redfirst doctor",),
             )
-    return box
 
 
 def isolation(config: Config, box: Box) -> dict[str, str]:
@@ -56,6 +66,8 @@ def isolation(config: Config, box: Box) -> dict[str, str]:
     facts = {"sandbox": box.name, "network": ", ".join(networks)}
     if box.owner is not None:
         facts["user"] = str(box.owner)
+    if box.name == "none":
+        facts["NOTHING WAS ISOLATED"] = "as configured; the network above is what was asked for, not what was kept"
     if out := [f"@{role}" for role in Role if config.agent(role).network is Network.OPEN]:
         facts["OPEN NETWORK"] = f"for {', '.join(out)}: what they can read they can send anywhere"
     return facts
@@ -76,17 +88,34 @@ async def check_isolation(mode: SandboxMode, state: Path) -> list[Check]:
     if not trials or not trials[-1].proof.ok:
         error = refusal(trials, mode.value)
         return [Check(id="sandbox", status="fail", message=error.message, advice="; ".join(_hinted(error.actions)))]
-    return [_used(trials), *_views(trials[-1], state)]
+    return [_used(trials, mode), *_views(trials[-1], state)]
 
 
-def _used(trials: Sequence[Trial]) -> Check:
+def check_networks(config: Config, environ: Mapping[str, str]) -> list[Check]:
+    """Return what would make a run refuse the networks of the roles; nothing where none of them has one."""
+    roles = [role for role in Role if config.agent(role).network is not Network.NONE]
+    if not roles:
+        return []
+    try:
+        require_providers(config, environ)
+        if config.sandbox is not SandboxMode.AUTO:
+            refuse_networks(config, NETWORKS[SandboxKind(config.sandbox)], config.sandbox)
+    except UserError as error:
+        return [Check(id="network", status="fail", message=error.message, advice="; ".join(error.actions))]
+    said = ", ".join(f"@{role} {config.agent(role).network}" for role in roles)
+    return [Check(id="network", status="ok", message=f"as configured: {said}")]
+
+
+def _used(trials: Sequence[Trial], mode: SandboxMode) -> Check:
     used = trials[-1]
     message = f"{used.what}: {used.proof.why}"
     better = [f"{trial.what} does not hold: {trial.proof.why}" for trial in trials[:-1]]
     advice = [trial.proof.advice for trial in trials[:-1] if trial.proof.advice]
     if used.box.name == "landlock":
-        better = better or ["bubblewrap (bwrap) is not installed"]
-        advice = advice or [INSTALL]
+        if mode is SandboxMode.LANDLOCK:
+            better, advice = ["this one only, as configured"], ['set sandbox = "auto" for the strongest that works']
+        else:
+            better, advice = better or ["bubblewrap (bwrap) is not installed"], advice or [INSTALL]
         message += "; it hides less than bubblewrap, and no role can have a network in it"
     if not better:
         return Check(id="sandbox", status="ok", message=message)

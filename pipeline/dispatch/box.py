@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch import canary
 from pipeline.dispatch.bubblewrap import Bubblewrap
@@ -22,7 +22,7 @@ from pipeline.process import Sandbox
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 
@@ -41,6 +41,10 @@ class Box(Sandbox, Protocol):
     async def canary(self) -> Proof:
         """Return whether the box keeps what it promises here, tried once for its life."""
         ...
+
+
+NETWORKS: Final[Mapping[str, frozenset[str]]] = {kind.name: kind.networks for kind in (Bubblewrap, Landlock, NoBox)}
+"""The networks that each box can keep, by its name."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pipeline.dispatch import canary, seccomp
 from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, MODEL_PORT, options
 from pipeline.dispatch.children import run_child, wait_gone
 from pipeline.dispatch.limits import OWN_LIMITS
-from pipeline.dispatch.mount_points import mount_points
+from pipeline.dispatch.mount_points import mount_points, refuse_links
 from pipeline.dispatch.orphans import clear_orphans
 from pipeline.dispatch.staging import entering, memory_file, ordered, received, tool
 from pipeline.process import Completed, SandboxError
@@ -72,6 +72,7 @@ class Bubblewrap:
             raise SandboxError("network model needs a gateway, and the command has none")
         # Outer mounts first: one that comes later would hide what is mounted below its target.
         command = replace(command, mounts=tuple(sorted(command.mounts, key=lambda mount: len(mount.target.parts))))
+        refuse_links(command.mounts)
         with contextlib.ExitStack() as stack:
             stack.enter_context(mount_points(command.mounts))
             start = stack.enter_context(_start(self, command))

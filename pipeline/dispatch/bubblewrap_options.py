@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.process import SandboxError
-from pipeline.programs import SYSTEM_FOLDERS
+from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +24,6 @@ ENV: Final = {
     "SHELL": "/bin/sh",
 }
 _UID: Final = "1000"
-# /etc/profile stays out: a login shell would reset PATH. /etc/ssl as a whole stays out: it has private keys.
-_ETC: Final = (
-    "alternatives", "ca-certificates", "crypto-policies", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime",
-    "mime.types", "nsswitch.conf", "pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/cert.pem",
-    "ssl/certs", "ssl/openssl.cnf",
-)  # fmt: skip
 MADE_UP: Final = {
     "/etc/passwd": f"root:x:0:0::/nonexistent:/bin/false\nagent:x:{_UID}:{_UID}::{HOME}:/bin/sh\n",
     "/etc/group": f"root:x:0:\nagent:x:{_UID}:\n",
@@ -83,9 +77,9 @@ def _system() -> Iterator[str]:
             yield from ("--symlink", str(folder.readlink()), str(folder))
         elif folder.is_dir():
             yield from ("--ro-bind", str(folder), str(folder))
-    for name in _ETC:
-        if (Path("/etc") / name).exists():
-            yield from ("--ro-bind", f"/etc/{name}", f"/etc/{name}")
+    for path in SYSTEM_SETTINGS:
+        if path.exists():
+            yield from ("--ro-bind", str(path), str(path))
 
 
 def _mib(count: int) -> str:

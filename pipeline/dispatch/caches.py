@@ -7,11 +7,12 @@ but itself (architecture 6, Box).
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.trees import remove_tree
+from pipeline.dispatch.trees import make_folder, opened, remove_tree
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 CACHE: Final = Path("/redfirst-cache")
 _LIMIT: Final = 4 << 30
+_ENTRY: Final = 4096
+"""Bytes that a name costs at least: empty files fill a disk as well."""
+_DEPTH: Final = 128
+"""Deeper than any tool's cache is."""
 _VARIABLES: Final[Mapping[str, str]] = {
     "XDG_CACHE_HOME": "xdg",
     "PYTHONPYCACHEPREFIX": "pycache",
@@ -44,7 +49,10 @@ class Cache:
 
     def mount(self, box: Sandbox) -> Mount:
         """Return how the box shows it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        # An agent can leave a set-user program there, which on disk is one of the driver's user: no other may reach it.
+        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
+        self.folder.chmod(0o700)
         return Mount(self.folder, box.inside(self.folder, CACHE), writable=True)
 
     def env(self, box: Sandbox) -> dict[str, str]:
@@ -54,22 +62,25 @@ class Cache:
 
     def trim(self, limit: int = _LIMIT) -> bool:
         """Empty it if it holds more than `limit` bytes; return whether that was so. Nothing may be at work in it."""
-        if _size(self.folder, limit) <= limit:
+        if not self.folder.is_dir():
             return False
+        with opened(self.folder.parent) as parent:
+            if _size(parent, self.folder.name, limit, 1) <= limit:
+                return False
         remove_tree(self.folder)
         return True
 
 
-def _size(folder: Path, enough: int) -> int:
+def _size(parent: int, name: str, enough: int, depth: int) -> int:
+    """Return how many bytes a folder holds, or more than `enough`; what is hidden from its owner is shown."""
+    make_folder(parent, name)
     total = 0
-    if not folder.is_dir():
-        return total
-    for _, _, names, at in os.fwalk(folder):
-        for name in names:
-            try:
-                total += os.stat(name, dir_fd=at, follow_symlinks=False).st_blocks * 512
-            except OSError:
-                continue
-        if total > enough:
-            break
+    with opened(name, parent) as folder, os.scandir(folder) as entries:
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            total += max(_ENTRY, status.st_blocks * 512)
+            if stat.S_ISDIR(status.st_mode):
+                total += _size(folder, entry.name, enough, depth + 1) if depth < _DEPTH else enough
+            if total > enough:
+                break
     return total

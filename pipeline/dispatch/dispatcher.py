@@ -182,7 +182,7 @@ class Dispatcher:
         tools = request.tools(view) if request.tools is not None else Tools()
         cache = Cache(self.checkout.root / "caches" / request.role.value)
         exchange = folder / "exchange"
-        exchange.mkdir()
+        exchange.mkdir(mode=0o700)  # an agent can leave a set-user program in it
         job = AgentJob(
             sandbox=self.box,
             document=document.to_json().encode(),

@@ -8,9 +8,9 @@ Paths, processes and clock of the host are visible, and nothing is mapped; what 
 * leave no process behind, whatever it does.
 
 Not kept, unlike in bubblewrap: names and attributes of files everywhere (stat), command lines of other processes, what
-else `/proc` tells of them; neither the number of processes nor what they write is bounded, but for one file's size. What
-does not work: shared memory by name (`/dev/shm` is closed), watching folders (tools poll), attributes of files, a tool
-that insists on a configuration in a folder above the view: it is there, and cannot be read.
+else `/proc` tells of them; neither the number of processes nor what they write is bounded, but for one file's size.
+What does not work: shared memory by name (`/dev/shm` is closed), watching folders (tools poll), attributes of files, a
+tool that insists on a configuration in a folder above the view: it is there, and cannot be read.
 
 A driver that runs as root has its commands run as user 0, which owns most files of the host: without any capability, so
 that Landlock and the filter are all that holds it.
@@ -33,6 +33,7 @@ from pipeline.dispatch.canary import Proof
 from pipeline.dispatch.children import run_child, wait_gone
 from pipeline.dispatch.landlock_kernel import missing_landlock
 from pipeline.dispatch.limits import LIMITS
+from pipeline.dispatch.mount_points import refuse_links
 from pipeline.dispatch.seccomp import UnknownProcessorError, program
 from pipeline.dispatch.staging import memory_file
 from pipeline.dispatch.trees import remove_tree
@@ -124,6 +125,7 @@ def _refuse_what_it_cannot_keep(command: Command) -> None:
         )
     if any(mount.within is not None for mount in command.mounts):
         raise SandboxError("an overlay view cannot be shown without namespaces")
+    refuse_links(command.mounts)
     try:
         program(sockets=False, supervised=True)
     except UnknownProcessorError as error:
@@ -143,6 +145,7 @@ def _order(command: Command, home: Path, mark: str) -> dict[str, object]:
         "GIT_CONFIG_NOSYSTEM": "1",  # git ends where the system has a configuration that it may not read
     }
     return {
+        "driver": os.getpid(),
         "argv": [*LIMITS, *command.argv],
         "cwd": str(command.cwd),
         "env": {**own, **command.env, _MARK: mark},

@@ -16,6 +16,7 @@ _UTIMENSAT: Final = {"x86_64": 280, "aarch64": 88}
 _READ: Final = 1 << 0 | 1 << 2 | 1 << 3  # execute, read a file, list a folder
 _DEVICES: Final = 1 << 6 | 1 << 11 | 1 << 15  # make character and block devices, ioctl on them
 _SOCKETS: Final = 1 << 9
+_REFER: Final = 1 << 13  # move and link from one folder to another
 _EVERYTHING: Final = (1 << 16) - 1
 _WRITE: Final = _EVERYTHING & ~(_DEVICES | _SOCKETS)
 _USE: Final = 1 << 1 | 1 << 2 | 1 << 14  # write, read, truncate
@@ -74,10 +75,12 @@ def missing_landlock() -> str:
 class Ruleset:
     """What a process may do with which files; TCP, signals and abstract sockets out of the box are never allowed."""
 
-    def __init__(self) -> None:
-        """Make an empty one: nothing is allowed."""
-        handled = struct.pack("=QQQ", _EVERYTHING, _TCP, _SCOPES)
+    def __init__(self, *, files: bool = True) -> None:
+        """Make an empty one: nothing is allowed; without `files` it says nothing of these, nor of TCP."""
+        handled = struct.pack("=QQQ", _EVERYTHING if files else _REFER, _TCP if files else 0, _SCOPES)
         self._descriptor = call(_CREATE_RULESET, handled, len(handled), 0)
+        if not files:  # what a ruleset does not allow it forbids, even if it says nothing of it
+            self._allow("/", _REFER)
 
     def read(self, path: str) -> None:
         """Allow to read and execute what is at or below `path`.

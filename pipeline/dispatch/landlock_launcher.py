@@ -3,14 +3,17 @@
 It reads its order from the first: what to run and what that may reach. It starts the command as a child that confines
 itself, answers what the child's filter asks (`landlock_calls`), and adopts whatever is left behind. It ends when the
 command does, on SIGTERM, or when nobody holds the other end of the third any more: the driver has let go of it, or is
-dead, by whatever signal. Then it kills what is left (`supervisor.end_all`), and writes to the second descriptor what
+dead, by whatever signal. Then it kills everything that the command started, and writes to the second descriptor what
 became of the command.
 
-This process is not confined itself, but it has no privileges left, and the command can neither signal nor trace it.
+This process has no privileges left, and can signal nobody but what is below it: "all processes" are these, for kill(2),
+and the kernel lets none of them start another while it goes through them. The command is under rules of its own within
+that, and can neither signal nor trace this process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -18,12 +21,13 @@ import signal
 import socket
 import struct
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.dispatch.landlock_calls import Supervision, Writable
 from pipeline.dispatch.landlock_kernel import Ruleset, adopt_orphans, drop_privileges, end_with_parent, listen
 from pipeline.dispatch.seccomp import SUPERVISED, program
-from pipeline.dispatch.supervisor import end_all, reaped
+from pipeline.dispatch.supervisor import NOBODY, reap
 from pipeline.dispatch.syscalls import NUMBERS
 
 if TYPE_CHECKING:
@@ -33,6 +37,8 @@ _STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _READY: Final = b"+"
 _WORDS: Final = 4096
 _BUFFER: Final = 65_536
+_MOST_TASKS: Final = 4096
+_LOOK_EVERY_S: Final = 0.25
 
 _Order = dict[str, Any]
 
@@ -61,6 +67,7 @@ def main() -> None:
 def _run(order: _Order, woken: int, held: int) -> int:
     """Return the command's wait status, that of a killed one if it was stopped; nothing of it is left then."""
     writable = Writable([*order["write"]])
+    _stand_apart(order["driver"])
     child, channel = _fork(order)
     try:
         listener = _listener(channel)
@@ -72,28 +79,56 @@ def _run(order: _Order, woken: int, held: int) -> int:
         finally:
             os.close(listener)
     finally:
-        end_all()
+        _end_all()
 
 
 def _supervise(child: int, supervision: Supervision, woken: int, held: int) -> int:
     poll = select.poll()
     for descriptor in (supervision.listener, woken, held):
         poll.register(descriptor, select.POLLIN)
-    while True:
-        for descriptor, events in poll.poll():
+    census = _Census()
+    while not census.finds_too_many():
+        for descriptor, events in poll.poll(_LOOK_EVERY_S * 1000):
             if descriptor == woken:
                 heard = os.read(woken, _BUFFER)
                 if any(number in heard for number in _STOPPING):
                     return signal.SIGKILL
-                ended = reaped()
-                if child in ended:
-                    return ended[child]
+                if (status := reap(child)) is not None:
+                    return status
             elif descriptor == held:
                 return signal.SIGKILL
             elif events & select.POLLIN:
                 supervision.answer()
             elif events & select.POLLHUP:  # but POLLERR only says that a signal came while it looked
                 poll.unregister(descriptor)  # nobody is left who could ask
+    return signal.SIGKILL
+
+
+def _stand_apart(driver: int) -> None:
+    """Give up the right to signal anybody who is not below this process.
+
+    Raises:
+        _StartError: the right is still there, so that to kill all would be to kill what is not ours.
+    """
+    Ruleset(files=False).restrict()
+    try:
+        if os.getppid() == driver:
+            os.kill(driver, 0)
+    except PermissionError:  # it is of the same user: nothing but the rule forbids it
+        return
+    raise _StartError("its signals are not confined, or its driver has ended")
+
+
+def _end_all() -> None:
+    """Kill what is below this process, at one blow, and wait for it."""
+    while True:
+        with contextlib.suppress(PermissionError, ProcessLookupError):  # there is nobody
+            os.kill(-1, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+        reap(NOBODY)  # with thousands of them, one by one would take seconds
 
 
 def _wake_on_signals() -> int:
@@ -176,3 +211,36 @@ def _let_go_of_streams() -> None:
     for stream in range(3):
         os.dup2(nothing, stream, inheritable=False)
     os.close(nothing)
+
+
+class _Census:
+    """Looks now and then how many processes and threads there are, and closely only where the host has that many."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def finds_too_many(self) -> bool:
+        """Return whether there are too many; False without a look if the last one was just before."""
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + _LOOK_EVERY_S
+        return _on_host() > _MOST_TASKS and _count() > _MOST_TASKS
+
+
+def _on_host() -> int:
+    with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123  (pathlib is half of the start time)
+        return int(file.read().split()[3].partition("/")[2])
+
+
+def _count() -> int:
+    """Return how many threads the processes below this one have."""
+    found, pending = 0, [os.getpid()]
+    while pending:
+        folder = f"/proc/{pending.pop()}/task"
+        with contextlib.suppress(OSError):
+            for task in os.listdir(folder):  # noqa: PTH208  (pathlib is half of the start time)
+                found += 1
+                with open(f"{folder}/{task}/children", encoding="ascii") as file:  # noqa: PTH123
+                    pending += [int(word) for word in file.read().split()]
+    return found

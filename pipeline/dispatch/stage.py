@@ -56,7 +56,9 @@ def _checked(result: int, what: str) -> int:
 
 
 def _mount(kind: str, at: str, options: str) -> None:
-    made = _LIBC.mount(kind.encode(), at.encode(), kind.encode(), ctypes.c_ulong(_MS_NOSUID_NODEV), options.encode())
+    made = _LIBC.mount(
+        kind.encode(), os.fsencode(at), kind.encode(), ctypes.c_ulong(_MS_NOSUID_NODEV), options.encode()
+    )
     _checked(made, f"mount of {kind}")
 
 
@@ -71,7 +73,7 @@ def _clone_of(path: str) -> int:
 
 
 def _attach(clone: int, at: str) -> None:
-    moved = _LIBC.syscall(_MOVE_MOUNT, clone, b"", _AT_FDCWD, at.encode(), _MOVE_FROM_EMPTY_PATH)
+    moved = _LIBC.syscall(_MOVE_MOUNT, clone, b"", _AT_FDCWD, os.fsencode(at), _MOVE_FROM_EMPTY_PATH)
     _checked(moved, f"move_mount to {at}")
 
 
@@ -187,7 +189,7 @@ def _listener(port: int) -> int:
 
 
 def _send(control: int, descriptors: list[int]) -> None:
-    with socket.socket(fileno=os.dup(control)) as channel:
+    with socket.socket(fileno=control) as channel:  # and close it: the box would inherit it
         socket.send_fds(channel, [b"ok"], descriptors)
     for descriptor in descriptors:
         os.close(descriptor)

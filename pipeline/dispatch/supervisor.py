@@ -19,6 +19,9 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _ENDING: Final = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _KILLED: Final = signal.SIGKILL
+_AT_ONCE: Final = 256
+NOBODY: Final = -1
+"""A child that nobody has."""
 
 
 def main(driver: int, argv: list[str]) -> int:
@@ -33,27 +36,31 @@ def main(driver: int, argv: list[str]) -> int:
     child = os.posix_spawn(  # Python ignores two signals that a program expects to have
         argv[0], argv, os.environ, setsigmask=(), setsigdef=(signal.SIGPIPE, signal.SIGXFSZ)
     )
-    status = _KILLED
-    while signal.sigwait({signal.SIGCHLD, *_ENDING}) is signal.SIGCHLD:
-        ended = reaped()
-        if child in ended:
-            status = ended[child]
-            break
+    status = None
+    while status is None:
+        # Of two signals that wait, the one to end comes first: its number is lower.
+        status = reap(child) if signal.sigwait({signal.SIGCHLD, *_ENDING}) is signal.SIGCHLD else _KILLED
     end_all()
     return status
 
 
-def reaped() -> dict[int, int]:
-    """Return the wait statuses of the children that have ended."""
-    found: dict[int, int] = {}
-    while True:
+def reap(child: int) -> int | None:
+    """Wait for children that have ended; return the wait status of *child*, None if it still runs.
+
+    After it no other is waited for: one of them may have got its number, and would be taken for it. Nor are all of them
+    at once: where processes start and end all the time, it would never be over. For the rest there is another SIGCHLD.
+    """
+    for _ in range(_AT_ONCE):
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return None
+        if pid == child:
+            return status
         if pid == 0:
-            return found
-        found[pid] = status
+            return None
+    os.kill(os.getpid(), signal.SIGCHLD)
+    return None
 
 
 def end_all() -> None:
@@ -66,13 +73,14 @@ def end_all() -> None:
             # It may have become another user's, and the driver will complain; or it has just left its group.
             with contextlib.suppress(PermissionError, ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-                if (group := os.getpgid(pid)) != os.getpgrp():
+                group = os.getpgid(pid)
+                if group not in {0, 1, os.getpgrp()}:  # 0 is our own to killpg, and 1 is everybody
                     os.killpg(group, signal.SIGKILL)
         try:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
-        reaped()  # all that have ended: with thousands of them, one by one would take seconds
+        reap(NOBODY)  # with thousands of them, one by one would take seconds
 
 
 def _children() -> list[int]:

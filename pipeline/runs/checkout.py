@@ -43,9 +43,14 @@ class PrivateCheckout:
         lock = self._index.with_name("index.lock")
         await_lock(lock)
         with disk(self.root):
-            self.tree.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)  # agents leave files there that are ours on disk
+            self.tree.mkdir(exist_ok=True)
             lock.unlink(missing_ok=True)
         self.repository.materialise(tree, self.tree, self._index)
+        self.seal()
+
+    def seal(self) -> None:
+        """Take for ours what is in the checkout now, such as an environment that the user's setup made there."""
         self._seal = Seal.of(self.tree, self._index)
 
     def is_intact(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.redaction import redact
+from pipeline.dispatch.trees import opened, opened_parent, opened_regular
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
 from pipeline.process import WORKSPACE, Command, Mount, SandboxError
@@ -67,12 +68,20 @@ async def fixed(ctx: Context, start: str, tree: str, allowed: Sequence[str]) -> 
         modes = {entry.path: entry.mode for entry in ctx.repository.entries(tree)}
         changes: list[TreeChange] = []
         for name, content in before.items():
-            path = folder / name
-            now = path.read_bytes() if path.is_file() and not path.is_symlink() else content
-            if now != content:
+            now = _content(folder, name)
+            if now is not None and now != content:
                 oid = ctx.repository.write_blob(now, name, ctx.checkout.tree)
                 changes.append(TreeChange(name, Entry(name, modes[name], oid)))
     return ctx.repository.build_tree(tree, changes)
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    """Return what a formatter left, None if it is no regular file; code of the project ran there, so follow no link."""
+    try:
+        with opened(folder) as top, opened_parent(top, name) as (parent, last), opened_regular(last, parent) as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 async def new_failures(ctx: Context, start: str, head: str) -> tuple[ReviewFinding, ...]:

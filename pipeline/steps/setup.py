@@ -47,4 +47,5 @@ async def run_once(ctx: Context) -> None:
     if completed.returncode:
         tail = completed.stdout.decode(errors="replace")[-_TAIL:]
         raise UnmeasurableError(f"setup {' '.join(argv)} ended with {completed.returncode}: {tail.strip()}")
+    ctx.checkout.seal()
     write_atomic(done, f"{' '.join(argv)}\n")

@@ -120,7 +120,7 @@ def _usage(ctx: Context) -> list[str]:
     traffic = [result.model_traffic for result in ctx.run.results.values() if result.model_traffic is not None]
     asked = sum(each.requests for each in traffic)
     refused = sum(each.refused for each in traffic)
-    through = [f"{asked} requests to models, {refused} of them refused by the gateway"] if traffic else []
+    through = [f"{asked} requests passed on to models, {refused} refused by the gateway"] if traffic else []
     return [f"{used.dispatches} dispatches", cost, *through]
 
 

@@ -80,7 +80,6 @@ WRITES: Final = {
         "f = os.open(tool + '/file', os.O_RDONLY)\n"
         "call(LINKAT, f, c(''), -100, c('e'), 0x1000); open('e', 'a').write('x')"
     ),
-    "a folder of the system": "f = os.open('/usr', os.O_TMPFILE | os.O_WRONLY, 0o600)",
 }
 
 READS: Final = {
@@ -148,7 +147,7 @@ PROCESSES: Final = {
     "a signal by a descriptor": "signal.pidfd_send_signal(os.pidfd_open(driver), 0)",
     "a signal to a thread of the driver": "call((200, 130), driver, 0)",
     "a queued signal": "call((129, 138), driver, 0, c(struct.pack('iii116x', 0, 0, -1)))",
-    "the driver's limits": "kind = resource.RLIMIT_NOFILE; resource.prlimit(driver, kind, resource.prlimit(driver, kind))",
+    "the driver's limits": "of = resource.RLIMIT_NOFILE; resource.prlimit(driver, of, resource.prlimit(driver, of))",
     "the driver's priority": "os.setpriority(os.PRIO_PROCESS, driver, os.getpriority(os.PRIO_PROCESS, driver))",
     "the driver's processors": "os.sched_setaffinity(driver, os.sched_getaffinity(driver))",
     "the driver's scheduling": "os.sched_setscheduler(driver, os.SCHED_OTHER, os.sched_param(0))",

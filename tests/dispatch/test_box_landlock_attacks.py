@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import pytest
 from dispatch.box_attacks import CALLS, METADATA, PROCESSES, READS, SETTING, WRITES
-from landlocked import PYTHON, needs_landlock, read_only, writable
+from landlocked import PYTHON, needs_landlock, read_only, run, sh, writable
 
 from pipeline.dispatch.landlock import Landlock
 from pipeline.dispatch.nobox import NoBox
@@ -110,3 +111,27 @@ def test_everything_that_succeeds_without_a_box_is_refused_in_it(kind: str, tmp_
     boxed = host.tried(Landlock(), TRIES[kind])
     assert host.looks() == before
     assert {name: word for name, word in boxed.items() if word not in REFUSED} == {}
+
+
+def test_files_are_moved_and_linked_between_folders_of_the_view(tmp_path: Path) -> None:
+    script = "mkdir a b; touch a/x a/y; mv a/x b; ln a/y b/z; mv a b; ls b b/a"
+    ended = sh(script, tmp_path, writable(tmp_path))
+    assert (ended.exit_code, ended.stdout) == (0, b"b:\na\nx\nz\n\nb/a:\ny\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("threads", "signal_number"), [(1000, None), (4500, signal.SIGKILL)])
+def test_a_command_with_too_many_processes_and_threads_is_ended(
+    threads: int, signal_number: int | None, tmp_path: Path
+) -> None:
+    script = f"""
+import threading, time
+threading.stack_size(1 << 16)
+over = threading.Event()
+for _ in range({threads}):
+    threading.Thread(target=over.wait, daemon=True).start()
+time.sleep(1 if {threads} < 4096 else 60)
+"""
+    ended = run(*PYTHON.argv("-I", "-S", "-c", script), cwd=tmp_path, mounts=PYTHON.mounts)
+    assert ended.signal == signal_number
+    assert not ended.timed_out
