@@ -84,15 +84,7 @@ class Bubblewrap:
             raise SandboxError(words or f"bubblewrap ended with {ended.returncode} before the command did")
         # A process that a signal ended is reported by the init of the box the way that a shell does.
         by_signal = code is not None and code - _BY_SIGNAL in set(signal.Signals)
-        return Completed(
-            exit_code=None if ended.timed_out or by_signal else code,
-            signal=code - _BY_SIGNAL if code is not None and by_signal and not ended.timed_out else None,
-            timed_out=ended.timed_out,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            truncated=ended.truncated,
-            seconds=ended.seconds,
-        )
+        return ended.completed(_BY_SIGNAL - code if code is not None and by_signal else code)
 
     async def canary(self) -> Proof:
         """Return whether a command in this box can neither write, connect nor look outside (tried once)."""

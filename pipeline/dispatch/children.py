@@ -15,7 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from pipeline.dispatch.recording import Recording
-from pipeline.process import SandboxError
+from pipeline.process import Completed, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping
@@ -78,6 +78,19 @@ class Outcome:
     stderr: bytes
     truncated: bool
     seconds: float
+
+    def completed(self, code: int | None) -> Completed:
+        """Return how the command ended: `code` is its exit code, negative for a signal, None if it has none."""
+        known = None if self.timed_out else code
+        return Completed(
+            exit_code=known if known is not None and known >= 0 else None,
+            signal=-known if known is not None and known < 0 else None,
+            timed_out=self.timed_out,
+            stdout=self.stdout,
+            stderr=self.stderr,
+            truncated=self.truncated,
+            seconds=self.seconds,
+        )
 
 
 @dataclass

@@ -8,7 +8,8 @@ Paths, processes and clock of the host are visible, and nothing is mapped; what 
 * leave no process behind, whatever it does.
 
 Not kept, unlike in bubblewrap: names and attributes of files everywhere (stat), command lines of other processes, what
-else `/proc` tells of them; neither the number of processes nor what they write is bounded, but for one file's size.
+else `/proc` tells of them; what is written is bounded by the size of one file only, and who has too many processes and
+threads is ended, but up to a quarter of a second late.
 What does not work: shared memory by name (`/dev/shm` is closed), watching folders (tools poll), attributes of files, a
 tool that insists on a configuration in a folder above the view: it is there, and cannot be read.
 
@@ -96,15 +97,7 @@ class Landlock:
                 code = reins.exit_code()
         finally:
             remove_tree(home)
-        return Completed(
-            exit_code=code if code >= 0 and not ended.timed_out else None,
-            signal=-code if code < 0 and not ended.timed_out else None,
-            timed_out=ended.timed_out,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            truncated=ended.truncated,
-            seconds=ended.seconds,
-        )
+        return ended.completed(code)
 
     async def canary(self) -> Proof:
         """Return whether a command in this box can neither write, connect nor look outside (tried once)."""

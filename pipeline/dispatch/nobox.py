@@ -81,16 +81,7 @@ class NoBox:
             )
         finally:
             remove_tree(home)
-        code = ended.returncode
-        return Completed(
-            exit_code=code if code >= 0 and not ended.timed_out else None,
-            signal=-code if code < 0 and not ended.timed_out else None,
-            timed_out=ended.timed_out,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
-            truncated=ended.truncated,
-            seconds=ended.seconds,
-        )
+        return ended.completed(ended.returncode)
 
     async def canary(self) -> Proof:
         """Return that nothing is isolated, which is what was asked for."""

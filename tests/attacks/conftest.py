@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
+from attacks.catalogue import Case
 from attacks.host import PWNED
+from attacks.outcome import applies
 from attacks.world import is_demanded, make_box, make_world
 
 if TYPE_CHECKING:
@@ -33,6 +35,20 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             if view == "overlay" and (fault := made.dispatcher.views.fault) is not None:
                 pytest.fail(f"overlay views have to work where bubblewrap does: {fault}")
             yield made
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a kernel box has to block where there is none: it would not be harmless."""
+    left_out = [item for item in items if not _applies(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _applies(item: pytest.Item) -> bool:
+    params: dict[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    case, box = params.get("case"), params.get("world")
+    return not isinstance(case, Case) or not isinstance(box, str) or applies(case, box.partition("-")[0])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
