@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crashes import KILLED, die_at, footprint, problems
 from kit import FILES, HONEST, ISSUE, README, make_project
+from landlocked import needs_landlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,15 +266,27 @@ def test_a_machine_without_git_is_told_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_bubblewrap_a_run_is_refused_unless_the_user_wants_no_sandbox(tmp_path: Path) -> None:
+def test_without_the_box_that_is_wanted_a_run_is_refused_unless_the_user_wants_no_sandbox(tmp_path: Path) -> None:
     project = ready(tmp_path)
     project.env["PATH"] = f"{Path(sys.executable).parent}:{path_with(tmp_path, 'git', 'sh', 'setpriv', 'env')}"
-    error = refused(project, kind="config", says='sandbox = "none"')
+    error = refused(project, "run", "GAL-1", "--set", "sandbox=bubblewrap", kind="config", says='sandbox = "none"')
     assert "bubblewrap" in error["message"]
+    weaker = ("--set", "sandbox=landlock", "--set", "minimum_sandbox=bubblewrap")
+    refused(project, "run", "GAL-1", *weaker, kind="config", says="is less than")
     document = project.run("--set", "sandbox=none")
     assert (document["_code"], document["outcome"]) == (0, "completed"), document["_stderr"]
     assert document["sandbox"]["backend"] == "none"
     assert "sandbox: none" in (project.run_folder() / "summary.md").read_text()
+
+
+@needs_landlock
+def test_without_bubblewrap_landlock_takes_its_place_and_it_is_said(tmp_path: Path) -> None:
+    project = ready(tmp_path)
+    project.env["PATH"] = f"{Path(sys.executable).parent}:{path_with(tmp_path, 'git', 'sh', 'setpriv', 'env')}"
+    document = project.run()
+    assert (document["_code"], document["outcome"]) == (0, "completed"), document["_stderr"]
+    assert document["sandbox"]["backend"] == "landlock"
+    assert "sandbox: landlock" in (project.run_folder() / "summary.md").read_text()
 
 
 @pytest.mark.slow
