@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+
+pytestmark = pytest.mark.slow
+
 RUN = "run-GAL-1"
 FILES = {"app.py": "one\n", "pkg/mod.py": "x = 1\n", ".githooks/pre-commit": "#!/bin/sh\n", "shared.gitconfig": ""}
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pipeline.dispatch.view import ShadowView
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]
     alone(monkeypatch, tmp_path / "home")

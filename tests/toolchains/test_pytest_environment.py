@@ -19,6 +19,9 @@ from pipeline.toolchains import TOOLCHAINS, detect
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing, View
 from pipeline.toolchains.pytest import editable_mounts
 
+pytestmark = pytest.mark.slow
+
+
 SITE = sysconfig.get_path("purelib")
 UV = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pipeline.evidence.classify import Classified, Context
     from pipeline.evidence.observation import Observation
 
+
+pytestmark = pytest.mark.slow
+
 PROJECT = {
     "pyproject.toml": """
         [tool.pytest.ini_options]
