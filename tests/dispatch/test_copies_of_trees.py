@@ -95,8 +95,6 @@ from pathlib import Path
 from pipeline.dispatch.manifest import Limits, scan
 from pipeline.dispatch.shadow import Shadow
 
-pytestmark = pytest.mark.slow
-
 top = Path(sys.argv[1])
 if os.geteuid() == 0:
     os.chown(top, 65534, 65534)
