@@ -236,21 +236,21 @@ async def by_kind(place: Place, rounds: int, firsts: int) -> dict[str, Figures]:
 
 
 async def by_changes(place: Place, rounds: int) -> None:
-    """Print what an overlay costs by the number of changed files."""
+    """Print what an overlay costs by the number of changed files; each dispatch begins where one like it has ended."""
     kind = next((kind for kind in await kinds() if kind.overlay), None)
     if kind is None:
         return
     driver = kind.begin(place)
-    await driver.dispatch()
-    taken: dict[int, list[tuple[Figures, float]]] = {count: [] for count in CHANGES if count <= place.files}
-    for _ in range(rounds):
-        for count, found in taken.items():
-            alone = place.execute(count)
-            found.append((await driver.dispatch(count), alone))
-    driver.close()
     header(f"{kind.title}, {place.files} files, by the number of files edited; plain execution is taken off")
-    for count, found in taken.items():
-        show(f"{count} edited", [figures for figures, _ in found], statistics.median(alone for _, alone in found))
+    for count in (count for count in CHANGES if count <= place.files):
+        await driver.dispatch(count)
+        plain: list[float] = []
+        found: list[Figures] = []
+        for _ in range(rounds):
+            plain.append(place.execute(count))
+            found.append(await driver.dispatch(count))
+        show(f"{count} edited", found, statistics.median(plain))
+    driver.close()
 
 
 def growth(found: dict[int, dict[str, Figures]]) -> None:

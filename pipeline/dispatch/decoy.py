@@ -8,6 +8,7 @@ cost more to write and to remove than the view itself.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 import subprocess
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
-from pipeline.git import GITLINK
+from pipeline.git import GITLINK, NO_OBJECT
 from pipeline.git.process import refuse_disk
 from pipeline.process import SandboxError
 from pipeline.runs.files import disk
@@ -110,13 +111,15 @@ class Decoy:
             UserError: the disk does not take it.
         """
         with _told(self.folder):
-            self._commit(self._git("rev-parse", f"{_BASE}^{{tree}}").strip(), (self.tree / path for path in paths))
+            tree = self._git("rev-parse", f"{_BASE}^{{tree}}").strip()
+            self._note(self._commit(tree, (self.tree / path for path in paths)))
 
     def _borrow(self, source: Source) -> None:
         """Take over the objects of the source, then whatever lies there otherwise: filtered files, submodules."""
         (self.folder / "objects" / "pack").mkdir()
         source.repository.pack(source.tree, self.folder / "objects")
         self._commit(source.tree.encode(), ())
+        self._git("read-tree", _BASE)
         self._git("update-index", "-q", "--refresh")
         names = self._git("diff-files", "--name-only", "-z").split(b"\0")
         different = [self.tree / os.fsdecode(name) for name in names if name]
@@ -125,14 +128,19 @@ class Decoy:
         ):
             different += [link, *_files(link)]
         if different:
-            self._commit(source.tree.encode(), different)
+            self._note(self._commit(source.tree.encode(), different))
             self._git("update-index", "-q", "--refresh")
 
-    def _commit(self, tree: bytes, changed: Iterable[Path]) -> None:
-        """Make the one commit from a tree that is there and the files that differ from it."""
-        self._import(b'reset refs/heads/base\n\n%sM 040000 %s ""\n' % (_COMMIT, tree), changed)
-        # Unlike a reset, this looks at no file: what has not changed keeps what the index knows of it.
-        self._git("read-tree", "--reset", _BASE)
+    def _commit(self, tree: bytes, changed: Iterable[Path]) -> bytes:
+        """Make the one commit from a tree that is there and the files that differ from it; return these for `_note`."""
+        return self._import(b'reset refs/heads/base\n\n%sM 040000 %s ""\n' % (_COMMIT, tree), changed)
+
+    def _note(self, entries: bytes) -> None:
+        """Put entries into the index. Unlike a reset, this looks at no file and keeps what is known of the others."""
+        with tempfile.TemporaryFile() as stream:
+            stream.write(entries)
+            stream.seek(0)
+            self._git("update-index", "-z", "--index-info", stdin=stream)
 
     def contents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the bytes that these files have in the commit, through one process.
@@ -166,14 +174,15 @@ class Decoy:
                         raise SandboxError(f"the decoy repository does not have {path!r}")
                     yield path, content[:size]
 
-    def _import(self, commit: bytes, paths: Iterable[Path]) -> None:
+    def _import(self, commit: bytes, paths: Iterable[Path]) -> bytes:
         with tempfile.TemporaryFile() as stream:
             stream.write(commit)
             # removals first: a file may give way to a folder of the same name
-            for path in sorted(paths, key=os.path.lexists):
-                _write_entry(stream, os.fsencode(path.relative_to(self.tree)), path)
+            ordered = [(os.fsencode(path.relative_to(self.tree)), path) for path in sorted(paths, key=os.path.lexists)]
+            entries = [_write_entry(stream, name, path) for name, path in ordered]
             stream.seek(0)
             self._git(*_FAST, "fast-import", "--quiet", "--force", stdin=stream)
+        return b"".join(entries)
 
     def _env(self) -> dict[str, str]:
         where = {"GIT_DIR": str(self.folder), "GIT_WORK_TREE": str(self.tree)}
@@ -227,13 +236,16 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (path for path in paths if path.is_symlink() or path.is_file())
 
 
-def _write_entry(stream: IO[bytes], name: bytes, path: Path) -> None:
+def _write_entry(stream: IO[bytes], name: bytes, path: Path) -> bytes:
+    """Write what a file is now for git fast-import; return it for git update-index."""
     quoted = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     if path.is_symlink():
         mode, content = b"120000", os.fsencode(path.readlink())
     elif not path.is_file():
         stream.write(b'D "%s"\n' % quoted)
-        return
+        return b"0 %s\t%s\0" % (NO_OBJECT.encode(), name)
     else:
         mode, content = b"100755" if path.stat().st_mode & stat.S_IXUSR else b"100644", path.read_bytes()
     stream.write(b'M %s inline "%s"\ndata %d\n%s\n' % (mode, quoted, len(content), content))
+    oid = hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+    return b"%s %s\t%s\0" % (mode, oid.encode(), name)

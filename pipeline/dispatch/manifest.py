@@ -62,7 +62,7 @@ class Stamp(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One name in a tree.
 
