@@ -27,6 +27,8 @@ PREFIX: Final = "REDFIRST_"
 NEST: Final = "__"
 ANY: Final = "*"
 
+_WITH_ENV: Final = frozenset({"agents", "spares"})
+
 ROLES: Final = frozenset(role.value for role in Role)
 
 
@@ -93,7 +95,7 @@ def from_dotted(text: str) -> KeyPath:
 
 def variable(path: KeyPath) -> str:
     """Return the environment variable that sets *path*: `REDFIRST_BUDGET__COST_USD`."""
-    if path[0] == "agents" and "env" in path[1:-1]:
+    if path[0] in _WITH_ENV and "env" in path[1:-1]:
         return f"{variable(path[:-1])}{NEST}{path[-1]}"
     return PREFIX + NEST.join(path).upper()
 
@@ -102,7 +104,7 @@ def from_variable(name: str) -> KeyPath:
     """Return the path that the variable *name* would set; what follows `ENV` keeps its case and its underscores."""
     words = name.removeprefix(PREFIX).split(NEST)
     lower = [word.lower() for word in words]
-    if lower[0] == "agents" and "env" in lower[:-1]:
+    if lower[0] in _WITH_ENV and "env" in lower[:-1]:
         at = lower.index("env") + 1
         return (*lower[:at], NEST.join(words[at:]))
     return tuple(lower)

@@ -135,9 +135,9 @@ def _typed(path: KeyPath, text: str, origin: Origin, home: Path) -> object:
 def _anchored(path: KeyPath, value: object, folder: Path, home: Path) -> object:
     """Return *value* with its paths made absolute: what a layer calls `bots/` lies beside that layer's file."""
     match path, value:
-        case (("agents", *_, "script"), str() as text):
+        case (("agents" | "spares", *_, "script"), str() as text):
             return _absolute(text, folder, home)
-        case (("agents", *_, "read"), list()):
+        case (("agents" | "spares", *_, "read"), list()):
             return [_absolute(text, folder, home) for text in cast("list[str]", value)]
         case _:
             return value

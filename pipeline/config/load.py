@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline import VERSION
 from pipeline.config import folders, keys, layers
+from pipeline.config.agents import PLAYS, Backend, Profile
 from pipeline.config.layers import Flags
-from pipeline.config.model import AVAILABLE, Backend, Config, SandboxKind, SandboxMode
+from pipeline.config.model import Config, SandboxKind, SandboxMode
 from pipeline.config.problems import pointer
 from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
 from pipeline.config.trust import Widening, widening_of
@@ -25,11 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from pipeline.config.agents import AgentConfig
     from pipeline.config.keys import KeyPath
     from pipeline.config.layers import FlatLayer
     from pipeline.config.sources import RepositoryFile
 
-_NEEDS: Final[Mapping[Backend, str]] = {Backend.COMMAND: "argv", Backend.SCRIPTED: "script"}
+_NEEDS: Final[Mapping[Backend, str]] = {
+    Backend.COMMAND: "argv",
+    Backend.SCRIPTED: "script",
+    Backend.ACP: "profile",
+}
 
 
 @dataclass(frozen=True)
@@ -83,19 +88,29 @@ def require_agents(loaded: Loaded, roles: Iterable[Role] = tuple(Role)) -> None:
     """Refuse to go on when the agent of one of *roles* is not configured.
 
     Raises:
-        UserError: reason `config`: the backend lacks its program or its script.
+        UserError: reason `config`: the backend lacks its program, its script or its model.
     """
     for role in roles:
-        agent = loaded.config.agent(role)
-        key = _NEEDS.get(agent.backend)
-        if key and not getattr(agent, key):
-            raise UserError(
-                f'No agent is configured for {role}: the backend "{agent.backend}" needs {key}.',
-                Reason.CONFIG,
-                pointer=pointer(("agents", role, key)),
-                details={"role": role.value, "backend": agent.backend.value, "missing": key},
-                actions=(f"set {key} in [agents] or [agents.{role}] of your redfirst.toml",),
-            )
+        for agent in loaded.config.candidates(role):
+            if key := _missing(agent):
+                raise UserError(
+                    f'No agent is configured for {role}: the backend "{agent.backend}" needs {key}.',
+                    Reason.CONFIG,
+                    pointer=pointer(("agents", role, key)),
+                    details={"role": role.value, "backend": agent.backend.value, "missing": key},
+                    actions=(
+                        f"set {key} in [agents] or [agents.{role}] of your redfirst.toml",
+                        "redfirst init writes one for the agents that are installed here",
+                        "without any agent: redfirst demo, or do a role's work yourself: --agent ROLE=human",
+                    ),
+                )
+
+
+def _missing(agent: AgentConfig) -> str | None:
+    key = _NEEDS.get(agent.backend)
+    if agent.backend is Backend.ACP and agent.profile is Profile.CUSTOM:
+        key = "argv"
+    return key if key is not None and not getattr(agent, key) else None
 
 
 def _lay_over(below: dict[KeyPath, tuple[object, Origin]], above: FlatLayer) -> None:
@@ -108,7 +123,7 @@ def _lay_over(below: dict[KeyPath, tuple[object, Origin]], above: FlatLayer) -> 
 
 
 def _is_inherited(path: KeyPath, value: object) -> bool:
-    return value is None and (path[0] == "providers" or (path[0] == "agents" and path[1] in keys.ROLES))
+    return value is None and (path[0] in {"providers", "spares"} or (path[0] == "agents" and path[1] in keys.ROLES))
 
 
 def _origin(loaded: Loaded, key: str) -> Origin:
@@ -118,9 +133,10 @@ def _origin(loaded: Loaded, key: str) -> Origin:
 def _refuse_contradictions(loaded: Loaded) -> None:
     config = loaded.config
     for role in Role:
-        backend = config.agent(role).backend
-        if role not in AVAILABLE.get(backend, frozenset()):
-            raise _unavailable(loaded, role, backend)
+        _refuse_unknown_spares(loaded, role)
+        for agent in config.candidates(role):
+            if role not in PLAYS[agent.backend]:
+                raise _not_its_part(loaded, role, agent.backend)
     if config.sandbox is not SandboxMode.AUTO and SandboxKind(config.sandbox).is_less_than(config.required_sandbox):
         chosen, required = _origin(loaded, "sandbox"), _origin(loaded, "minimum_sandbox")
         raise UserError(
@@ -133,18 +149,35 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         )
 
 
-def _unavailable(loaded: Loaded, role: Role, backend: Backend) -> UserError:
-    own = f"agents.{role}.backend"
-    key = own if own in loaded.origins else "agents.backend"
+def _refuse_unknown_spares(loaded: Loaded, role: Role) -> None:
+    known = list(loaded.config.spares)
+    for name in loaded.config.agent(role).fallback:
+        if name not in known:
+            key = _key_of(loaded, role, "fallback")
+            origin = _origin(loaded, key)
+            there = ", ".join(known) or "none"
+            raise UserError(
+                f"{origin}: {key}: there is no [spares.{name}]. Spares: {there}.",
+                Reason.CONFIG,
+                path=origin.source,
+                pointer=pointer(keys.from_dotted(key)),
+                details={"role": role.value, "spare": name, "accepted": known},
+                actions=(f"add a table [spares.{name}] with at least its backend",),
+            )
+
+
+def _key_of(loaded: Loaded, role: Role, name: str) -> str:
+    own = f"agents.{role}.{name}"
+    return own if own in loaded.origins else f"agents.{name}"
+
+
+def _not_its_part(loaded: Loaded, role: Role, backend: Backend) -> UserError:
+    key = _key_of(loaded, role, "backend")
     origin = _origin(loaded, key)
-    accepted = [name.value for name, roles in AVAILABLE.items() if role in roles]
-    players = AVAILABLE.get(backend)
-    if players:
-        why = f'the backend "{backend}" plays {", ".join(sorted(players))} only'
-    else:
-        why = f'the backend "{backend}" is not available in version {VERSION}'
+    accepted = [name.value for name, roles in PLAYS.items() if role in roles]
     return UserError(
-        f"{origin}: {key}: {why}. Available for {role}: {', '.join(accepted)}.",
+        f'{origin}: {key}: the backend "{backend}" plays {", ".join(sorted(PLAYS[backend]))} only. '
+        f"Available for {role}: {', '.join(accepted)}.",
         Reason.CONFIG,
         path=origin.source,
         pointer=pointer(keys.from_dotted(key)),

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
+from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, bare, laid_over
+from pipeline.config.budget import Budget
 from pipeline.config.closed import Closed, Seconds
-from pipeline.config.providers import ProviderName, ProviderTable
-from pipeline.policy.roles import Network
+from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.vocabulary import Loop, Role
-
-Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
-"""One command: its program and its words; no shell reads it."""
 
 
 class SandboxMode(StrEnum):
@@ -43,29 +41,6 @@ class SandboxKind(StrEnum):
         return order.index(self) > order.index(other)
 
 
-class Backend(StrEnum):
-    """How an agent is run. `AVAILABLE` says which of them this version has, and for whom."""
-
-    COMMAND = "command"
-    SCRIPTED = "scripted"
-    HUMAN = "human"
-    CLAUDE = "claude"
-    CODEX = "codex"
-    ACP = "acp"
-    API = "api"
-    BUILTIN = "builtin"
-    OFF = "off"
-
-
-AVAILABLE: Final[Mapping[Backend, frozenset[Role]]] = {
-    Backend.COMMAND: frozenset(Role),
-    Backend.SCRIPTED: frozenset(Role),
-    Backend.BUILTIN: frozenset({Role.PM}),
-    Backend.OFF: frozenset({Role.SIMPLIFY}),
-}
-"""The roles that each backend of this version can play; a backend that is missing here comes later."""
-
-
 class OnBlockers(StrEnum):
     """What an exhausted final review does with open blockers."""
 
@@ -78,65 +53,6 @@ class Keep(StrEnum):
 
     REF = "ref"
     WIP = "wip"
-
-
-class AgentConfig(Closed):
-    """How one role is run, complete. Relative paths are already resolved."""
-
-    backend: Backend = Backend.COMMAND
-    argv: Annotated[tuple[str, ...], Field(description="The program, for `command`")] = ()
-    script: Annotated[str | None, Field(description="The answers, for `scripted`")] = None
-    read: Annotated[tuple[str, ...], Field(description="Extra read-only folders in the box")] = ()
-    env: Annotated[Mapping[str, str], Field(description="Extra variables in the box")] = {}
-    network: Network = Network.NONE
-    provider: Annotated[ProviderName | None, Field(description="The model service that network model opens")] = None
-    timeout_s: Annotated[Seconds, Field(description="One dispatch, in seconds")] = 900
-
-
-class AgentOverride(Closed):
-    """What a role says for itself; None leaves the word to `[agents]`."""
-
-    backend: Backend | None = None
-    argv: Argv | None = None
-    script: str | None = None
-    read: tuple[str, ...] | None = None
-    env: Mapping[str, str] = {}
-    network: Network | None = None
-    provider: ProviderName | None = None
-    timeout_s: Seconds | None = None
-
-
-class PmOverride(AgentOverride):
-    """@pm does not inherit its backend: `[agents] backend = "command"` must not make a model of a library call."""
-
-    backend: Backend | None = Backend.BUILTIN
-
-
-class Agents(AgentConfig):
-    """`[agents]`: what every role inherits, and a table for each role."""
-
-    orchestrator: AgentOverride = AgentOverride()
-    check: AgentOverride = AgentOverride()
-    simplify: AgentOverride = AgentOverride()
-    test: AgentOverride = AgentOverride()
-    make: AgentOverride = AgentOverride()
-    pm: PmOverride = PmOverride()
-
-    def override(self, role: Role) -> AgentOverride:
-        """Return the table of *role*."""
-        match role:
-            case Role.ORCHESTRATOR:
-                return self.orchestrator
-            case Role.CHECK:
-                return self.check
-            case Role.SIMPLIFY:
-                return self.simplify
-            case Role.TEST:
-                return self.test
-            case Role.MAKE:
-                return self.make
-            case Role.PM:
-                return self.pm
 
 
 def _limit(loop: Loop) -> int:
@@ -184,17 +100,22 @@ class Failure(Closed):
     keep: Keep = Keep.REF
 
 
+class Outage(Closed):
+    """`[outage]`: what is done when a model service is out of reach, before and after a spare is asked."""
+
+    backoff_s: Annotated[
+        tuple[Annotated[float, Field(ge=0, le=86_400)], ...], Field(description="Waits before the same is asked again")
+    ] = (5, 30)
+    circuit_s: Annotated[
+        float, Field(ge=0, le=86_400, description="How long what failed is passed over, if there is a spare")
+    ] = 300
+
+
 class StubFirst(Closed):
     """`[stub_first]`: the toolchains in which new symbols are scaffolded before their tests."""
 
     pytest: bool = False
     cargo: bool = True
-
-
-class Budget(Closed):
-    """`[budget]`: what a run may cost; None = no limit but that of the dispatches."""
-
-    cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 class Toolchain(Closed):
@@ -234,9 +155,16 @@ class Config(Closed):
     providers: Annotated[
         Mapping[ProviderName, ProviderTable], Field(description="Model services beside the built-in ones")
     ] = {}
+    spares: Annotated[
+        Mapping[SpareName, AgentOverride], Field(description="Agents to fall back on, over the role's own settings")
+    ] = {}
+    prices: Annotated[
+        Mapping[str, PriceTable], Field(description="USD for a million tokens, by model; over the known prices")
+    ] = {}
     limits: Limits = Limits()
     final_review: FinalReview = FinalReview()
     failure: Failure = Failure()
+    outage: Outage = Outage()
     stub_first: StubFirst = StubFirst()
     budget: Budget = Budget()
     toolchains: Toolchains = Toolchains()
@@ -255,8 +183,17 @@ class Config(Closed):
         Between layers `load` has already decided: a general key of a higher layer has removed the role's key of a
         lower one.
         """
-        general, own = self.agents, self.agents.override(role)
-        merged: dict[str, object] = {name: getattr(general, name) for name in AgentConfig.model_fields}
-        merged.update(own.model_dump(exclude_none=True))
-        merged["env"] = {**general.env, **own.env}
-        return AgentConfig.model_validate(merged)
+        general = AgentConfig.model_validate({name: getattr(self.agents, name) for name in AgentConfig.model_fields})
+        return laid_over(general, self.agents.override(role))
+
+    def candidates(self, role: Role) -> tuple[AgentConfig, ...]:
+        """Return who is asked, in order: the role's agent, then the spares that it falls back on.
+
+        A spare with another backend or profile takes over nothing that belongs to a product: its program, its model,
+        its service.
+
+        Raises:
+            KeyError: there is no spare of that name; `load` refuses such a configuration.
+        """
+        first = self.agent(role)
+        return (first, *(laid_over(bare(first, self.spares[name]), self.spares[name]) for name in first.fallback))

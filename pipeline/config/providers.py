@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from pipeline.config.closed import Closed, Seconds
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 _URL: Final = re.compile(
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?"
     r"(?P<path>(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)"
 )
 _PORTS: Final = 65535
+_MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
+"""Never an option: it becomes a word of a command line."""
 
 
 class CredentialHeader(StrEnum):
@@ -34,20 +35,62 @@ class CredentialHeader(StrEnum):
     X_GOOG_API_KEY = "x-goog-api-key"
 
 
+class Tier(StrEnum):
+    """How able a model is; `models` of a provider says which one that is there."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+    @property
+    def above(self) -> Tier:
+        """Return the next tier up; the largest stays."""
+        tiers = list(Tier)
+        return tiers[min(tiers.index(self) + 1, len(tiers) - 1)]
+
+
+class Api(StrEnum):
+    """The dialects that model services speak."""
+
+    ANTHROPIC = "anthropic"
+    RESPONSES = "responses"
+    CHAT = "chat"
+    GOOGLE = "google"
+
+
+Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class PriceTable(Closed):
+    """`[prices."MODEL"]`: USD for a million tokens; cached input without a price of its own costs what input does."""
+
+    input: Usd
+    output: Usd
+    cache_read: Usd | None = None
+    cache_write: Usd | None = None
+
+
 def _service_url(text: str) -> str:
     found = _URL.fullmatch(text)
     if found is None or int(found["port"] or 0) > _PORTS:
         raise PydanticCustomError("url", "must be like https://api.example.com, without user, query or fragment")
-    if found["scheme"] == "http" and not _is_loopback(found["host"]):
+    if found["scheme"] == "http" and not is_loopback(found["host"]):
         raise PydanticCustomError("url", "must begin with https://; plain http is for this machine only (127.0.0.1)")
     return text
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether *host*, as it stands in a URL, is this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _model_names(models: Mapping[Tier, str]) -> Mapping[Tier, str]:
+    if not all(map(_MODEL.fullmatch, models.values())):
+        raise PydanticCustomError("model", "each must be a model's name such as large-4.5, without blanks")
+    return models
 
 
 ProviderName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
@@ -60,59 +103,95 @@ Endpoint = Annotated[
 """A method and a path; `/*` at the end stands for everything below it. Not a bare prefix: `/v1/messages` alone would
 open `/v1/messages/batches`, where the account's other work lies."""
 Endpoints = Annotated[tuple[Endpoint, ...], Field(min_length=1)]
+Apis = Annotated[tuple[Api, ...], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 
 
 class Provider(Closed):
-    """A model service, complete. The caps hold for one dispatch, `timeout_s` for one request."""
+    """A model service, complete. The caps hold for one dispatch, `timeout_s` for one request.
+
+    `credential_env` is None where the service wants no credential, as most do that run on this machine.
+    """
 
     url: Url
-    credential_env: Variable
-    header: CredentialHeader
-    paths: Endpoints
+    credential_env: Variable | None = None
+    api: Apis = (Api.CHAT,)
+    header: CredentialHeader = Field(default_factory=lambda known: HEADER_OF[known["api"][0]])
+    paths: Endpoints = Field(default_factory=lambda known: _paths_of(known["api"]))
+    models: Annotated[Mapping[Tier, str], AfterValidator(_model_names)] = {}
     max_requests: Count = 1000
     max_request_bytes: Count = 500_000_000
     max_response_bytes: Count = 200_000_000
     timeout_s: Seconds = 600
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether the service runs on this machine."""
+        return is_loopback(urlsplit(self.url).hostname or "")
 
 
 class ProviderTable(Closed):
     """What the configuration says of a service; the rest is that of the built-in one, or the default."""
 
     url: Annotated[Url | None, Field(description="https; plain http only for this machine")] = None
-    credential_env: Annotated[Variable | None, Field(description="The variable that holds your credential")] = None
-    header: Annotated[CredentialHeader | None, Field(description="The header that carries it")] = None
-    paths: Annotated[Endpoints | None, Field(description='What may be asked: "POST /v1/messages", "GET /v1/*"')] = None
+    credential_env: Annotated[
+        Variable | None, Field(description="The variable that holds your credential; none where none is wanted")
+    ] = None
+    api: Annotated[
+        Apis | None, Field(description="Dialects, the best first: anthropic, responses, chat, google; else chat")
+    ] = None
+    header: Annotated[CredentialHeader | None, Field(description="The header that carries it; else as of `api`")] = None
+    paths: Annotated[
+        Endpoints | None, Field(description='What may be asked: "POST /v1/messages", "GET /v1/*"; else as of `api`')
+    ] = None
+    models: Annotated[
+        Mapping[Tier, str],
+        AfterValidator(_model_names),
+        Field(description="Which model is the small, the medium, the large one"),
+    ] = {}
     max_requests: Annotated[Count | None, Field(description="Of one dispatch")] = None
     max_request_bytes: Annotated[Count | None, Field(description="Of one dispatch, all bodies sent")] = None
     max_response_bytes: Annotated[Count | None, Field(description="Of one dispatch, all bodies received")] = None
     timeout_s: Annotated[Seconds | None, Field(description="One request, in seconds")] = None
 
+    def over(self, below: ProviderTable) -> ProviderTable:
+        """Return *below* with what this table says instead, model by model."""
+        said = below.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)
+        return ProviderTable.model_validate(said | {"models": {**below.models, **self.models}})
+
+
+HEADER_OF: Final[Mapping[Api, CredentialHeader]] = {
+    Api.ANTHROPIC: CredentialHeader.X_API_KEY,
+    Api.RESPONSES: CredentialHeader.BEARER,
+    Api.CHAT: CredentialHeader.BEARER,
+    Api.GOOGLE: CredentialHeader.X_GOOG_API_KEY,
+}
+"""Where services of each dialect look for the credential."""
+
+PATHS_OF: Final[Mapping[Api, Endpoints]] = {
+    Api.ANTHROPIC: ("POST /v1/messages", "POST /v1/messages/count_tokens", "GET /v1/models", "GET /v1/models/*"),
+    Api.RESPONSES: ("POST /v1/responses", "POST /v1/responses/compact", "GET /v1/models", "GET /v1/models/*"),
+    Api.CHAT: ("POST /v1/chat/completions", "GET /v1/models", "GET /v1/models/*"),
+    Api.GOOGLE: ("POST /v1beta/models/*", "GET /v1beta/models", "GET /v1beta/models/*"),
+}
+"""What may be asked of services of each dialect."""
+
+
+def _paths_of(apis: Apis) -> Endpoints:
+    return tuple(dict.fromkeys(path for api in apis for path in PATHS_OF[api]))
+
 
 BUILTIN: Final[Mapping[str, ProviderTable]] = {
     "anthropic": ProviderTable(
-        url="https://api.anthropic.com",
-        credential_env="ANTHROPIC_API_KEY",
-        header=CredentialHeader.X_API_KEY,
-        paths=("POST /v1/messages", "POST /v1/messages/count_tokens", "GET /v1/models", "GET /v1/models/*"),
+        url="https://api.anthropic.com", credential_env="ANTHROPIC_API_KEY", api=(Api.ANTHROPIC,)
     ),
     "openai": ProviderTable(
-        url="https://api.openai.com",
-        credential_env="OPENAI_API_KEY",
-        header=CredentialHeader.BEARER,
-        paths=(
-            "POST /v1/responses",
-            "POST /v1/responses/compact",
-            "POST /v1/chat/completions",
-            "GET /v1/models",
-            "GET /v1/models/*",
-        ),
+        url="https://api.openai.com", credential_env="OPENAI_API_KEY", api=(Api.RESPONSES, Api.CHAT)
     ),
     "google": ProviderTable(
-        url="https://generativelanguage.googleapis.com",
-        credential_env="GEMINI_API_KEY",
-        header=CredentialHeader.X_GOOG_API_KEY,
-        paths=("POST /v1beta/models/*", "GET /v1beta/models", "GET /v1beta/models/*"),
+        url="https://generativelanguage.googleapis.com", credential_env="GEMINI_API_KEY", api=(Api.GOOGLE,)
     ),
+    "openrouter": ProviderTable(url="https://openrouter.ai/api", credential_env="OPENROUTER_API_KEY", api=(Api.CHAT,)),
+    "ollama": ProviderTable(url="http://127.0.0.1:11434", api=(Api.CHAT,)),
 }
 """The services that need no table of their own; a table of the same name changes single keys of them."""

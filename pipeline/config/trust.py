@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pipeline.config.agents import TAKES_MODEL
 from pipeline.config.folders import state_folder
 from pipeline.config.keys import dotted
 from pipeline.errors import UserError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pipeline.config.keys import KeyPath
 
 VARIABLE: Final = "REDFIRST_TRUST"
+_CREDENTIAL: Final = "this decides where your credential for a model is sent, and for what"
+_WITH_A_MODEL: Final = frozenset(backend.value for backend in TAKES_MODEL)
 
 
 @dataclass(frozen=True)
@@ -124,24 +127,38 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "agents and tests may run without a box"
         case ("sandbox" | "minimum_sandbox",) if value == "landlock":
             return "agents and tests may run in the weaker of two boxes"
-        case ("agents", *_, "network") if value != "none":
-            return "agents may reach the network"
-        case ("agents", *_, "provider") | ("providers", *_):
-            return "this decides where your credential for a model is sent, and for what"
-        case ("agents", *_, "read") if value:
-            return "agents may read these folders of the host"
-        case ("agents", *_, "argv") if value:
-            return "this program of the host is run as an agent"
-        case ("agents", *_, "script"):
-            return "this file of the host is read as an agent's answers"
-        case ("agents", *_, "env", _):
-            return "this variable is handed to agents"
+        case ("providers", *_):
+            return _CREDENTIAL
+        case ("agents" | "spares", *_):
+            return _why_of_agent(path, value)
         case ("toolchains", _, "setup") if value:
             return "this command prepares the checkout, outside the judged box"
         case ("toolchains", _, "command") if _names_a_host_path(value):
             return "this program of the host is brought into the box"
         case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
             return "these programs of the host are brought into the box"
+        case _:
+            return None
+
+
+def _why_of_agent(path: KeyPath, value: object) -> str | None:
+    match path:
+        case (*_, "env", _):
+            return "this variable is handed to agents"
+        case (*_, "backend") if value in _WITH_A_MODEL:
+            return "this agent asks a model with your credential"
+        case (*_, "network") if value != "none":
+            return "agents may reach the network"
+        case (*_, "provider"):
+            return _CREDENTIAL
+        case (*_, "login") if value:
+            return "your login for this product is shown to agents"
+        case (*_, "read") if value:
+            return "agents may read these folders of the host"
+        case (*_, "argv") if value:
+            return "this program of the host is run as an agent"
+        case (*_, "script"):
+            return "this file of the host is read as an agent's answers"
         case _:
             return None
 

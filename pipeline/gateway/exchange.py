@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -11,19 +12,24 @@ import anyio
 import h11
 
 from pipeline.config.providers import CredentialHeader
+from pipeline.gateway.halting import Ending
 from pipeline.gateway.masking import Mask, MaskedStream
+from pipeline.gateway.route import Proxy, Route
 from pipeline.gateway.rules import Admitted, Refusal, passed_back
+from pipeline.gateway.usage import UsageReader
 from pipeline.gateway.wire import Caller, End, Service
 
 if TYPE_CHECKING:
-    from anyio.abc import ByteStream
+    from collections.abc import Iterable
+
     from pydantic import SecretStr
 
     from pipeline.config.providers import Provider
     from pipeline.gateway.limits import Meter
     from pipeline.gateway.log import Line
+    from pipeline.gateway.usage import Reading
 
-_CONNECT_S: Final = 30.0
+_SECONDS: Final = re.compile(rb"[0-9]{1,9}(\.[0-9]{1,9})?")
 _BROKEN: Final = Refusal(502, "upstream", "The model service broke off or sent no proper answer.", again=True)
 
 
@@ -32,34 +38,26 @@ class Upstream:
 
     Args:
         provider: Its configuration.
-        credential: What it wants of the user.
+        credential: What it wants of the user; None if nothing.
         tls: How certificates are checked; the system's way if None.
+        proxy: What is asked for a connection, if not the service itself.
     """
 
-    def __init__(self, provider: Provider, credential: SecretStr, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        credential: SecretStr | None,
+        tls: ssl.SSLContext | None = None,
+        proxy: Proxy | None = None,
+    ) -> None:
         parts = urlsplit(provider.url)
-        self._host, self._base = parts.hostname or "", parts.path
-        self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
-        self._port = parts.port or (443 if self._tls else 80)
-        self._authority = parts.netloc
+        secured = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
+        port = parts.port or (443 if secured else 80)
+        self.route = Route(parts.hostname or "", port, secured, proxy)
+        self._base, self._authority = parts.path, parts.netloc
         self.origin = f"{parts.scheme}://{parts.netloc}"
-        self._credential = _credential_header(provider.header, credential)
+        self._credential = _credential_headers(provider.header, credential)
         self.mask = Mask(credential)
-
-    async def connect(self) -> ByteStream | Refusal:
-        """Return a fresh connection to the service."""
-        try:
-            with anyio.fail_after(_CONNECT_S):
-                if self._tls is None:
-                    return await anyio.connect_tcp(self._host, self._port)
-                # Without the closing word of TLS an answer is still known to be whole, by its HTTP framing.
-                return await anyio.connect_tcp(
-                    self._host, self._port, ssl_context=self._tls, tls_standard_compatible=False
-                )
-        except ssl.SSLCertVerificationError:
-            return Refusal(502, "certificate", "The certificate of the model service is not to be trusted.")
-        except (OSError, anyio.BrokenResourceError, anyio.EndOfStream):
-            return Refusal(502, "upstream", "The model service cannot be reached.", again=True)
 
     def head(self, request: Admitted) -> h11.Request:
         """Return the head that the service gets."""
@@ -68,7 +66,7 @@ class Upstream:
             target=self._base + request.target,
             headers=[
                 (b"host", self._authority.encode()),
-                self._credential,
+                *self._credential,
                 (b"accept-encoding", b"identity"),
                 (b"connection", b"close"),
                 *request.headers,
@@ -76,61 +74,83 @@ class Upstream:
         )
 
 
-def _credential_header(header: CredentialHeader, credential: SecretStr) -> tuple[bytes, bytes]:
+def _credential_headers(header: CredentialHeader, credential: SecretStr | None) -> tuple[tuple[bytes, bytes], ...]:
+    if credential is None:
+        return ()
     secret = credential.get_secret_value().encode()
     match header:
         case CredentialHeader.BEARER:
-            return b"authorization", b"Bearer " + secret
+            return ((b"authorization", b"Bearer " + secret),)
         case CredentialHeader.X_API_KEY | CredentialHeader.X_GOOG_API_KEY:
-            return header.value.encode(), secret
+            return ((header.value.encode(), secret),)
 
 
 @dataclass
 class Exchange:
-    """Carries one admitted request; `refusal` is what stopped it, if anything did."""
+    """Carries one admitted request, and sees how it ends."""
 
     caller: Caller
-    service: Service
     upstream: Upstream
     meter: Meter
     line: Line
-    refusal: Refusal | None = None
+    usage: UsageReader = field(default_factory=UsageReader)
+    refusal: Refusal | None = field(default=None, init=False)
+    _whole: bool = field(default=False, init=False)
+    _retry_after_s: float | None = field(default=None, init=False)
 
     async def run(self, request: Admitted) -> Refusal | None:
         """Carry the request there and the answer back; return what refused it or cut it off.
 
         When the caller hangs up, the service is hung up on.
         """
-        await self.caller.ask_for_body()
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._upward, request, group.cancel_scope)
-            self.refusal = await self._downward() or self.refusal
-            group.cancel_scope.cancel()
+        with anyio.move_on_after(self.meter.provider.timeout_s) as limit:
+            connection = await self.upstream.route.connect()
+            if isinstance(connection, Refusal):
+                self.refusal = connection
+                return connection
+            async with connection:
+                await self._both_ways(Service(connection), request)
+        if limit.cancelled_caught:
+            self.refusal = self.meter.late()
         return self.refusal
 
-    async def _upward(self, request: Admitted, scope: anyio.CancelScope) -> None:
-        self.refusal = await self._send(request)
+    def ending(self) -> tuple[Ending, Reading]:
+        """Return how it ended, and what the answer says of itself."""
+        reading = self.usage.reading(whole=self._whole)
+        # An agent may hang up as soon as it has heard the last word.
+        whole = self._whole or reading.complete
+        return Ending(self.line.status, whole, reading.failed, self.refusal, self._retry_after_s), reading
+
+    async def _both_ways(self, service: Service, request: Admitted) -> None:
+        await self.caller.ask_for_body()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._upward, service, request, group.cancel_scope)
+            self.refusal = await self._downward(service) or self.refusal
+            group.cancel_scope.cancel()
+
+    async def _upward(self, service: Service, request: Admitted, scope: anyio.CancelScope) -> None:
+        self.refusal = await self._send(service, request)
         if self.refusal is None:
             await self.caller.hung_up()
         scope.cancel()
 
-    async def _send(self, request: Admitted) -> Refusal | None:
+    async def _send(self, service: Service, request: Admitted) -> Refusal | None:
         # A service may answer and hang up before it has read everything; its answer still counts, so whether what is
         # sent arrives does not matter here.
-        await self.service.send(self.upstream.head(request))
+        await service.send(self.upstream.head(request))
         while isinstance(piece := await self.caller.piece(), bytes):
             if refusal := self.meter.sent(len(piece)):
                 return refusal
             self.line.bytes_up += len(piece)
-            await self.service.send(h11.Data(data=piece))
+            await service.send(h11.Data(data=piece))
         if piece is End.MALFORMED:
             return Refusal(400, "malformed", "The body of the request is malformed.")
         if piece is End.DONE:
-            await self.service.send(h11.EndOfMessage())
+            await service.send(h11.EndOfMessage())
         return None
 
-    async def _downward(self) -> Refusal | None:
-        response = await self.service.response()
+    async def _downward(self, service: Service) -> Refusal | None:
+        response = await service.response()
         if response is None:
             return _BROKEN
         headers = passed_back(response.headers, self.upstream.origin)
@@ -138,19 +158,31 @@ class Exchange:
             return headers
         cover = self.upstream.mask.cover
         self.line.status = response.status_code
+        self._retry_after_s = _retry_after(response.headers)
         if not await self.caller.answer(
             response.status_code, tuple((cover(name), cover(value)) for name, value in headers)
         ):
             return None
         body = MaskedStream(self.upstream.mask)
-        while isinstance(piece := await self.service.piece(), bytes):
+        while isinstance(piece := await service.piece(), bytes):
             if refusal := self.meter.received(len(piece)):
                 return refusal
             self.line.bytes_down += len(piece)
-            if (text := body.feed(piece)) and not await self.caller.send(h11.Data(data=text)):
+            if not (text := body.feed(piece)):
+                continue
+            self.usage.feed(text)
+            if not await self.caller.send(h11.Data(data=text)):
                 return None
         if piece is not End.DONE:
             return _BROKEN
-        if not (rest := body.rest()) or await self.caller.send(h11.Data(data=rest)):
+        self._whole, rest = True, body.rest()
+        self.usage.feed(rest)
+        if not rest or await self.caller.send(h11.Data(data=rest)):
             await self.caller.send(h11.EndOfMessage())
         return None
+
+
+def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
+    """Return the seconds for which a service wants to be left alone; the form with a date is not in use among them."""
+    value = dict(headers).get(b"retry-after", b"")
+    return float(value) if _SECONDS.fullmatch(value) else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.gateway.rules import Refusal
+from pipeline.gateway.spending import Account, Spent
 
 if TYPE_CHECKING:
     from pipeline.config.providers import Provider
@@ -16,12 +17,13 @@ AT_ONCE: Final = 16
 
 @dataclass(frozen=True)
 class GatewayUse:
-    """What one dispatch used; bytes are those of bodies."""
+    """What one dispatch used: how many requests were carried and refused, the bytes of bodies, what models took."""
 
     requests: int = 0
     refused: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
+    spent: Spent = field(default_factory=Spent)
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Meter:
     """Counts, and says when a cap of the provider is reached."""
 
     provider: Provider
+    account: Account = field(default_factory=Account)
     requests: int = 0
     refused: int = 0
     bytes_up: int = 0
@@ -38,7 +41,7 @@ class Meter:
     @property
     def use(self) -> GatewayUse:
         """Return what was used until now."""
-        return GatewayUse(self.requests, self.refused, self.bytes_up, self.bytes_down)
+        return GatewayUse(self.requests, self.refused, self.bytes_up, self.bytes_down, self.account.spent)
 
     def begin(self, length: int) -> Refusal | None:
         """Count a request with a body of *length* bytes, unless a cap refuses it; each one counted must `end`."""

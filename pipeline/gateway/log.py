@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.prices import Tokens
+
 _LINES: Final = 20_000
 """An agent that is refused for ever must not fill the disk."""
 _PATH: Final = 300
@@ -17,7 +19,10 @@ _PATH: Final = 300
 
 @dataclass
 class Line:
-    """One request. `status` is None where nothing was answered; `method` and `path` where nobody could read them."""
+    """One request. `status` is None where nothing was answered; `method` and `path` where nobody could read them.
+
+    What a model has answered, and only that, has `model`, `tokens` and `cost_usd` as well: null where it is not known.
+    """
 
     time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     method: str | None = None
@@ -27,6 +32,10 @@ class Line:
     bytes_down: int = 0
     seconds: float = 0.0
     refused: str | None = None
+    answered: bool = False
+    model: str | None = None
+    tokens: Tokens | None = None
+    cost_usd: float | None = None
 
 
 class RequestLog:
@@ -46,6 +55,8 @@ class RequestLog:
             return
         self._left -= 1
         record = asdict(line) | {"path": line.path[:_PATH] if line.path else line.path}
+        if not record.pop("answered"):
+            del record["model"], record["tokens"], record["cost_usd"]
         if self._left == 0:
             record["note"] = "this log is full"
         with self._path.open("a", encoding="ascii") as file:

@@ -13,13 +13,13 @@ class Mask:
     """Replaces the credential by as many asterisks, so that no length changes.
 
     Args:
-        credential: At least one character of printable ASCII.
+        credential: At least one character of printable ASCII; None if there is nothing to hide.
     """
 
-    def __init__(self, credential: SecretStr) -> None:
-        plain = credential.get_secret_value()
+    def __init__(self, credential: SecretStr | None) -> None:
+        plain = credential.get_secret_value() if credential is not None else ""
         # As it is, in a URL, and in JSON that escapes slashes.
-        forms = {plain, quote(plain, safe=""), plain.replace("/", r"\/")}
+        forms = {plain, quote(plain, safe=""), plain.replace("/", r"\/")} - {""}
         self._needles = tuple(form.encode() for form in sorted(forms, key=len, reverse=True))
 
     def cover(self, text: bytes) -> bytes:
@@ -30,7 +30,7 @@ class Mask:
 
     def pending(self, text: bytes) -> int:
         """Return how many bytes at the end of *text* may be the beginning of the credential."""
-        longest = max(map(len, self._needles)) - 1
+        longest = max(map(len, self._needles), default=1) - 1
         starts = range(max(0, len(text) - longest), len(text))
         return next(
             (len(text) - at for at in starts if any(needle.startswith(text[at:]) for needle in self._needles)), 0

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from pipeline.config.model import Backend
+from pipeline.config.agents import Backend
 from pipeline.config.problems import did_you_mean, pointer
 from pipeline.config.providers import BUILTIN, Provider, ProviderTable
 from pipeline.errors import UserError
 from pipeline.gateway.proxy import ModelGateway
+from pipeline.gateway.route import proxy_for
+from pipeline.gateway.spending import Allowance
 from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Reason, Role
 
@@ -19,51 +22,67 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config
+    from pipeline.config.providers import PriceTable
 
 _CREDENTIAL: Final = re.compile(r"[!-~]{8,}")
 """Shorter ones could not be taken out of an answer without spoiling it."""
-_NO_PROCESS: Final = frozenset({Backend.BUILTIN, Backend.OFF})
+_NO_PROCESS: Final = frozenset({Backend.BUILTIN, Backend.OFF, Backend.HUMAN})
 
 
-def gateway_for(config: Config, role: Role, environ: Mapping[str, str], log: Path) -> ModelGateway | None:
-    """Return what answers an agent of *role*; None if it may not reach a model this way.
+def gateway_of(
+    provider: Provider,
+    name: str,
+    environ: Mapping[str, str],
+    log: Path,
+    *,
+    allowance: Allowance = Allowance(),  # noqa: B008  (frozen)
+    prices: Mapping[str, PriceTable] = MappingProxyType({}),
+) -> ModelGateway:
+    """Return what answers an agent that may ask the service *name*.
 
     Args:
-        config: The configuration, trusted.
-        role: Who asks.
-        environ: Where the credential is.
+        provider: The service, complete.
+        name: What the configuration calls it.
+        environ: Where the credential is, and HTTPS_PROXY.
         log: The file of the dispatch in which requests are written down.
+        allowance: What the dispatch may take.
+        prices: The configuration's own.
 
     Raises:
-        UserError: the provider is not said, not described, or its credential is not there.
+        UserError: the credential is not there, or HTTPS_PROXY holds no address.
     """
-    agent = config.agent(role)
-    if agent.network is not Network.MODEL or agent.backend in _NO_PROCESS:
-        return None
-    provider = provider_of(config, role)
-    return ModelGateway(provider, credential_of(provider, agent.provider or "", environ), log)
+    credential, proxy = credential_of(provider, name, environ), proxy_for(provider.url, environ)
+    return ModelGateway(provider, credential, log, name=name, allowance=allowance, prices=prices, proxy=proxy)
+
+
+def asks_a_service(agent: AgentConfig) -> bool:
+    """Return whether an agent that is run so gets to a model through a gateway."""
+    return agent.reaches is Network.MODEL and agent.backend not in _NO_PROCESS
 
 
 def require_providers(config: Config, environ: Mapping[str, str]) -> None:
-    """Return when every role with network `model` has its provider and credential: better now than in the run.
+    """Return when every agent with network `model` has its provider and credential: better now than in the run.
 
     Raises:
         UserError: one is missing; the message says what to write.
     """
     for role in Role:
-        agent = config.agent(role)
-        if agent.network is Network.MODEL and agent.backend not in _NO_PROCESS:
-            credential_of(provider_of(config, role), agent.provider or "", environ)
+        for agent in config.candidates(role):
+            if asks_a_service(agent):
+                name, provider = provider_of(config, role, agent)
+                credential_of(provider, name, environ)
+                proxy_for(provider.url, environ)
 
 
-def provider_of(config: Config, role: Role) -> Provider:
-    """Return the service of *role*, complete.
+def provider_of(config: Config, role: Role, agent: AgentConfig) -> tuple[str, Provider]:
+    """Return the service of an agent of *role*: its name in the configuration, and all that is said of it.
 
     Raises:
         UserError: it is not said, not known, or described in part only.
     """
-    name = config.agent(role).provider
+    name = agent.service
     known = sorted({*BUILTIN, *config.providers})
     if name is None:
         raise UserError(
@@ -83,28 +102,26 @@ def provider_of(config: Config, role: Role) -> Provider:
             pointer=pointer(("agents", role, "provider")),
             details={"role": role.value, "accepted": known, "did_you_mean": near},
         )
-    described = {
-        **BUILTIN.get(name, ProviderTable()).model_dump(exclude_none=True),
-        **config.providers.get(name, ProviderTable()).model_dump(exclude_none=True),
-    }
-    missing = [key for key, field in Provider.model_fields.items() if field.is_required() and key not in described]
-    if missing:
+    table = config.providers.get(name, ProviderTable()).over(BUILTIN.get(name, ProviderTable()))
+    if table.url is None:
         raise UserError(
-            f"[providers.{name}] does not say {', '.join(missing)}.",
+            f"[providers.{name}] does not say url.",
             Reason.CONFIG,
-            pointer=pointer(("providers", name, missing[0])),
-            details={"provider": name, "missing": missing},
+            pointer=pointer(("providers", name, "url")),
+            details={"provider": name, "missing": ["url"]},
         )
-    return Provider.model_validate(described)
+    return name, Provider.model_validate(table.model_dump(exclude_none=True))
 
 
-def credential_of(provider: Provider, name: str, environ: Mapping[str, str]) -> SecretStr:
-    """Return the credential of the user for *provider*, which the configuration calls *name*.
+def credential_of(provider: Provider, name: str, environ: Mapping[str, str]) -> SecretStr | None:
+    """Return the credential of the user for *provider*, which the configuration calls *name*; None if it wants none.
 
     Raises:
         UserError: its variable is not set, or holds what cannot be a credential.
     """
     variable, key = provider.credential_env, f"providers.{name}.credential_env"
+    if variable is None:
+        return None
     value = environ.get(variable, "")
     if not value:
         problem = f"which is not set. Set it, or name another variable in {key}"

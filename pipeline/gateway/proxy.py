@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from contextlib import asynccontextmanager
+from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -11,21 +13,26 @@ import h11
 from anyio.abc import SocketListener
 
 from pipeline.gateway.exchange import Exchange, Upstream
+from pipeline.gateway.halting import PATIENCE, Halt, Patience, Trouble, Watch
 from pipeline.gateway.limits import GatewayUse, Meter
 from pipeline.gateway.log import Line, RequestLog
 from pipeline.gateway.rules import Refusal, is_greeting, judge_request
-from pipeline.gateway.wire import Caller, Service
+from pipeline.gateway.spending import Account, Allowance
+from pipeline.gateway.usage import consumes
+from pipeline.gateway.wire import Caller
+from pipeline.prices import cost_of
 
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
     from anyio.abc import SocketStream
     from pydantic import SecretStr
 
-    from pipeline.config.providers import Provider
+    from pipeline.config.providers import PriceTable, Provider
+    from pipeline.gateway.route import Proxy
 
 _CONNECTIONS: Final = 64
 """More wait in the kernel: an agent must not use up the descriptors of the driver."""
@@ -37,23 +44,55 @@ class ModelGateway:
 
     Args:
         provider: The service, what may be asked of it, and how much.
-        credential: What the service wants of the user; checked by `providers.credential_of`.
+        credential: What the service wants of the user, checked by `providers.credential_of`; None if nothing.
         log: Where requests are written down (`log.RequestLog`).
+        name: What the configuration calls the service.
+        allowance: How much the dispatch may take.
+        prices: The configuration's own prices, by model.
+        patience: How long the service may do nothing but fail.
+        proxy: What is asked for connections, if not the service itself.
         tls: How certificates are checked; the system's way if None.
     """
 
     def __init__(
-        self, provider: Provider, credential: SecretStr, log: Path, *, tls: ssl.SSLContext | None = None
+        self,
+        provider: Provider,
+        credential: SecretStr | None,
+        log: Path,
+        *,
+        name: str = "",
+        allowance: Allowance = Allowance(),  # noqa: B008  (frozen)
+        prices: Mapping[str, PriceTable] = MappingProxyType({}),
+        patience: Patience = PATIENCE,
+        proxy: Proxy | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._provider = provider
-        self._upstream = Upstream(provider, credential, tls)
-        self._meter = Meter(provider)
+        self._upstream = Upstream(provider, credential, tls, proxy)
+        self._account = Account(allowance, lambda model, took: cost_of(name, model, took, prices, url=provider.url))
+        self._meter = Meter(provider, self._account)
+        self._watch = Watch(f"{name} ({provider.url})" if name else provider.url, provider.credential_env, patience)
+        self._used_up: Refusal | None = None
         self._log = RequestLog(log)
 
     @property
     def use(self) -> GatewayUse:
         """Return what was used until now."""
         return self._meter.use
+
+    @property
+    def halt(self) -> Halt | None:
+        """Return why the dispatch should be stopped; None if it may go on."""
+        return self._watch.halt
+
+    @property
+    def failing(self) -> Halt | None:
+        """Return why requests fail, while none has succeeded since: an agent that gave up by itself did so for this."""
+        return self._watch.failing
+
+    async def halted(self) -> Halt:
+        """Return why, as soon as the dispatch should be stopped at once."""
+        return await self._watch.halted()
 
     @asynccontextmanager
     async def serve(self, listener: socket.socket) -> AsyncGenerator[None]:
@@ -121,16 +160,34 @@ class ModelGateway:
         admitted = judge_request(request, self._provider.paths)
         if isinstance(admitted, Refusal):
             return admitted
-        if refusal := self._meter.begin(admitted.length or 0):
+        if refusal := self._stopped() or self._meter.begin(admitted.length or 0):
             return refusal
+        exchange = Exchange(caller, self._upstream, self._meter, line)
         try:
-            with anyio.move_on_after(self._provider.timeout_s):
-                connection = await self._upstream.connect()
-                if isinstance(connection, Refusal):
-                    return connection
-                async with connection:
-                    exchange = Exchange(caller, Service(connection), self._upstream, self._meter, line)
-                    return await exchange.run(admitted)
-            return self._meter.late()
+            return await exchange.run(admitted)
         finally:
             self._meter.end()
+            if consumes(admitted.method, admitted.path):
+                self._learn(exchange)
+            self._halt_when_used_up()
+
+    def _stopped(self) -> Refusal | None:
+        """Return why nothing is carried any more, if so."""
+        self._used_up = self._used_up or self._account.used_up()
+        self._halt_when_used_up()
+        if self._used_up is None and self.halt is not None:
+            return Refusal(403, "halted", f"This dispatch is being stopped: {self.halt.why}")
+        return self._used_up
+
+    def _halt_when_used_up(self) -> None:
+        # What runs side by side may still come to its end.
+        if self._used_up is not None and not self._meter.running:
+            self._watch.stop(Halt(Trouble(self._used_up.rule), self._used_up.why))
+
+    def _learn(self, exchange: Exchange) -> None:
+        """Note what an answer took, and how the service is."""
+        line, (ending, reading) = exchange.line, exchange.ending()
+        if ending.status is not None and HTTPStatus.OK <= ending.status < HTTPStatus.MULTIPLE_CHOICES:
+            line.answered, line.model, line.tokens = True, reading.model, reading.tokens
+            line.cost_usd = self._account.settle(reading)
+        self._watch.see(ending, time.monotonic())

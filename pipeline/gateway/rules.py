@@ -70,12 +70,14 @@ class Admitted:
 
     Args:
         method: GET or POST.
+        path: Without the query.
         target: Path and what is left of the query.
         headers: Those that pass, and those of the body's framing.
         length: Of the body, in bytes; None if it is chunked.
     """
 
     method: str
+    path: str
     target: str
     headers: tuple[tuple[bytes, bytes], ...]
     length: int | None
@@ -126,6 +128,7 @@ def judge_request(request: h11.Request, endpoints: Sequence[str]) -> Admitted | 
     framing = {name: value for name, value in request.headers if name in {b"content-length", b"transfer-encoding"}}
     return Admitted(
         method=method,
+        path=path,
         target=f"{path}?{kept}" if kept else path,
         headers=(*((name, value) for name, value in request.headers if _passes(name)), *framing.items()),
         length=None if b"transfer-encoding" in framing else int(framing.get(b"content-length", b"0")),

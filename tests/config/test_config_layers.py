@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load, require_agents
-from pipeline.config.model import Backend, Config, OnBlockers, SandboxKind, SandboxMode
+from pipeline.config.model import Config, OnBlockers, SandboxKind, SandboxMode
 from pipeline.config.sources import Layer, Origin, RepositoryFile
 from pipeline.errors import UserError
 from pipeline.policy.roles import Network
@@ -210,14 +211,6 @@ def test_a_value_that_does_not_fit_is_refused_with_its_pointer(tmp_path: Path, t
 def test_a_value_that_may_be_secret_is_not_repeated(tmp_path: Path) -> None:
     error = refused(tmp_path, user="[agents.env]\nTOKEN = 31337\n")
     assert "31337" not in error.message + str(error.details)
-
-
-@pytest.mark.parametrize("backend", ["human", "claude", "codex", "acp", "api"])
-def test_a_backend_of_a_later_version_is_refused_with_what_there_is(tmp_path: Path, backend: str) -> None:
-    error = refused(tmp_path, repository=f'[agents.check]\nbackend = "{backend}"\n')
-    assert error.pointer == "/agents/check/backend"
-    assert f'"{backend}" is not available in version' in error.message
-    assert error.details["accepted"] == ["command", "scripted"]
 
 
 def test_a_backend_that_another_layer_replaces_is_no_error(tmp_path: Path) -> None:

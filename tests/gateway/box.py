@@ -6,7 +6,7 @@ import json
 import socket
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import anyio
 import h11
@@ -17,10 +17,15 @@ from pipeline.gateway.proxy import ModelGateway
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
     from anyio.abc import SocketStream
+
+    from pipeline.config.providers import PriceTable
+    from pipeline.gateway.halting import Patience
+    from pipeline.gateway.route import Proxy
+    from pipeline.gateway.spending import Allowance
 
 SECRET = "sk-the-real-credential/0123456789"
 
@@ -34,6 +39,17 @@ def provider(url: str, **changes: Any) -> Provider:
         "paths": ("POST /v1/messages", "GET /v1/models/*"),
     }
     return Provider.model_validate(known | changes)
+
+
+class Terms(TypedDict, total=False):
+    """What a gateway can be told beside its service, credential and log."""
+
+    name: str
+    allowance: Allowance
+    prices: Mapping[str, PriceTable]
+    patience: Patience
+    proxy: Proxy | None
+    tls: ssl.SSLContext | None
 
 
 @dataclass
@@ -84,11 +100,13 @@ class Box:
 
 
 @asynccontextmanager
-async def box(service: Provider, log: Path, *, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Box]:
+async def box(
+    service: Provider, log: Path, *, credential: str | None = SECRET, **terms: Unpack[Terms]
+) -> AsyncGenerator[Box]:
     """Serve a gateway for *service* until the end of the block."""
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
-    gateway = ModelGateway(service, SecretStr(SECRET), log, tls=tls)
+    gateway = ModelGateway(service, SecretStr(credential) if credential else None, log, **terms)
     async with gateway.serve(listener):
         yield Box(gateway, port, log)
 

@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.proxy import ModelGateway
+from pipeline.gateway.spending import Spent
 from pipeline.process import Command
 from pipeline.programs import locate
 
@@ -76,7 +77,7 @@ async def test_an_agent_in_the_box_reaches_its_model_and_only_that(
     assert (seen["host"], seen["outside"]) == (False, False)
     assert SECRET not in json.dumps(seen)
     assert model.requests[0].all("x-api-key") == [SECRET]
-    assert gateway.use == GatewayUse(requests=1, refused=1, bytes_up=2, bytes_down=11)
+    assert gateway.use == GatewayUse(1, 1, bytes_up=2, bytes_down=11, spent=Spent(answers=1, unmetered=1))
 
 
 async def test_an_agent_that_is_stopped_while_its_model_talks_leaves_nothing_open(tmp_path: Path) -> None:

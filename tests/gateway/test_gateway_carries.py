@@ -11,6 +11,7 @@ from gateway.upstream import Answer, certificate, upstream
 
 from pipeline.config.providers import CredentialHeader
 from pipeline.gateway.limits import GatewayUse
+from pipeline.gateway.spending import Spent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +129,7 @@ async def test_a_chunked_body_is_passed_on(log: Path) -> None:
         reply = await agent.raw(POST + b"Transfer-Encoding: chunked\r\n\r\n" + body)
     assert reply.status == 200
     assert (model.requests[0].body, model.requests[0].whole) == (b"abcdefg", True)
-    assert agent.gateway.use == GatewayUse(requests=1, bytes_up=7, bytes_down=12)
+    assert agent.gateway.use == GatewayUse(requests=1, bytes_up=7, bytes_down=12, spent=Spent(answers=1, unmetered=1))
 
 
 async def test_a_caller_that_waits_to_be_asked_for_its_body_is_asked(log: Path) -> None:

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from pipeline.gateway.limits import AT_ONCE, GatewayUse
 from pipeline.gateway.proxy import ModelGateway
+from pipeline.gateway.spending import Spent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ async def test_the_number_of_requests_is_capped(log: Path) -> None:
     assert (statuses, reply.status, reply.error["code"]) == ([200, 200], 429, "max_requests")
     assert "A cap of redfirst, max_requests, is reached" in reply.error["message"]
     assert reply.headers["x-should-retry"] == "false"
-    assert agent.gateway.use == GatewayUse(requests=2, refused=1, bytes_up=4, bytes_down=24)
+    assert agent.gateway.use == GatewayUse(2, 1, bytes_up=4, bytes_down=24, spent=Spent(answers=2, unmetered=2))
     assert [line["refused"] for line in agent.lines()] == [None, None, "max_requests"]
 
 

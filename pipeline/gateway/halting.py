@@ -1,0 +1,174 @@
+"""When the model service itself is in trouble, and when it is of no use to let an agent try on.
+
+Agents ask again by themselves, some of them for minutes and with a credential that was refused. So a dispatch is
+stopped from here: at once where asking again changes nothing, else when the service has done nothing but fail for
+longer than an agent should wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+if TYPE_CHECKING:
+    from pipeline.gateway.rules import Refusal
+
+
+class Trouble(StrEnum):
+    """What stands between an agent and its model."""
+
+    UNAUTHORIZED = "unauthorized"
+    """The credential is refused, or the account may not ask (401, 402, 403)."""
+    UNAVAILABLE = "unavailable"
+    """The service is down, overloaded, out of reach, or proves to be somebody else (5xx, no answer, certificate)."""
+    RATE_LIMITED = "rate_limited"
+    """The account has asked too much for now (429)."""
+    NOT_FOUND = "not_found"
+    """The service has no such model, or nothing at this address (404)."""
+    BUDGET = "budget"
+    """The tokens or the money that the dispatch may take are used up."""
+    STEPS = "steps"
+    """The model has given as many answers as the dispatch may take."""
+
+
+@dataclass(frozen=True)
+class Halt:
+    """Why requests come to nothing.
+
+    Args:
+        trouble: The kind.
+        why: A sentence for the user; names the service and its status, never a credential.
+        status: What the service answered; None if it did not.
+        retry_after_s: How long the service wants to be left alone, in seconds; None if it does not say.
+    """
+
+    trouble: Trouble
+    why: str
+    status: int | None = None
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How one request to a model ended, as far as the service is concerned.
+
+    Args:
+        status: What the service answered; None if nothing.
+        whole: Whether all of the answer came.
+        failed: Whether the service says, within an answer that began well, that it could not go on.
+        refusal: What kept the request from being carried, or cut it off.
+        retry_after_s: How long the service wants to be left alone, in seconds.
+    """
+
+    status: int | None = None
+    whole: bool = False
+    failed: bool = False
+    refusal: Refusal | None = None
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a service may do nothing but fail: so many requests, and so many seconds from the first of them."""
+
+    requests: int = 4
+    seconds: float = 60.0
+
+
+PATIENCE: Final = Patience()
+_OF_THE_SERVICE: Final = frozenset({"upstream", "certificate", "proxy", "encoded", "timeout_s"})
+"""The refusals that are not about what an agent asked."""
+
+
+@dataclass
+class Watch:
+    """Sees how each request ends. `failing` is the last failure while nothing has succeeded since.
+
+    Args:
+        service: What the user calls it, with its address.
+        variable: Where its credential is from; None if it wants none.
+        patience: How long it may do nothing but fail.
+    """
+
+    service: str
+    variable: str | None = None
+    patience: Patience = PATIENCE
+    failing: Halt | None = field(default=None, init=False)
+    halt: Halt | None = field(default=None, init=False)
+    _failures: int = field(default=0, init=False)
+    _since: float = field(default=0.0, init=False)
+    _stopped: anyio.Event = field(default_factory=anyio.Event, init=False)
+
+    def see(self, ending: Ending, now: float) -> None:
+        """Note how a request ended at *now*, in seconds of a clock that does not go back."""
+        failure = self._failure(ending)
+        if failure is None:
+            if ending.whole:
+                self._failures, self.failing = 0, None
+            return
+        self._failures, self.failing = self._failures + 1, failure
+        if self._failures == 1:
+            self._since = now
+        tried = self._failures >= self.patience.requests and now - self._since >= self.patience.seconds
+        too_long = failure.retry_after_s is not None and failure.retry_after_s > self.patience.seconds
+        if failure.trouble is Trouble.UNAUTHORIZED or tried or too_long:
+            self.stop(failure)
+
+    def stop(self, halt: Halt) -> None:
+        """Halt, unless that was done already."""
+        self.halt = self.halt or halt
+        self._stopped.set()
+
+    async def halted(self) -> Halt:
+        """Return why, as soon as the dispatch should be stopped."""
+        while self.halt is None:
+            await self._stopped.wait()
+        return self.halt
+
+    def _failure(self, ending: Ending) -> Halt | None:
+        status, refusal = ending.status, ending.refusal
+        if refusal is not None and refusal.rule in _OF_THE_SERVICE:
+            return Halt(Trouble.UNAVAILABLE, f"No answer from {self.service}: {refusal.why}", status)
+        if status is None:
+            return None
+        if ending.failed:
+            return Halt(Trouble.UNAVAILABLE, f"{self.service} broke off its answer with an error.", status)
+        trouble = trouble_of(status)
+        if trouble is None:
+            return None
+        why = f"{self.service} answered {status}: {self._meaning(trouble, status)}."
+        return Halt(trouble, why, status, ending.retry_after_s)
+
+    def _meaning(self, trouble: Trouble, status: int) -> str:
+        match trouble:
+            case Trouble.UNAUTHORIZED if status == HTTPStatus.PAYMENT_REQUIRED:
+                return "the account has nothing left to pay with"
+            case Trouble.UNAUTHORIZED if self.variable is None:
+                return "it wants a credential, and the configuration names none (credential_env)"
+            case Trouble.UNAUTHORIZED:
+                return f"it refuses the credential in {self.variable}"
+            case Trouble.NOT_FOUND:
+                return "it does not know the model, or has nothing at this address"
+            case Trouble.RATE_LIMITED:
+                return "the account has asked too much for now"
+            case _:
+                return "it is down or overloaded"
+
+
+def trouble_of(status: int) -> Trouble | None:
+    """Return what the status of an answer says of the service; None if it works."""
+    match status:
+        case HTTPStatus.UNAUTHORIZED | HTTPStatus.PAYMENT_REQUIRED | HTTPStatus.FORBIDDEN:
+            return Trouble.UNAUTHORIZED
+        case HTTPStatus.NOT_FOUND:
+            return Trouble.NOT_FOUND
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return Trouble.RATE_LIMITED
+        case HTTPStatus.REQUEST_TIMEOUT:
+            return Trouble.UNAVAILABLE
+        case _:
+            return Trouble.UNAVAILABLE if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None

@@ -1,0 +1,131 @@
+"""What one dispatch takes of its models, and how much it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pipeline.gateway.rules import Refusal
+from pipeline.prices import Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pipeline.gateway.usage import Reading
+
+UNNAMED: Final = "unknown"
+"""Stands for a model that no answer named."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much one dispatch may take; None is no limit.
+
+    What was begun is not cut short: in the end it is more by at most what ran side by side.
+
+    Args:
+        tokens: Input and output together.
+        cost_usd: In USD. Nobody can keep to it with a model that has no price (`Spent.unpriced`).
+        answers: Answers of a model.
+    """
+
+    tokens: int | None = None
+    cost_usd: float | None = None
+    answers: int | None = None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What models took, as far as that is known.
+
+    Args:
+        answers: How many requests a model answered.
+        by_model: What they took, by the model that answered.
+        priced_usd: What that cost, as far as there are prices.
+        unpriced: Models that answered and have no price.
+        unmetered: Answers that did not say what they took.
+        cut: Answers that broke off: they took at least what is counted of them.
+    """
+
+    answers: int = 0
+    by_model: Mapping[str, Tokens] = field(default_factory=dict[str, Tokens])
+    priced_usd: float = 0.0
+    unpriced: tuple[str, ...] = ()
+    unmetered: int = 0
+    cut: int = 0
+
+    @property
+    def tokens(self) -> Tokens:
+        """Return those of all models together: all there were, if `unmetered` is 0."""
+        return sum(self.by_model.values(), Tokens())
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Return what everything cost in USD; None if a part of it is not known."""
+        return None if self.unmetered or self.unpriced else self.priced_usd
+
+
+def _nobody_knows(_model: str, _tokens: Tokens) -> None:
+    return None
+
+
+@dataclass
+class Account:
+    """Adds up what answers say.
+
+    Args:
+        allowance: What may be taken.
+        price: Returns what one answer of a model cost in USD; None if nobody knows.
+    """
+
+    allowance: Allowance = Allowance()
+    price: Callable[[str, Tokens], float | None] = _nobody_knows
+    _answers: int = field(default=0, init=False)
+    _by_model: dict[str, Tokens] = field(default_factory=dict[str, Tokens], init=False)
+    _priced_usd: float = field(default=0.0, init=False)
+    _unpriced: dict[str, None] = field(default_factory=dict[str, None], init=False)
+    _unmetered: int = field(default=0, init=False)
+    _cut: int = field(default=0, init=False)
+
+    @property
+    def spent(self) -> Spent:
+        """Return what was taken until now."""
+        return Spent(
+            answers=self._answers,
+            by_model=dict(self._by_model),
+            priced_usd=self._priced_usd,
+            unpriced=tuple(self._unpriced),
+            unmetered=self._unmetered,
+            cut=self._cut,
+        )
+
+    def settle(self, reading: Reading) -> float | None:
+        """Add what one answer took; return what that cost in USD, None if it is not known."""
+        self._answers += 1
+        if reading.tokens is None:
+            self._unmetered += 1
+            return None
+        self._cut += not reading.complete
+        model = reading.model or UNNAMED
+        self._by_model[model] = self._by_model.get(model, Tokens()) + reading.tokens
+        cost = self.price(model, reading.tokens)
+        if cost is None:
+            self._unpriced[model] = None
+        self._priced_usd += cost or 0.0
+        return cost
+
+    def used_up(self) -> Refusal | None:
+        """Return why a model may not be asked again; None while there is something left."""
+        allowed, spent = self.allowance, self.spent
+        if allowed.tokens is not None and spent.tokens.total >= allowed.tokens:
+            return _used_up("budget", f"{spent.tokens.total} of {allowed.tokens} tokens")
+        if allowed.cost_usd is not None and spent.priced_usd >= allowed.cost_usd:
+            return _used_up("budget", f"{spent.priced_usd:.4f} of {allowed.cost_usd:.4f} USD")
+        if allowed.answers is not None and spent.answers >= allowed.answers:
+            return _used_up("steps", f"{spent.answers} of {allowed.answers} answers of the model")
+        return None
+
+
+def _used_up(rule: str, what: str) -> Refusal:
+    # 402 is a status that no agent takes for a reason to ask again.
+    return Refusal(402, rule, f"What this dispatch may take is used up: {what}.")

@@ -1,0 +1,278 @@
+"""Reads off an answer of a model service how much of a model it took, without holding it up or changing it.
+
+An answer is one JSON document, or a stream of events with one each (`text/event-stream`). The dialects are told apart
+by the shape of their documents, so that a service of the user's own needs no more than to speak one of them. What is
+not understood is unknown, and said to be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias, cast
+
+from pipeline.prices import Tokens
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | None"
+
+CAP: Final = 4_000_000
+"""So many bytes of one document are kept: sixteen side by side (`limits.AT_ONCE`) stay below what a driver may take."""
+
+_MOST_TOKENS: Final = 10**12
+_NAME: Final = re.compile(r"[!-~]{1,200}")
+_TELLING: Final = re.compile(rb'"(usage|usageMetadata|error)"')
+"""Most events of a stream carry a word of the answer; only those with one of these are worth reading."""
+_FREE: Final = re.compile(r"/count_tokens$|:countTokens$")
+
+
+class _Word(IntEnum):
+    """How far the figures of a document are the last word."""
+
+    NONE = 0
+    BEGUN = 1
+    """There will be more."""
+    SO_FAR = 2
+    """The last ones, if the answer ends after them."""
+    LAST = 3
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """What a document says; None where it says nothing. `apart`: input is counted without what was cached."""
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    apart: bool = False
+
+    def then(self, later: _Figures) -> _Figures:
+        """Return these and later ones as one: every dialect counts from the beginning of the answer."""
+        return _Figures(
+            _larger(self.input, later.input),
+            _larger(self.output, later.output),
+            _larger(self.cache_read, later.cache_read),
+            _larger(self.cache_write, later.cache_write),
+            apart=self.apart or later.apart,
+        )
+
+    def tokens(self) -> Tokens | None:
+        """Return what was consumed; None if it is not known."""
+        if self.input is None or self.output is None:
+            return None
+        read, write = self.cache_read or 0, self.cache_write or 0
+        return Tokens(self.input + read + write if self.apart else self.input, self.output, read, write)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an answer says of itself.
+
+    Args:
+        model: The model that answered, by its service's name; None if it is not said.
+        tokens: What it consumed as far as is known; None if nothing is.
+        complete: Whether that is all. An answer that broke off has consumed at least `tokens`.
+        failed: Whether the service says, within an answer that began well, that it could not go on.
+    """
+
+    model: str | None = None
+    tokens: Tokens | None = None
+    complete: bool = False
+    failed: bool = False
+
+
+@dataclass
+class UsageReader:
+    """Is fed an answer in whatever pieces it comes."""
+
+    _model: str | None = None
+    _figures: _Figures = _Figures()
+    _word: _Word = _Word.NONE
+    _failed: bool = False
+    _over: bool = False
+    _form: _Document | _Events | None = None
+
+    def feed(self, piece: bytes) -> None:
+        """Take the next bytes of the body."""
+        if self._form is None:
+            piece = piece.lstrip()
+            if not piece:
+                return
+            self._form = _Document() if piece[:1] in {b"{", b"["} else _Events()
+        for text in self._form.feed(piece):
+            self._read(text)
+
+    def reading(self, *, whole: bool) -> Reading:
+        """Return what is known; nothing can be fed after that.
+
+        Args:
+            whole: Whether the answer came to its end.
+        """
+        if self._form is not None:
+            for text in self._form.rest():
+                self._read(text)
+        tokens = self._figures.tokens()
+        over = whole or self._over
+        known = tokens is not None and (self._word is _Word.LAST or (over and self._word is _Word.SO_FAR))
+        return Reading(self._model, tokens, complete=known, failed=self._failed)
+
+    def _read(self, text: bytes) -> None:
+        if text.strip() == b"[DONE]":
+            self._over = True
+        if not _TELLING.search(text) and (self._model is not None or b'"model' not in text):
+            return
+        try:
+            found = cast("Json", json.loads(text))
+        except (ValueError, RecursionError):
+            return
+        for document in found if isinstance(found, list) else [found]:
+            self._model = _model(document) or self._model
+            word, figures = _said(document)
+            self._word, self._figures = max(self._word, word), self._figures.then(figures)
+            self._failed = self._failed or _is_failure(document)
+
+
+class _Document:
+    """One JSON text."""
+
+    def __init__(self) -> None:
+        self._text: bytearray | None = bytearray()
+
+    def feed(self, piece: bytes) -> tuple[bytes, ...]:
+        if self._text is not None:
+            self._text += piece
+            if len(self._text) > CAP:
+                self._text = None
+        return ()
+
+    def rest(self) -> tuple[bytes, ...]:
+        return (bytes(self._text),) if self._text else ()
+
+
+class _Events:
+    """The data of each event; one with more than `CAP` bytes is left out."""
+
+    def __init__(self) -> None:
+        self._line, self._data = bytearray(), bytearray()
+        self._too_long = False
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        *ended, begun = piece.split(b"\n")
+        events: list[bytes] = []
+        for end in ended:
+            self._take(end)
+            events += self._end_of_line()
+        self._take(begun)
+        return events
+
+    def rest(self) -> list[bytes]:
+        return [*self._end_of_line(), *self._end_of_event()]
+
+    def _take(self, part: bytes) -> None:
+        if len(self._line) + len(self._data) + len(part) > CAP:
+            self._too_long = True
+            self._data.clear()
+            # The beginning stays: an empty line would end the event.
+            del self._line[1:]
+            part = part[: 1 - len(self._line)]
+        self._line += part
+
+    def _end_of_line(self) -> list[bytes]:
+        line = bytes(self._line).removesuffix(b"\r")
+        self._line.clear()
+        if not line:
+            return self._end_of_event()
+        if line.startswith(b"data:"):
+            self._data += line[5:]
+        return []
+
+    def _end_of_event(self) -> list[bytes]:
+        data, too_long = bytes(self._data), self._too_long
+        self._data.clear()
+        self._too_long = False
+        return [data] if data and not too_long else []
+
+
+def consumes(method: str, path: str) -> bool:
+    """Return whether such a request is one that a model answers, and that costs."""
+    return method == "POST" and not _FREE.search(path)
+
+
+def _said(document: Json) -> tuple[_Word, _Figures]:
+    match document:
+        case {"type": "message_start", "message": {"usage": dict(usage)}}:
+            return _Word.BEGUN, _anthropic(usage)
+        case {"type": "message_delta", "usage": dict(usage)} | {"type": "message", "usage": dict(usage)}:
+            return _Word.LAST, _anthropic(usage)
+        case {"response": {"usage": dict(usage)}} | {"object": "response", "usage": dict(usage)}:
+            return _Word.LAST, _openai(usage, "input", "output")
+        case {"object": "response.compaction", "usage": dict(usage)}:
+            return _Word.LAST, _openai(usage, "input", "output")
+        case {"usageMetadata": dict(usage), "candidates": [{"finishReason": str()}, *_]}:
+            return _Word.LAST, _google(usage)
+        case {"usageMetadata": dict(usage)}:
+            return _Word.SO_FAR, _google(usage)
+        case {"usage": dict(usage), "choices": []}:
+            return _Word.LAST, _openai(usage, "prompt", "completion")
+        case {"usage": dict(usage)}:
+            return _Word.SO_FAR, _openai(usage, "prompt", "completion")
+        case _:
+            return _Word.NONE, _Figures()
+
+
+def _anthropic(usage: dict[str, Json]) -> _Figures:
+    return _Figures(
+        _count(usage.get("input_tokens")),
+        _count(usage.get("output_tokens")),
+        _count(usage.get("cache_read_input_tokens")),
+        _count(usage.get("cache_creation_input_tokens")),
+        apart=True,
+    )
+
+
+def _openai(usage: dict[str, Json], read: str, written: str) -> _Figures:
+    match usage.get(f"{read}_tokens_details"):
+        case dict(details):
+            cached, kept = _count(details.get("cached_tokens")), _count(details.get("cache_write_tokens"))
+        case _:
+            cached = kept = None
+    return _Figures(_count(usage.get(f"{read}_tokens")), _count(usage.get(f"{written}_tokens")), cached, kept)
+
+
+def _google(usage: dict[str, Json]) -> _Figures:
+    # Counts that are 0 are left out there.
+    counts = {name: _count(value) or 0 for name, value in usage.items()}
+    return _Figures(
+        counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0),
+        counts.get("candidatesTokenCount", 0) + counts.get("thoughtsTokenCount", 0),
+        counts.get("cachedContentTokenCount", 0),
+    )
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
+
+
+def _model(document: Json) -> str | None:
+    match document:
+        case {"message": {"model": str(name)}} | {"response": {"model": str(name)}}:
+            pass
+        case {"model": str(name)} | {"modelVersion": str(name)}:
+            pass
+        case _:
+            return None
+    return name if _NAME.fullmatch(name) else None
+
+
+def _is_failure(document: Json) -> bool:
+    match document:
+        case {"type": "error"} | {"type": "response.failed"} | {"error": dict()}:
+            return True
+        case _:
+            return False

@@ -1,0 +1,261 @@
+"""A service in trouble is noticed, and a dispatch that can only wait for it is stopped; a passing failure is not."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from gateway.answers import ANTHROPIC_START, ANTHROPIC_WHOLE, sse
+from gateway.box import SECRET, box, provider
+from gateway.upstream import Answer, certificate, upstream
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.gateway.halting import PATIENCE, Ending, Patience, Trouble, Watch, trouble_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = Answer((ANTHROPIC_WHOLE,))
+TWICE = Patience(requests=2, seconds=0.0)
+NEVER = Patience(requests=10**6, seconds=10**6)
+
+
+def failing(status: int, *headers: tuple[str, str]) -> Answer:
+    return Answer((b'{"error": {"message": "no"}}',), status, headers)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "model.jsonl"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "acme ({url}) answered 401: it refuses the credential in THE_KEY."),
+        (403, "acme ({url}) answered 403: it refuses the credential in THE_KEY."),
+        (402, "acme ({url}) answered 402: the account has nothing left to pay with."),
+    ],
+)
+async def test_a_refused_credential_halts_at_once(log: Path, status: int, words: str) -> None:
+    service = Answer((SECRET.encode(),), status, [("x-why", SECRET)])
+    async with upstream(service) as model, box(provider(model.url), log, name="acme", patience=NEVER) as agent:
+        reply = await agent.post()
+        with anyio.fail_after(10):
+            halt = await agent.gateway.halted()
+        again = await agent.post()
+    assert reply.status == status
+    assert (halt.trouble, halt.status) == (Trouble.UNAUTHORIZED, status)
+    assert halt.why == words.format(url=model.url)
+    assert SECRET not in str(halt)
+    assert (again.status, again.error["code"], len(model.requests)) == (403, "halted", 1)
+
+
+@pytest.mark.anyio
+async def test_a_service_that_wants_a_credential_where_none_is_configured(log: Path) -> None:
+    async with (
+        upstream(failing(401)) as model,
+        box(provider(model.url, credential_env=None), log, credential=None) as agent,
+    ):
+        await agent.post()
+    assert agent.gateway.halt is not None
+    assert agent.gateway.halt.why.endswith(
+        "answered 401: it wants a credential, and the configuration names none (credential_env)."
+    )
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("answer", "trouble", "words"),
+    [
+        (failing(429), Trouble.RATE_LIMITED, "answered 429: the account has asked too much for now."),
+        (failing(500), Trouble.UNAVAILABLE, "answered 500: it is down or overloaded."),
+        (failing(529), Trouble.UNAVAILABLE, "answered 529: it is down or overloaded."),
+        (failing(404), Trouble.NOT_FOUND, "answered 404: it does not know the model, or has nothing at this address."),
+        (Answer((b"data: 1\n\n",), cut=True), Trouble.UNAVAILABLE, "broke off or sent no proper answer."),
+        (Answer((), raw=b"no HTTP\r\n\r\n"), Trouble.UNAVAILABLE, "broke off or sent no proper answer."),
+        (
+            Answer((sse(ANTHROPIC_START, {"type": "error", "error": {"type": "overloaded_error"}}),)),
+            Trouble.UNAVAILABLE,
+            "broke off its answer with an error.",
+        ),
+    ],
+)
+async def test_a_failure_that_lasts_halts_and_one_that_passes_does_not(
+    log: Path, answer: Answer, trouble: Trouble, words: str
+) -> None:
+    async with (
+        upstream(answer, GOOD, answer, answer) as model,
+        box(provider(model.url), log, name="acme", patience=TWICE) as agent,
+    ):
+        await agent.post()
+        assert agent.gateway.failing is not None
+        await agent.post()
+        assert agent.gateway.failing is None
+        await agent.post()
+        assert agent.gateway.halt is None
+        await agent.post()
+        with anyio.fail_after(10):
+            halt = await agent.gateway.halted()
+    assert halt.trouble is trouble
+    assert f"acme ({model.url})" in halt.why
+    assert halt.why.endswith(words)
+
+
+@pytest.mark.anyio
+async def test_a_service_that_nobody_reaches(log: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port: int = closed.getsockname()[1]
+    async with box(provider(f"http://127.0.0.1:{port}"), log, patience=TWICE) as agent:
+        replies = [await agent.post() for _ in range(2)]
+        with anyio.fail_after(10):
+            halt = await agent.gateway.halted()
+    assert [reply.status for reply in replies] == [502, 502]
+    assert (halt.trouble, halt.status) == (Trouble.UNAVAILABLE, None)
+    assert halt.why == f"No answer from http://127.0.0.1:{port}: The model service cannot be reached."
+
+
+@pytest.mark.anyio
+async def test_a_service_that_proves_to_be_somebody_else(log: Path) -> None:
+    serving, _ = certificate()
+    async with upstream(tls=serving) as model, box(provider(model.url), log, patience=TWICE) as agent:
+        for _ in range(2):
+            await agent.post()
+    assert agent.gateway.halt is not None
+    assert "The certificate of the model service is not to be trusted." in agent.gateway.halt.why
+
+
+@pytest.mark.anyio
+async def test_a_service_that_asks_to_be_left_alone_for_longer_than_an_agent_should_wait(log: Path) -> None:
+    hour = failing(429, ("retry-after", "3600"))
+    async with upstream(failing(429, ("retry-after", "1")), hour) as model, box(provider(model.url), log) as agent:
+        await agent.post()
+        assert agent.gateway.halt is None
+        await agent.post()
+    assert agent.gateway.halt is not None
+    assert (agent.gateway.halt.trouble, agent.gateway.halt.retry_after_s) == (Trouble.RATE_LIMITED, 3600)
+
+
+@pytest.mark.anyio
+async def test_what_the_agent_did_wrong_says_nothing_of_the_service(log: Path) -> None:
+    service = (failing(400), failing(413), failing(422))
+    async with upstream(*service) as model, box(provider(model.url), log, patience=TWICE) as agent:
+        for _ in service:
+            await agent.post()
+        for _ in range(3):
+            await agent.post("/v1/files")
+    assert (agent.gateway.halt, agent.gateway.failing) == (None, None)
+
+
+@pytest.mark.anyio
+async def test_only_what_asks_a_model_tells_of_the_service(log: Path) -> None:
+    async with upstream(failing(401)) as model, box(provider(model.url), log, patience=TWICE) as agent:
+        await agent.raw(b"GET /v1/models/x HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert agent.gateway.halt is None
+
+
+@pytest.mark.anyio
+async def test_an_agent_that_hangs_up_says_nothing_of_the_service(log: Path) -> None:
+    async with (
+        upstream(Answer((b"a", anyio.Event()))) as model,
+        box(provider(model.url), log, patience=Patience(1, 0.0)) as agent,
+    ):
+        async with await agent.connect() as stream:
+            await stream.send(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+            with anyio.fail_after(10):
+                await model.asked.wait()
+                assert await stream.receive()
+        with anyio.fail_after(10):
+            await model.left.wait()
+            while not agent.written():
+                await anyio.sleep(0.001)
+    assert (agent.gateway.halt, agent.gateway.failing) == (None, None)
+
+
+@pytest.mark.anyio
+async def test_a_halt_wakes_who_waits_for_it(log: Path) -> None:
+    async with (
+        upstream(failing(401)) as model,
+        box(provider(model.url), log) as agent,
+        anyio.create_task_group() as group,
+    ):
+        woken: list[Trouble] = []
+
+        async def wait() -> None:
+            woken.append((await agent.gateway.halted()).trouble)
+
+        group.start_soon(wait)
+        group.start_soon(wait)
+        await agent.post()
+    assert woken == [Trouble.UNAUTHORIZED] * 2
+
+
+# --- the rule alone, with a clock of the test's own ---------------------------------------------------------------
+
+DOWN = Ending(status=503)
+FINE = Ending(status=200, whole=True)
+
+
+def watch(*endings: tuple[float, Ending]) -> Watch:
+    seen = Watch("acme")
+    for now, ending in endings:
+        seen.see(ending, now)
+    return seen
+
+
+def test_neither_many_failures_nor_a_long_time_alone_exhaust_patience() -> None:
+    assert watch(*((0.0, DOWN) for _ in range(50))).halt is None
+    assert watch((0.0, DOWN), (10.0, DOWN), (5000.0, DOWN)).halt is None
+
+
+def test_both_together_do() -> None:
+    exhausted = watch((0.0, DOWN), (1.0, DOWN), (3.0, DOWN), (PATIENCE.seconds, DOWN))
+    assert exhausted.halt is not None
+    assert exhausted.halt.trouble is Trouble.UNAVAILABLE
+
+
+def test_a_success_begins_anew() -> None:
+    assert (
+        watch((0.0, DOWN), (1.0, DOWN), (2.0, FINE), (70.0, DOWN), (71.0, DOWN), (72.0, DOWN), (73.0, DOWN)).halt
+        is None
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from([DOWN, FINE, Ending(status=429), Ending()])), max_size=40))
+def test_nothing_halts_before_its_patience_is_over(steps: list[tuple[float, Ending]]) -> None:
+    now, run, since = 0.0, 0, 0.0
+    seen = Watch("acme")
+    for step, ending in steps:
+        now += step
+        seen.see(ending, now)
+        if ending is FINE:
+            run = 0
+        elif ending.status is not None:
+            since, run = (now if run == 0 else since), run + 1
+        if seen.halt is None:
+            assert run < PATIENCE.requests or now - since < PATIENCE.seconds
+        else:
+            assert run >= PATIENCE.requests
+            assert now - since >= PATIENCE.seconds
+            return
+
+
+def test_the_first_reason_to_halt_stays() -> None:
+    halted = watch((0.0, Ending(status=401)), (1.0, Ending(status=402)))
+    assert halted.halt is not None
+    assert halted.halt.status == 401
+
+
+@given(st.integers(100, 599))
+def test_every_status_has_its_meaning(status: int) -> None:
+    trouble = trouble_of(status)
+    assert (trouble is None) == (status < 500 and status not in {401, 402, 403, 404, 408, 429})
