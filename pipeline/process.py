@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     import socket
     from contextlib import AbstractAsyncContextManager
 
+    from anyio.abc import ByteReceiveStream, ByteSendStream
+
 WORKSPACE: Final = Path("/redfirst-view")
 """Where a box shows the view of a dispatch or measurement: always the same path, and one that no host keeps code at."""
+
+BOX_HOME: Final = Path("/home/agent")
+"""The home folder of a command in a box that maps paths: empty and writable at first, gone with the box."""
+
+MODEL_PORT: Final = 8080
+MODEL_URL: Final = f"http://127.0.0.1:{MODEL_PORT}"
+"""Where a command with network `model` finds its model service; the box says it in `REDFIRST_MODEL_URL`."""
 
 
 class SandboxError(Exception):
@@ -69,6 +78,17 @@ class Gateway(Protocol):
         ...
 
 
+class Talk(Protocol):
+    """What is said to a running command, and heard from it, over its standard streams."""
+
+    async def __call__(self, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        """Speak with the command until nothing is left to say; then its stdin is closed, and it may end by itself.
+
+        `stdout` ends when the command does. What is raised here comes out of `Sandbox.run`, after everything is dead.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Command:
     """One process to run in the box.
@@ -76,6 +96,7 @@ class Command:
     `argv[0]` is an absolute path inside the box (host path resolved and mounted by the caller). `env` is complete but
     for what the box always sets (HOME, PATH, TMPDIR, LANG, TERM, USER, SHELL). `network` is none, model or
     open; with `model` the box lets `gateway` answer at the URL that the command finds in `REDFIRST_MODEL_URL`.
+    With `talk`, stdin and stdout belong to it: `stdin` is not fed, and what came on stdout is not kept.
     """
 
     argv: tuple[str, ...]
@@ -87,11 +108,15 @@ class Command:
     output_limit: int = 4_000_000
     network: str = "none"
     gateway: Gateway | None = None
+    talk: Talk | None = None
 
 
 @dataclass(frozen=True)
 class Completed:
-    """How it ended. `exit_code` is None when a signal or the time limit ended it."""
+    """How it ended. `exit_code` is None when a signal or the time limit ended it.
+
+    A command that does not end after its `talk` is over is killed: its `signal` is SIGKILL.
+    """
 
     exit_code: int | None
     signal: int | None
@@ -118,5 +143,6 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: the box could not be set up.
+            Exception: whatever the command's `talk` has raised.
         """
         ...

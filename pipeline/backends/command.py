@@ -10,22 +10,21 @@ from pipeline.programs import locate
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.backends.protocol import AgentJob, AgentResult
+    from pipeline.config.model import AgentConfig
 
 
 class CommandBackend:
     """Starts the configured program; argv[0] is found on the host and shown to the box."""
 
-    def require(self, argv: tuple[str, ...], script: Path | None, search_path: str) -> None:  # noqa: ARG002  (the protocol)
+    def require(self, agent: AgentConfig, search_path: str) -> None:
         """Return when the program is there.
 
         Raises:
             UserError: it is not.
         """
-        if argv:
-            locate(argv[0], search_path)
+        if agent.argv:
+            locate(agent.argv[0], search_path)
 
     async def run(self, job: AgentJob) -> AgentResult:
         """Ask the program.

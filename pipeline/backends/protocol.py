@@ -8,13 +8,122 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from pipeline.config.model import AgentConfig
+    from pipeline.config.providers import Provider
     from pipeline.process import Gateway, Mount, Sandbox
+
+
+class Mishap(StrEnum):
+    """Why a tool did nothing although nothing forbids it; the other rules of a `ToolAnswer` are refusals."""
+
+    NO_SUCH_FILE = "no-such-file"
+    FILE_KIND = "file-kind"
+    FILE_SYSTEM = "file-system"
+    BINARY_FILE = "binary-file"
+    CONTENT = "content"
+    NO_SUCH_TEXT = "no-such-text"
+    SEVERAL_TEXTS = "several-texts"
+    NO_SUCH_LINE = "no-such-line"
+    PATTERN = "pattern"
+    NO_TEST_COMMAND = "no-test-command"
+    NO_CHECKS = "no-checks"
+    PROGRAM_MISSING = "program-missing"
+    ARGUMENTS = "arguments"
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """What one call of a tool of ours comes to.
+
+    Args:
+        text: For the model; hidden characters are written as escapes.
+        rule: The rule that refused it, or the mishap; None if it was done.
+        exit_code: Of a command; None if it was none, or a signal or the time limit ended it.
+    """
+
+    text: str
+    rule: str | None = None
+    exit_code: int | None = None
+
+    @property
+    def denied(self) -> bool:
+        """Return whether a rule forbids it."""
+        return self.rule is not None and not isinstance(self.rule, Mishap)
+
+
+class Bench(Protocol):
+    """The tools of one dispatch, for a backend whose loop is ours; each call is judged before it happens."""
+
+    async def run(self, text: str) -> ToolAnswer:
+        """Run one listed command, without a shell."""
+        ...
+
+    async def run_tests(self, selectors: Sequence[str] = ()) -> ToolAnswer:
+        """Run the tests with these ids, or all."""
+        ...
+
+    async def run_check(self) -> ToolAnswer:
+        """Run the project's configured checks."""
+        ...
+
+    def read(self, path: str, first: int = 1, count: int | None = None) -> ToolAnswer:
+        """Return the lines of a file from `first` on, or the names in a folder."""
+        ...
+
+    async def search(self, pattern: str, path: str = ".") -> ToolAnswer:
+        """Return the lines that match a regular expression, as `path:line: text`."""
+        ...
+
+    async def changes(self) -> ToolAnswer:
+        """Return what was changed in the workspace since the dispatch began."""
+        ...
+
+    def write(self, path: str, content: str) -> ToolAnswer:
+        """Make the file hold exactly `content`."""
+        ...
+
+    def edit(self, path: str, old: str, new: str) -> ToolAnswer:
+        """Replace the one occurrence of `old`."""
+        ...
+
+    def delete(self, path: str) -> ToolAnswer:
+        """Remove a file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Service:
+    """The model service that the configuration names for this dispatch, and its name there."""
+
+    name: str
+    provider: Provider
+
+
+@dataclass(frozen=True)
+class Session:
+    """Where an agent keeps its conversation, so that a re-ask can go on in it.
+
+    The folder is shown to agents of this slot only, and what they leave in it is never read by this program.
+
+    Args:
+        mount: A writable folder, the same for each dispatch of one slot.
+        id: The product's own name of the conversation to go on with; None begins one.
+        prompt: What is said then, instead of the whole prompt.
+    """
+
+    mount: Mount
+    id: str | None = None
+    prompt: str = ""
+
+
+def _unheard(_: str) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -37,6 +146,19 @@ class AgentJob:
         gateway: What answers for the model, with `model`.
         depth: How many runs this one is inside of, counting itself (stops recursion, architecture 10).
         search_path: Where argv[0] is looked up; the PATH of this process if None.
+        agent: How the role is configured; None only for a backend that needs nothing but the fields above.
+        prompt: The text for the agent, as in the document.
+        report_schema: The JSON Schema of the report, as in the document.
+        role: The role's name, for what a product calls its agents.
+        shell: Whether the role may run commands.
+        model: The model to ask for, by the provider's name; None where the backend takes none.
+        effort: How much it should think, in the words of the configuration; None leaves it to the model.
+        max_steps: How many answers the model may give; None for no limit but that of the gateway.
+        service: The model service; None where the product talks to its own.
+        session: Where the conversation is kept; None if it cannot be gone on with.
+        bench: The tools, for a backend whose loop is ours.
+        home: The host's home folder, to find the product's login when the configuration says so.
+        say: Tells the person who watches; one line at a time.
     """
 
     sandbox: Sandbox
@@ -54,6 +176,19 @@ class AgentJob:
     gateway: Gateway | None = None
     depth: int = 1
     search_path: str | None = None
+    agent: AgentConfig | None = None
+    prompt: str = ""
+    report_schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    role: str = ""
+    shell: bool = True
+    model: str | None = None
+    effort: str | None = None
+    max_steps: int | None = None
+    service: Service | None = None
+    session: Session | None = None
+    bench: Bench | None = None
+    home: Path | None = None
+    say: Callable[[str], None] = _unheard
 
 
 class Ended(StrEnum):
@@ -63,11 +198,34 @@ class Ended(StrEnum):
     NONZERO = "nonzero"
     SIGNAL = "signal"
     TIMED_OUT = "timed_out"
+    STOPPED = "stopped"
+    """This program ended it, before it had an answer."""
+
+
+class Fault(StrEnum):
+    """Why what an agent answered is no answer, where its product says so: an exit code of 0 proves nothing."""
+
+    UNAUTHORIZED = "unauthorized"
+    """The login or key was refused; asking again changes nothing."""
+    UNAVAILABLE = "unavailable"
+    """The model service is down, overloaded or out of reach, or does not know the model."""
+    BUDGET = "budget"
+    """What the dispatch may cost is used up."""
+    STEPS = "steps"
+    """The model gave as many answers as it may."""
+    REFUSED = "refused"
+    """The model declined."""
+    TRUNCATED = "truncated"
+    """The model's answer ended at its limit of output."""
+    EMPTY = "empty"
+    """The turn ended without a word."""
+    DENIED = "denied"
+    """It gave up over tools that it may not use."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the agent says that it consumed; None where it says nothing."""
+    """What the agent says that it consumed; None where it says nothing. `input_tokens` counts cached ones too."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -91,6 +249,10 @@ class AgentResult:
         complaint: One sentence to tell the agent why this does not count, None if the process ended well.
         usage: What it consumed.
         entry: The entry of the script that was played, counted from 0.
+        fault: What kind of failure `complaint` is, where the product tells.
+        denials: Calls that the product refused, one line each.
+        steps: How many answers the model gave; None if nobody counted.
+        session: The product's name of the conversation, if it can be gone on with.
     """
 
     ended: Ended
@@ -104,12 +266,16 @@ class AgentResult:
     complaint: str | None
     usage: Usage = Usage()
     entry: int | None = None
+    fault: Fault | None = None
+    denials: tuple[str, ...] = ()
+    steps: int | None = None
+    session: str | None = None
 
 
 class Backend(Protocol):
     """A way to run an agent."""
 
-    def require(self, argv: tuple[str, ...], script: Path | None, search_path: str) -> None:
+    def require(self, agent: AgentConfig, search_path: str) -> None:
         """Return when what the configuration names is there; asked before a run is begun.
 
         Raises:

@@ -16,6 +16,7 @@ from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, AgentResult
+    from pipeline.config.model import AgentConfig
 
 _PLAYER: Final = Path(__file__).with_name("player.py")
 _INSIDE: Final = Path("/run/redfirst/player.py")
@@ -28,14 +29,14 @@ class ScriptedBackend:
     run goes on where the script was.
     """
 
-    def require(self, argv: tuple[str, ...], script: Path | None, search_path: str) -> None:  # noqa: ARG002  (the protocol)
+    def require(self, agent: AgentConfig, search_path: str) -> None:  # noqa: ARG002  (the protocol)
         """Return when the script can be read.
 
         Raises:
             UserError: it is missing or wrong.
         """
-        if script is not None:
-            load_script(script)
+        if agent.script is not None:
+            load_script(Path(agent.script))
 
     async def run(self, job: AgentJob) -> AgentResult:
         """Play one entry; the result names it.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
+from pipeline.cli.agents_export import export
 from pipeline.cli.plain import plain
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
@@ -34,6 +35,8 @@ app = typer.Typer(
     epilog="Example: redfirst agents explain test tests/test_new.py --test-file tests/test_greet.py",
     no_args_is_help=True,
 )
+
+app.command("export")(export)
 
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 

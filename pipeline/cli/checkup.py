@@ -17,8 +17,9 @@ from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import Check, DoctorDocument
 from pipeline.config import trust
 from pipeline.config.folders import state_folder
+from pipeline.config.agents import Backend
 from pipeline.config.load import load, require_agents
-from pipeline.config.model import Backend, SandboxMode
+from pipeline.config.model import SandboxMode
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.programs import locate
@@ -179,7 +180,7 @@ def _agent(loaded: Loaded, role: Role, search_path: str) -> Check:
         require_agents(loaded, [role])
         if agent.backend is Backend.COMMAND:
             program = locate(agent.argv[0], search_path)
-            message = f"command: {program.path}, network {agent.network.value}"
+            message = f"command: {program.path}, network {agent.reaches.value}"
         elif agent.backend is Backend.SCRIPTED and agent.script is not None:
             if not Path(agent.script).is_file():
                 return _failed_with(id_, f"the script {agent.script} does not exist", f"set agents.{role.value}.script")

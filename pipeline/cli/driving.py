@@ -235,6 +235,7 @@ def build_context(
         run_id=run.info.run_id,
         results=run.results,
         environ=environ,
+        say=say,
     )
     return Context(
         run=run,

@@ -50,7 +50,7 @@ def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
         UserError: it cannot.
     """
     for role in Role:
-        network = config.agent(role).network
+        network = config.agent(role).reaches
         if network not in networks:
             raise UserError(
                 f'@{role} has network = "{network}", which the box {box} cannot keep; bubblewrap can.',
@@ -62,13 +62,13 @@ def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
 
 def isolation(config: Config, box: Box) -> dict[str, str]:
     """Return what isolates the agents of a run; journal, summary and JSON say it, and who may reach the network."""
-    networks = sorted({config.agent(role).network.value for role in Role})
+    networks = sorted({config.agent(role).reaches.value for role in Role})
     facts = {"sandbox": box.name, "network": ", ".join(networks)}
     if box.owner is not None:
         facts["user"] = str(box.owner)
     if box.name == "none":
         facts["NOTHING WAS ISOLATED"] = "as configured; the network above is what was asked for, not what was kept"
-    if out := [f"@{role}" for role in Role if config.agent(role).network is Network.OPEN]:
+    if out := [f"@{role}" for role in Role if config.agent(role).reaches is Network.OPEN]:
         facts["OPEN NETWORK"] = f"for {', '.join(out)}: what they can read they can send anywhere"
     return facts
 
@@ -93,7 +93,7 @@ async def check_isolation(mode: SandboxMode, state: Path) -> list[Check]:
 
 def check_networks(config: Config, environ: Mapping[str, str]) -> list[Check]:
     """Return what would make a run refuse the networks of the roles; nothing where none of them has one."""
-    roles = [role for role in Role if config.agent(role).network is not Network.NONE]
+    roles = [role for role in Role if config.agent(role).reaches is not Network.NONE]
     if not roles:
         return []
     try:
@@ -102,7 +102,7 @@ def check_networks(config: Config, environ: Mapping[str, str]) -> list[Check]:
             refuse_networks(config, NETWORKS[SandboxKind(config.sandbox)], config.sandbox)
     except UserError as error:
         return [Check(id="network", status="fail", message=error.message, advice="; ".join(error.actions))]
-    said = ", ".join(f"@{role} {config.agent(role).network}" for role in roles)
+    said = ", ".join(f"@{role} {config.agent(role).reaches}" for role in roles)
     return [Check(id="network", status="ok", message=f"as configured: {said}")]
 
 

@@ -55,6 +55,8 @@ LATER: Final = (
     ),
     Later("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
     Later("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
+    Later("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
+    Later("init", "pipeline.cli.init:init", "Write a starting redfirst.toml for the agents that are installed here."),
     Later("doctor", "pipeline.cli.doctor:doctor", "Check git, the repository, the sandbox, the tests."),
     Later("trust", "pipeline.cli.trust:trust", "Allow what this repository's configuration asks for."),
     Later("config", "pipeline.cli.config:app", "The configuration."),

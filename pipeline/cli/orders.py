@@ -6,23 +6,28 @@ import hashlib
 import os
 from collections.abc import Mapping  # noqa: TC003  (dataclasses read it)
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
 from pipeline.config import trust
+from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import repository_file
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
+from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Reason, Role
 from pipeline.runs.files import to_json
 
 if TYPE_CHECKING:
+    from pipeline.config.budget import Purse
     from pipeline.config.model import Config
     from pipeline.git import Repository
+
+
+_TELL_NOTHING: Final = frozenset({Backend.COMMAND, Backend.ACP, Backend.API})
 
 
 @dataclass(frozen=True)
@@ -66,14 +71,30 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
             pointer="/stub_first/pytest",
         )
     require_providers(loaded.config, order.environ)
-    if loaded.config.budget.cost_usd is not None:  # a limit that nobody keeps is worse than none
-        raise UserError(
-            "budget.cost_usd cannot be kept in this version: no available backend says what it costs. Leave it out; "
-            "limits.dispatches bounds a run.",
-            Reason.CONFIG,
-            pointer="/budget/cost_usd",
-        )
+    _require_figures(loaded.config)
     return loaded.config
+
+
+def _require_figures(config: Config) -> None:
+    """Refuse a budget of an agent that nobody measures: a limit that nobody keeps is worse than none.
+
+    Raises:
+        UserError: reason `config`.
+    """
+    tables = (config.budget.roles, config.budget.phases)
+    parts = [getattr(table, name) for table in tables for name in type(table).model_fields]
+    purses: list[Purse] = [config.budget, *parts]
+    if all(purse.cost_usd is None and purse.tokens is None for purse in purses):
+        return
+    for role in Role:
+        for agent in config.candidates(role):
+            if agent.reaches is Network.OPEN and agent.backend in _TELL_NOTHING:
+                raise UserError(
+                    f"[budget] cannot be kept for {role}: with network open nobody sees what {agent.backend} asks of a "
+                    "model. Use network model for it, or leave the budget out; limits.dispatches bounds a run.",
+                    Reason.CONFIG,
+                    pointer=f"/agents/{role}/network",
+                )
 
 
 def require_programs(config: Config, environ: Mapping[str, str]) -> None:
@@ -86,8 +107,7 @@ def require_programs(config: Config, environ: Mapping[str, str]) -> None:
         agent = config.agent(role)
         backend = BACKENDS.get(agent.backend.value)
         if backend is not None:
-            script = Path(agent.script) if agent.script else None
-            backend.require(agent.argv, script, environ.get("PATH", os.defpath))
+            backend.require(agent, environ.get("PATH", os.defpath))
 
 
 def limits_of(config: Config) -> dict[Loop, int]:

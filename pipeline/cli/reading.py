@@ -133,6 +133,17 @@ class DispatchLine(_Document):
     usage: Usage | None
 
 
+class CostLine(_Document):
+    """What one role or one phase took. Null where a part is not known; `known` says the rest in words."""
+
+    of: Literal["role", "phase"]
+    name: str
+    dispatches: int
+    cost_usd: float | None
+    tokens: int | None
+    known: str
+
+
 class ShowDocument(_Document):
     """What `show --json` prints: how a run stands."""
 
@@ -167,6 +178,7 @@ class ShowDocument(_Document):
     follow_ups: tuple[str, ...]
     sandbox: SandboxFacts
     usage: UsageFacts
+    costs: tuple[CostLine, ...]
     safe_next_actions: tuple[str, ...]
     run_dir: str
     artifacts: tuple[str, ...]

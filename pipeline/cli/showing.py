@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.cli.costs import cost_text, costs_of
 from pipeline.cli.facts import (
     STAGES,
     dispatch_line,
@@ -113,6 +114,7 @@ def show_run(folder: Path) -> ShowDocument:
         follow_ups=intended[-1].texts("follow_ups") if intended and commits_of(run) else (),
         sandbox=sandbox_of(run),
         usage=usage_of(run),
+        costs=costs_of(run),
         safe_next_actions=safe_next_actions(run, live=live),
         run_dir=str(folder),
         artifacts=_artifacts(run),
@@ -206,6 +208,7 @@ def show_text(document: ShowDocument) -> str:
         _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
         _section("Purses", [str(counter) + ("" if counter.holds else ", closed") for counter in document.counters]),
         _section("Dispatches", _dispatches_text(document)),
+        _section("Costs", [cost_text(line) for line in document.costs]),
         _section("Commits", [*document.commits, *(f"filed {plain(issue)}" for issue in document.follow_ups)]),
         _section("Artifacts", [f"{plain(document.run_dir)}/", *(f"  {plain(name)}" for name in document.artifacts)]),
         _section("Next", [plain(action) for action in document.safe_next_actions]),

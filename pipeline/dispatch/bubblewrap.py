@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch import canary, seccomp
-from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, MODEL_PORT, options
+from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, options
 from pipeline.dispatch.children import run_child, wait_gone
 from pipeline.dispatch.limits import OWN_LIMITS
 from pipeline.dispatch.mount_points import mount_points, refuse_links
 from pipeline.dispatch.orphans import clear_orphans
 from pipeline.dispatch.staging import entering, memory_file, ordered, received, tool
-from pipeline.process import Completed, SandboxError
+from pipeline.process import MODEL_PORT, Completed, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -67,6 +67,7 @@ class Bubblewrap:
 
         Raises:
             SandboxError: the box could not be set up, or was killed from outside.
+            Exception: whatever the command's talk has raised.
         """
         if command.network == "model" and command.gateway is None:
             raise SandboxError("network model needs a gateway, and the command has none")
@@ -79,7 +80,7 @@ class Bubblewrap:
             status = start.status
             ended = await _serving(start, command)
             code = status.exit_code()
-        if code is None and not ended.timed_out:
+        if code is None and not (ended.timed_out or ended.dismissed):
             words = ended.stderr.decode(errors="replace").strip()[-2000:]
             raise SandboxError(words or f"bubblewrap ended with {ended.returncode} before the command did")
         # A process that a signal ended is reported by the init of the box the way that a shell does.
@@ -165,9 +166,10 @@ async def _serving(start: _Start, command: Command) -> Outcome:
 
     Raises:
         SandboxError: the box could not be set up.
+        Exception: whatever the command's talk has raised.
     """
     ended: Outcome | None = None
-    failed: SandboxError | None = None
+    failed: Exception | None = None
     async with anyio.create_task_group() as tasks:
         if start.status.channel is not None and command.gateway is not None:
             tasks.start_soon(_serve, start.status.channel, command.gateway)
@@ -181,8 +183,9 @@ async def _serving(start: _Start, command: Command) -> Outcome:
                 output_limit=command.output_limit,
                 guard=start.status,
                 pass_fds=start.descriptors,
+                talk=command.talk,
             )
-        except SandboxError as error:  # in a task group it would come out as a group
+        except Exception as error:  # noqa: BLE001  (out of a task group it would come as a group)
             failed = error
         tasks.cancel_scope.cancel()
     if ended is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.process import SandboxError
+from pipeline.process import BOX_HOME, MODEL_URL, SandboxError
 from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pipeline.process import Command
 
-HOME: Final = "/home/agent"
+HOME: Final = str(BOX_HOME)
 ENV: Final = {
     "HOME": HOME,
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -29,7 +29,6 @@ MADE_UP: Final = {
     "/etc/group": f"root:x:0:\nagent:x:{_UID}:\n",
     "/etc/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
 }
-MODEL_PORT: Final = 8080
 
 
 def options(command: Command, sources: Sequence[str], files: Mapping[str, int]) -> Iterator[str]:
@@ -51,7 +50,7 @@ def options(command: Command, sources: Sequence[str], files: Mapping[str, int]) 
     yield from ("--size", _mib(512), "--tmpfs", "/home", "--dir", HOME, "--size", _mib(16), "--tmpfs", "/run")
     for mount, source in zip(command.mounts, sources, strict=True):
         yield from ("--bind" if mount.writable else "--ro-bind", source, str(mount.target))
-    model = {"REDFIRST_MODEL_URL": f"http://127.0.0.1:{MODEL_PORT}"} if command.network == "model" else {}
+    model = {"REDFIRST_MODEL_URL": MODEL_URL} if command.network == "model" else {}
     for name, value in {**ENV, **command.env, **model}.items():
         yield from ("--setenv", name, value)
     yield from ("--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", str(command.cwd))

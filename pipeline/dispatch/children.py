@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+    from pipeline.process import Talk
+
 _GRACE_S: Final = 5.0
 _CHUNK: Final = 65_536
 _recording: ContextVar[Recording | None] = ContextVar("recording", default=None)
@@ -70,10 +72,14 @@ class Guard(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the child itself ended. `returncode` is negative for a signal, as everywhere in Python."""
+    """How the child itself ended. `returncode` is negative for a signal, as everywhere in Python.
+
+    `dismissed` is one that was killed because its talk was over and it did not end.
+    """
 
     returncode: int
     timed_out: bool
+    dismissed: bool
     stdout: bytes
     stderr: bytes
     truncated: bool
@@ -81,7 +87,7 @@ class Outcome:
 
     def completed(self, code: int | None) -> Completed:
         """Return how the command ended: `code` is its exit code, negative for a signal, None if it has none."""
-        known = None if self.timed_out else code
+        known = None if self.timed_out else -signal.SIGKILL if self.dismissed else code
         return Completed(
             exit_code=known if known is not None and known >= 0 else None,
             signal=-known if known is not None and known < 0 else None,
@@ -122,6 +128,28 @@ class _Capture:
         return bytes(self.head) + f"\n[... {left_out} bytes left out ...]\n".encode() + bytes(kept)
 
 
+@dataclass
+class _Conversation:
+    """One talk with the child. When it is `over` the child is not waited for any longer."""
+
+    talk: Talk
+    over: anyio.CancelScope
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    failed: Exception | None = None
+
+    async def hold(self, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        try:
+            with self.scope:
+                await self.talk(stdin, stdout)
+        except Exception as error:  # noqa: BLE001  (out of a task group it would come as a group)
+            self.failed = error
+            self.over.cancel()
+            return
+        self.over.deadline = anyio.current_time() + _GRACE_S
+        await _close(stdin)
+        await _drain(stdout, _Capture(_CHUNK))  # a child that could not write could not end
+
+
 async def run_child(
     argv: tuple[str, ...],
     *,
@@ -133,6 +161,7 @@ async def run_child(
     guard: Guard,
     pass_fds: tuple[int, ...] = (),
     mark: str = "",
+    talk: Talk | None = None,
 ) -> Outcome:
     """Run to the end, to the time limit or to cancellation; in each case everything is dead on return.
 
@@ -146,9 +175,11 @@ async def run_child(
         guard: What the box knows about its processes.
         pass_fds: Descriptors that it inherits.
         mark: `NAME=value` in the environment of all that it starts, if the box needs one to find them.
+        talk: What has its stdin and stdout instead.
 
     Raises:
         SandboxError: the child could not be started, or something of it survived.
+        Exception: whatever `talk` has raised.
     """
     began = time.monotonic()
     captures = _Capture(output_limit), _Capture(output_limit)
@@ -158,18 +189,24 @@ async def run_child(
     if recording is not None:
         recording.write(process.pid, mark)
     limit = anyio.CancelScope(deadline=anyio.current_time() + timeout_s)
+    over = anyio.CancelScope()
+    conversation = None if talk is None else _Conversation(talk, over)
     survived: SandboxError | None = None
     async with process, _child(process.pid) as child, anyio.create_task_group() as streams:
+        stdin_pipe, stdout_pipe, stderr_pipe = _pipes(process)
         try:
-            if process.stdin is not None:
-                streams.start_soon(_feed, process.stdin, stdin)
-            for stream, capture in zip((process.stdout, process.stderr), captures, strict=True):
-                if stream is not None:
-                    streams.start_soon(_drain, stream, capture)
-            with limit:
+            if conversation is None:
+                streams.start_soon(_feed, stdin_pipe, stdin)
+                streams.start_soon(_drain, stdout_pipe, captures[0])
+            else:
+                streams.start_soon(conversation.hold, stdin_pipe, stdout_pipe)
+            streams.start_soon(_drain, stderr_pipe, captures[1])
+            with limit, over:
                 # asyncio's own wait() may return only when all pipes are closed, which a daemon can delay.
                 if child.pidfd is not None:
                     await anyio.wait_readable(child.pidfd)
+            if conversation is not None and limit.cancelled_caught:
+                conversation.scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 try:
@@ -185,9 +222,12 @@ async def run_child(
         raise SandboxError(f"{argv[0]} did not end when it was killed")
     if recording is not None:
         recording.remove()
+    if conversation is not None and conversation.failed is not None:
+        raise conversation.failed
     return Outcome(
         returncode=process.returncode,
         timed_out=limit.cancelled_caught,
+        dismissed=over.cancelled_caught,
         stdout=captures[0].content(),
         stderr=captures[1].content(),
         truncated=any(capture.truncated for capture in captures),
@@ -216,6 +256,12 @@ async def _start(argv: tuple[str, ...], cwd: Path | None, env: Mapping[str, str]
     raise SandboxError(f"{argv[0]} was cancelled while it was being started")
 
 
+def _pipes(process: Process) -> tuple[ByteSendStream, ByteReceiveStream, ByteReceiveStream]:
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise SandboxError("a process was started without pipes")
+    return process.stdin, process.stdout, process.stderr
+
+
 @contextlib.asynccontextmanager
 async def _child(pid: int) -> AsyncGenerator[Child]:
     try:
@@ -232,6 +278,10 @@ async def _child(pid: int) -> AsyncGenerator[Child]:
 async def _feed(stream: ByteSendStream, data: bytes) -> None:
     with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         await stream.send(data)
+    await _close(stream)
+
+
+async def _close(stream: ByteSendStream) -> None:
     with contextlib.suppress(anyio.BrokenResourceError, OSError):
         await stream.aclose()
 

@@ -5,55 +5,65 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+import anyio
 
 from pipeline.backends import BACKENDS
-from pipeline.backends.protocol import AgentJob
+from pipeline.backends.protocol import AgentJob, Fault
+from pipeline.config.agents import Backend
+from pipeline.config.folders import home
 from pipeline.dispatch.caches import Cache
+from pipeline.dispatch.calling import call
 from pipeline.dispatch.children import recorded
+from pipeline.dispatch.choice import choices, retries_of
+from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
 from pipeline.dispatch.escape import Fingerprint
+from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
-from pipeline.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt
+from pipeline.dispatch.outage import Circuits
+from pipeline.dispatch.prompt import INSTRUCTIONS, continued_prompt
 from pipeline.dispatch.redaction import quiet_answer
 from pipeline.dispatch.request import Tools
+from pipeline.dispatch.results import Left, result_of, together
+from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.dispatch.trees import remove_tree
-from pipeline.dispatch.verdict import judge
 from pipeline.dispatch.views import Views
-from pipeline.gateway.providers import gateway_for
-from pipeline.git import Entry, TreeChange
+from pipeline.gateway.spending import Allowance
+from pipeline.gateway.providers import gateway_of
 from pipeline.git.obeyed import obeyed_in_tree
-from pipeline.policy.scope import ChangeKind, Writes
+from pipeline.policy.scope import Writes
 from pipeline.policy.test_regions import only_test_regions
 from pipeline.process import Mount
-from pipeline.reports.kinds import report_schema
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.info import ChangeRecord, DispatchResult, ModelTraffic, Usage, ViolationRecord
+from pipeline.runs.info import Reserved, Try
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.config.model import AgentConfig, Config
+    from pipeline.config.agents import AgentConfig
+    from pipeline.config.model import Config
     from pipeline.dispatch.box import Box
-    from pipeline.dispatch.escape import Escape
-    from pipeline.dispatch.gate import AdmittedChange, GateResult
-    from pipeline.dispatch.prompt import Template
+    from pipeline.dispatch.choice import Choice
+    from pipeline.dispatch.prompt import DispatchDocument, Template
     from pipeline.dispatch.request import Request
+    from pipeline.gateway.proxy import ModelGateway
     from pipeline.git import Repository
     from pipeline.policy.roles import RoleSpec
-    from pipeline.process import Gateway
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.info import DispatchRecord
+    from pipeline.runs.info import DispatchRecord, DispatchResult
 
-ARTIFACTS: Final = Path("/run/redfirst/artifacts")
-SEVERAL: Final = frozenset({"tasks", "done_tasks", "evidence", "findings", "feedback", "diagnosis", "test_output"})
-"""Artifacts that are always a list in the document, however many there are."""
+_A_PERSON_S = 7 * 24 * 3600
+
+
+def _silent(_: str) -> None:
+    pass
 
 
 @dataclass
@@ -70,31 +80,97 @@ class Dispatcher:
     templates: Mapping[tuple[str, Question | None], Template]
     search_path: str
     depth: int = 1
-    results: Mapping[str, DispatchResult] = field(default_factory=dict[str, DispatchResult])
+    results: Mapping[str, DispatchResult] = field(default_factory=dict[str, "DispatchResult"])
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     overlay: bool = True
+    say: Callable[[str], None] = _silent
 
     def __post_init__(self) -> None:
         self.secrets = secrets_of_run(self.repository.worktree, self.environ, self.config)
         self.views = Views(self.checkout, self.box, overlay=self.overlay)
+        self.circuits = Circuits(self.config.outage.circuit_s)
+
+    def who(self, record: DispatchRecord) -> Choice:
+        """Return who is asked first.
+
+        Raises:
+            UserError: a service or model is not said.
+        """
+        return next(iter(self._turns(record, record.role)))[0]
 
     async def dispatch(self, record: DispatchRecord, request: Request, *, phase: str, why: str) -> DispatchResult:
         """Carry out one dispatch; its result is on disk when this returns.
 
+        Where a model service is out of reach the same agent is asked again after a while, then the next one. A refused
+        credential ends it at once: neither time nor another agent mends that.
+
         Raises:
-            UserError: the agent's program or script is not there.
+            UserError: the agent's program or script is not there, or a service or model is not said.
             SandboxError: the box did not work.
         """
-        folder = self._new_folder(record.dispatch)
-        view = self.views.open(record.base_tree, writable=self.roles[request.role].writes is not Writes.NOTHING)
+        folder = new_folder(self.run_folder / "dispatches" / record.dispatch)
+        artifacts = Artifacts.copied(request.artifacts, folder, self.box)
+        tries: list[Try] = []
+        result: DispatchResult | None = None
+        for choice, wait_s in self._turns(record, request.role):
+            if result is not None:
+                tries.append(_tried(result))
+                set_aside(folder, len(tries))
+                self.say(f"{record.dispatch}: {result.complaint} Next: {choice}, in {wait_s:g} s")
+                await anyio.sleep(wait_s)
+            result = await self._try(record, request, folder, artifacts, choice, phase=phase, why=why)
+            if result.signal is not Signal.UNAVAILABLE:
+                self.circuits.worked(choice)
+                break
+            self.circuits.failed(choice)
+            if result.fault == Fault.UNAUTHORIZED:
+                break
+        if result is None:
+            raise LookupError(f"nobody can be asked to play {request.role}")
+        result = together(result, tries)
+        write_atomic(folder / "result.json", to_json(result.model_dump(mode="json", by_alias=True)))
+        return result
+
+    def _turns(self, record: DispatchRecord, role: Role) -> Iterator[tuple[Choice, float]]:
+        """Yield who is asked, and how many seconds are waited before."""
+        for choice in self.circuits.order(choices(self.config, role, retries=retries_of(record))):
+            yield choice, 0.0
+            for wait_s in self.config.outage.backoff_s:
+                yield choice, wait_s
+
+    async def _try(
+        self,
+        record: DispatchRecord,
+        request: Request,
+        folder: Path,
+        artifacts: Artifacts,
+        choice: Choice,
+        *,
+        phase: str,
+        why: str,
+    ) -> DispatchResult:
+        """Ask one agent in a fresh view, and judge what it left."""
+        spec = self.roles[request.role]
+        view = self.views.open(record.base_tree, writable=spec.writes is not Writes.NOTHING)
         try:
-            document = self._document(record, request, folder, view.mount.target, phase=phase, why=why)
+            document = document_of(
+                record,
+                request,
+                run_id=self.run_id,
+                workspace=view.mount.target,
+                artifacts=artifacts,
+                spec=spec,
+                template=self.templates[request.kind, request.question],
+                phase=phase,
+                why=why,
+                instructions=[entry.path for entry in self.repository.entries(record.base_tree, *INSTRUCTIONS)],
+            )
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
             guarded = (self.repository, self.checkout, self.run_id)
             before = Fingerprint.take(*guarded)
-            gateway = gateway_for(self.config, request.role, self.environ, folder / "model.jsonl")
+            gateway = self._gateway(record, choice, folder / "model.jsonl")
             with recorded(folder / "process.json", self.box.name):
-                answer = await self._ask(request, document, view.mount, folder, gateway)
+                answer = await self._ask(record, request, document, view.mount, folder, choice, gateway)
             answer = quiet_answer(answer, self.secrets)
             transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
@@ -102,14 +178,12 @@ class Dispatcher:
             if escape is not None:
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))
-            result = self._result(record, request, answer, gate, escape)
-            if gateway is not None:
-                result = result.model_copy(update={"model_traffic": ModelTraffic(**asdict(gateway.use))})
+            left = Left(choice, answer, gate, escape, gateway.use if gateway is not None else None)
+            result = result_of(record, request, left, self.repository, self.checkout)
             if gate.violations:
                 transcript.quarantine(self.run_folder / "quarantine" / record.dispatch, view, gate)
         finally:
             view.close()
-        write_atomic(folder / "result.json", to_json(result.model_dump(mode="json", by_alias=True)))
         return result
 
     def _policy(self, request: Request) -> Policy:
@@ -123,66 +197,30 @@ class Dispatcher:
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
         )
 
-    def _new_folder(self, name: str) -> Path:
-        """Return a fresh folder; one that a crash left is kept as `.lost-k` (its cost stays counted)."""
-        folder = self.run_folder / "dispatches" / name
-        if folder.exists():
-            lost = 1
-            while folder.with_name(f"{name}.lost-{lost}").exists():
-                lost += 1
-            folder.rename(folder.with_name(f"{name}.lost-{lost}"))
-        folder.mkdir(parents=True)
-        return folder
-
-    def _document(
-        self, record: DispatchRecord, request: Request, folder: Path, workspace: Path, *, phase: str, why: str
-    ) -> DispatchDocument:
-        document = DispatchDocument(
-            run_id=self.run_id,
-            dispatch=record.dispatch,
-            step=record.step,
-            phase=phase,
-            role=request.role,
-            kind=request.kind,
-            question=request.question,
-            task=record.task,
-            attempt=record.attempt,
-            reask=record.reask,
-            workspace=str(workspace),
-            artifacts=self._artifacts(request, folder),
-            write=_write_list(self.roles[request.role], request),
-            report_schema=report_schema(request.kind, request.role, request.question),
-        )
-        template = self.templates[request.kind, request.question]
-        prompt = build_prompt(self.roles[request.role], template, document, why=why, extra=request.extra)
-        return document.model_copy(update={"prompt": prompt})
-
-    def _artifacts(self, request: Request, folder: Path) -> dict[str, str | tuple[str, ...]]:
-        """Copy the artifacts beside the view: what the agent read is frozen with the dispatch."""
-        root = folder / "artifacts"
-        root.mkdir()
-        shown = self.box.inside(root, ARTIFACTS)
-        found: dict[str, str | tuple[str, ...]] = {}
-        for name, paths in request.artifacts.items():
-            for path in paths:
-                target = root / name / path.name
-                target.parent.mkdir(exist_ok=True)
-                shutil.copyfile(path, target)
-            inside = tuple(str(shown / name / path.name) for path in paths)
-            if name in SEVERAL or len(inside) > 1:
-                found[name] = inside
-            elif inside:
-                found[name] = inside[0]
-        return found
+    def _gateway(self, record: DispatchRecord, choice: Choice, log: Path) -> ModelGateway | None:
+        if choice.service is None:
+            return None
+        share = record.reserved or Reserved()
+        allowance = Allowance(share.tokens, share.cost_usd)
+        name, provider = choice.service.name, choice.service.provider
+        return gateway_of(provider, name, self.environ, log, allowance=allowance, prices=self.config.prices)
 
     async def _ask(
-        self, request: Request, document: DispatchDocument, view: Mount, folder: Path, gateway: Gateway | None
+        self,
+        record: DispatchRecord,
+        request: Request,
+        document: DispatchDocument,
+        view: Mount,
+        folder: Path,
+        choice: Choice,
+        gateway: ModelGateway | None,
     ) -> AgentResult:
-        agent = self.config.agent(request.role)
+        agent, spec = choice.agent, self.roles[request.role]
         tools = request.tools(view) if request.tools is not None else Tools()
         cache = Cache(self.checkout.root / "caches" / request.role.value)
         exchange = folder / "exchange"
         exchange.mkdir(mode=0o700)  # an agent can leave a set-user program in it
+        before = self.results.get(record.continues) if record.continues is not None else None
         job = AgentJob(
             sandbox=self.box,
             document=document.to_json().encode(),
@@ -194,14 +232,33 @@ class Dispatcher:
             script=Path(agent.script) if agent.script else None,
             used=self._used_entries(agent),
             env={**cache.env(self.box), **tools.env, **agent.env},
-            timeout_s=agent.timeout_s,
-            network=agent.network.value,
+            timeout_s=agent.timeout_s or (_A_PERSON_S if agent.backend is Backend.HUMAN else spec.timeout_s),
+            network=agent.reaches.value,
             gateway=gateway,
             search_path=self.search_path,
             depth=self.depth,
+            agent=agent,
+            prompt=document.prompt,
+            report_schema=document.report_schema,
+            role=request.role.value,
+            shell=spec.shell,
+            model=choice.model,
+            effort=agent.effort,
+            max_steps=agent.max_steps,
+            service=choice.service,
+            session=session_of(
+                self.checkout.root / "sessions",
+                record,
+                before,
+                choice.product,
+                box=self.box,
+                prompt=continued_prompt(document),
+            ),
+            home=home(self.environ),
+            say=self.say,
         )
         try:
-            return await BACKENDS[agent.backend.value].run(job)
+            return await call(BACKENDS[agent.backend.value], job, gateway)
         finally:
             cache.trim()
             remove_tree(exchange / "out")  # the agent may have put anything beside its report
@@ -216,64 +273,8 @@ class Dispatcher:
                 used.add(result.entry)
         return frozenset(used)
 
-    # --- what came back ----------------------------------------------------------------------------------------
 
-    def _result(
-        self,
-        record: DispatchRecord,
-        request: Request,
-        answer: AgentResult,
-        gate: GateResult,
-        escape: Escape | None,
-    ) -> DispatchResult:
-        signal, complaint, report = judge(request, answer, gate, escape.why if escape is not None else None)
-        legal = () if escape is not None else gate.changes
-        changes = tuple(self._stored(change) for change in legal)
-        tree = self.repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
-        return DispatchResult(
-            dispatch=record.dispatch,
-            signal=signal,
-            complaint=complaint,
-            report=report,
-            report_sha256=hashlib.sha256(to_json(report, pretty=False).encode()).hexdigest() if report else None,
-            gate="admitted" if gate.admitted and escape is None else "rejected",
-            base_tree=record.base_tree,
-            # After a rejection the agent goes on from the legal part, offending paths put back (architecture 6, Gate).
-            tree=None if escape is not None else tree,
-            changes=changes,
-            dropped=gate.dropped,
-            violations=tuple(ViolationRecord(path=v.path, rule=v.rule, why=v.why) for v in gate.violations),
-            notes=gate.notes,
-            usage=Usage(
-                cost_usd=answer.usage.cost_usd,
-                input_tokens=answer.usage.input_tokens,
-                output_tokens=answer.usage.output_tokens,
-                model=answer.usage.model,
-            ),
-            checkpoint="ready" if signal is None else "partial" if changes else "failed",
-            entry=answer.entry,
-        )
-
-    def _stored(self, change: AdmittedChange) -> ChangeRecord:
-        if change.content is None:
-            return ChangeRecord(path=change.path, kind="deleted")
-        oid = self.repository.write_blob(change.content, change.path, self.checkout.tree)
-        kind = "added" if change.kind is ChangeKind.ADDED else "modified"
-        return ChangeRecord(path=change.path, kind=kind, mode=change.mode, oid=oid, sha256=change.sha256)
-
-
-def _write_list(spec: RoleSpec, request: Request) -> tuple[WriteGrant, ...]:
-    match spec.writes:
-        case Writes.TASK:
-            grants = request.grants
-        case Writes.TESTS:
-            grants = request.tests.files if request.tests is not None else ()
-        case _:
-            grants = ()
-    return tuple(WriteGrant(path=grant.path, action=grant.action) for grant in grants)
-
-
-def _tree_change(change: ChangeRecord) -> TreeChange:
-    if change.oid is None or change.mode is None:
-        return TreeChange(change.path, None)
-    return TreeChange(change.path, Entry(change.path, change.mode, change.oid))
+def _tried(result: DispatchResult) -> Try:
+    if result.agent is None:
+        raise LookupError(f"{result.dispatch} does not say who was asked")
+    return Try(agent=result.agent, complaint=result.complaint or "", usage=result.usage)

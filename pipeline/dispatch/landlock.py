@@ -76,6 +76,7 @@ class Landlock:
 
         Raises:
             SandboxError: the command could not be confined as it asks, or its supervisor was killed.
+            Exception: whatever the command's talk has raised.
         """
         _refuse_what_it_cannot_keep(command)
         home = Path(tempfile.mkdtemp(prefix="redfirst-home-"))
@@ -93,6 +94,7 @@ class Landlock:
                     guard=reins,
                     pass_fds=(order, *reins.far_ends),
                     mark=f"{_MARK}={mark}",
+                    talk=command.talk,
                 )
                 code = reins.exit_code()
         finally:

@@ -54,6 +54,7 @@ class NoBox:
 
         Raises:
             SandboxError: the program could not be started, or something of it could not be killed.
+            Exception: whatever the command's talk has raised.
         """
         home = Path(tempfile.mkdtemp(prefix="redfirst-home-"))
         mark = f"{_MARK}={secrets.token_hex(16)}"
@@ -78,6 +79,7 @@ class NoBox:
                 output_limit=command.output_limit,
                 guard=_Sweeper(mark),
                 mark=mark,
+                talk=command.talk,
             )
         finally:
             remove_tree(home)

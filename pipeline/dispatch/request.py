@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tools:
-    """What the project's own tools need in a box: read-only mounts, and variables such as PATH."""
+    """What the project's own tools need in a box.
+
+    Args:
+        mounts: Read-only mounts.
+        env: Variables such as PATH.
+        folders: Where the project's programs are on the host; no agent can write there.
+        test_command: The toolchain's own command, an argv that runs with test ids behind it; empty if there is none.
+    """
 
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    folders: tuple[Path, ...] = ()
+    test_command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,7 @@ class Request:
         accept: Says what is wrong with a well-formed report that cannot be true here.
         extra: Short context that only this dispatch has.
         tools: What the project's own tools need in the box, given the view's mount.
+        reasks: How often the slot may be asked again beside what the matrix grants; for what it routes nothing on.
     """
 
     role: Role
@@ -51,3 +61,4 @@ class Request:
     accept: Callable[[Report], Malformed | None] | None = None
     extra: str = ""
     tools: Callable[[Mount], Tools] | None = None
+    reasks: int = 0

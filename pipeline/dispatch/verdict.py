@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends.protocol import Ended
+from pipeline.backends.protocol import Ended, Fault
 from pipeline.reports.decode import Malformed, Missing
 from pipeline.reports.parse import extract_report, is_report, parse_report
 from pipeline.routing.vocabulary import Signal
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from pipeline.reports.decode import JsonObject
 
 _TOLD: Final = 5
+_NO_WORK: Final = {
+    Fault.UNAUTHORIZED: Signal.UNAVAILABLE,
+    Fault.UNAVAILABLE: Signal.UNAVAILABLE,
+    Fault.BUDGET: Signal.BUDGET,
+}
+"""Where the agent was cut off: what it left is nobody's work, and is not looked at."""
+
+
+def counts_as_work(answer: AgentResult) -> bool:
+    """Return whether what the agent changed may be taken over."""
+    return answer.fault not in _NO_WORK
 
 
 def judge(
@@ -24,6 +35,8 @@ def judge(
     """Return (signal, complaint, report): signal None when the answer counts. What is worst is said first."""
     if escape is not None:
         return Signal.ESCAPE, escape, None
+    if answer.fault is not None and answer.fault in _NO_WORK:
+        return _NO_WORK[answer.fault], answer.complaint, None
     asked = (request.kind, request.role, request.question)
     found = extract_report(answer.report_file, answer.stdout, lambda value: is_report(*asked, value))
     report = found if not isinstance(found, Malformed | Missing) else None
@@ -31,7 +44,7 @@ def judge(
         told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
         more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
         return Signal.VIOLATION, f"These changes are not yours to make, and were put back: {told}{more}.", report
-    if answer.ended is Ended.TIMED_OUT:
+    if answer.ended is Ended.TIMED_OUT or answer.fault is Fault.STEPS:
         return Signal.TIMED_OUT, answer.complaint, report
     if answer.complaint is not None:
         return Signal.MALFORMED, answer.complaint, report

@@ -1,61 +1,49 @@
-"""The tools that a model gets when its loop is ours: run, run_tests, run_check, read, write, delete.
+"""The tools that a model gets when its loop is ours: those for files, and search, changes, run, run_tests, run_check.
 
 Each call is judged by the role's policy before it happens and answered in words, so that a model learns of a refusal
-at once and not from the gate. Commands run in the box without a shell; files are reached through folder descriptors, so
-no link leads out of the view. The gate judges the result all the same (architecture 6).
+at once and not from the gate. Commands run in the box without a shell. The gate judges the result all the same
+(architecture 6).
 """
 
 from __future__ import annotations
 
-import errno
 import signal
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.manifest import Limits
+from pipeline.backends.protocol import Mishap, ToolAnswer
+from pipeline.dispatch import searcher
+from pipeline.dispatch.file_tools import LINES, FileTools
 from pipeline.dispatch.request import Tools
-from pipeline.dispatch.trees import NotRegularError, read_regular
-from pipeline.dispatch.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 from pipeline.errors import UserError
 from pipeline.policy.characters import visible
 from pipeline.policy.commands import judge_command, judge_selectors
-from pipeline.policy.filetools import judge_deletion, judge_path
 from pipeline.policy.paths import malformed
-from pipeline.process import Command
+from pipeline.process import Command, Mount
 from pipeline.programs import locate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.dispatch.request import Request
     from pipeline.policy.roles import RoleSpec
-    from pipeline.policy.scope import Grant, TestScope
-    from pipeline.process import Completed, Mount, Sandbox
+    from pipeline.process import Completed, Sandbox
+    from pipeline.programs import Program
 
 _FILES: Final = "{files}"
-_READ_BYTES: Final = 400_000
-_MOST_BYTES: Final = Limits().file_bytes
-_LINES: Final = "\r\n\t"
 _FIXED: Final = {"PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
+_SEARCHER: Final = Path(searcher.__file__)
+_SEARCHER_INSIDE: Final = Path("/run/redfirst/searcher.py")
+_SEARCH_S: Final = 20.0
+_STATUS: Final = ("--no-optional-locks", "status", "--short", "--untracked-files=all")
+_DIFF: Final = ("--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD")
 
 
 @dataclass(frozen=True)
-class ToolAnswer:
-    """What a call comes to.
-
-    Args:
-        text: For the model; hidden characters are written as escapes.
-        rule: The rule that refused it; None if it was done.
-        exit_code: Of a command; None if it was none, or a signal or the time limit ended it.
-    """
-
-    text: str
-    rule: str | None = None
-    exit_code: int | None = None
-
-
-@dataclass(frozen=True)
-class Workbench:
-    """The tools of one dispatch.
+class Workbench(FileTools):
+    """All tools of one dispatch.
 
     Args:
         spec: The role.
@@ -72,12 +60,6 @@ class Workbench:
         output_limit: Bytes kept of one command's output.
     """
 
-    spec: RoleSpec
-    view: Mount
-    sandbox: Sandbox
-    grants: tuple[Grant, ...] = ()
-    tests: TestScope | None = None
-    artifacts: tuple[Mount, ...] = ()
     tools: Tools = field(default_factory=Tools)
     search_path: str | None = None
     test_command: tuple[str, ...] = ()
@@ -106,7 +88,7 @@ class Workbench:
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
         if not self.test_command:
-            return ToolAnswer("no test command is known for this project", "no-test-command")
+            return ToolAnswer("no test command is known for this project", Mishap.NO_TEST_COMMAND)
         return await self._start((*self.test_command, *ruling.argv))
 
     async def run_check(self) -> ToolAnswer:
@@ -121,7 +103,7 @@ class Workbench:
         files = self._named_files()
         wanted = [argv for argv in self.checks if files or _FILES not in argv]
         if not wanted:
-            return ToolAnswer("no checks are configured for this project", "no-checks")
+            return ToolAnswer("no checks are configured for this project", Mishap.NO_CHECKS)
         answers = [
             await self._start(tuple(word for part in argv for word in (files if part == _FILES else (part,))))
             for argv in wanted
@@ -130,107 +112,124 @@ class Workbench:
         failed = (answer.exit_code for answer in answers if answer.exit_code != 0)
         return ToolAnswer(text, exit_code=next(failed, 0))
 
-    def read(self, path: str) -> ToolAnswer:
-        """Return the text of a file, or the names in a folder (`.` is the top)."""
-        artifact = next((mount.source for mount in self.artifacts if str(mount.target) == path), None)
-        try:
-            if artifact is not None:
-                return _shown(read_regular(artifact, _READ_BYTES))
-            if path != "." and (fault := malformed(path)):
-                return ToolAnswer(fault.why, fault.rule)
-            with opened_top(self.view.reach) as top:
-                names = names_in(top, path)
-                if names is not None:
-                    return ToolAnswer("\n".join(map(visible, names)))
-                return _shown(read_file(top, path, _READ_BYTES))
-        except OSError as error:
-            return _failed(path, error)
+    async def search(self, pattern: str, path: str = ".") -> ToolAnswer:
+        """Return the lines that match a regular expression, as `path:line: text`; links are not followed.
 
-    def write(self, path: str, content: str) -> ToolAnswer:
-        """Make the file hold exactly `content`; folders on the way are made."""
-        try:
-            new = content.encode()
-        except UnicodeEncodeError:
-            return ToolAnswer("the content has half of a surrogate pair in it, which no text file holds", "content")
-        if len(new) > _MOST_BYTES:
-            return ToolAnswer(f"the content is larger than {_MOST_BYTES} bytes", "content")
-        try:
-            with opened_top(self.view.reach) as top:
-                exists = is_file(top, path)
-                contents = (read_file(top, path, _MOST_BYTES), new) if exists and self.spec.test_regions else None
-                ruling = judge_path(
-                    self.spec, path, exists=exists, grants=self.grants, tests=self.tests, contents=contents
+        Raises:
+            SandboxError: the box did not work.
+        """
+        place = self.relative(path)
+        if place != "." and (fault := malformed(place)):
+            return ToolAnswer(fault.why, fault.rule)
+        if "\0" in pattern or not _is_text(pattern):
+            return ToolAnswer("no command line holds this pattern", Mishap.PATTERN)
+        player = Mount(_SEARCHER, _SEARCHER_INSIDE)
+        program = str(self.sandbox.inside(player.source, player.target))
+        argv = ("-I", "-S", program, pattern, place)
+        completed = await self._run(locate(sys.executable), argv, (player,), timeout_s=_SEARCH_S)
+        output = _output(completed, self.workspace)
+        match completed.exit_code:
+            case 0:
+                return ToolAnswer(output or "nothing matches")
+            case searcher.NO_PATTERN:
+                return ToolAnswer(f"the pattern is no regular expression: {output.strip()}", Mishap.PATTERN)
+            case searcher.NO_PLACE:
+                return ToolAnswer(f"{path!r} is not there, or is reached through a link", Mishap.NO_SUCH_FILE)
+            case _:
+                return ToolAnswer(
+                    f"the search was given up after {_SEARCH_S:g} seconds; make it simpler", Mishap.PATTERN
                 )
-                if not ruling.allowed:
-                    return ToolAnswer(ruling.why, ruling.rule)
-                put_file(top, path, new)
-        except OSError as error:
-            return _failed(path, error)
-        return ToolAnswer(f"{path}: {len(new)} bytes written")
 
-    def delete(self, path: str) -> ToolAnswer:
-        """Remove a file that the task lets be deleted, or renamed away."""
-        ruling = judge_deletion(self.spec, path, grants=self.grants, tests=self.tests)
-        if not ruling.allowed:
-            return ToolAnswer(ruling.why, ruling.rule)
+    async def changes(self) -> ToolAnswer:
+        """Return what was changed in the workspace since the dispatch began: new files by name, others as a diff.
+
+        Raises:
+            SandboxError: the box did not work.
+        """
         try:
-            with opened_top(self.view.reach) as top:
-                delete_file(top, path)
-        except OSError as error:
-            return _failed(path, error)
-        return ToolAnswer(f"{path}: deleted")
+            git = locate("git", self.search_path)
+        except UserError as error:
+            return ToolAnswer(error.message, Mishap.PROGRAM_MISSING)
+        answers = [await self._run(git, argv) for argv in (_STATUS, _DIFF)]
+        text = "\n".join(filter(None, (_output(answer, self.workspace) for answer in answers)))
+        return ToolAnswer(text or "nothing was changed")
 
     async def _start(self, argv: tuple[str, ...]) -> ToolAnswer:
         try:
             program = locate(argv[0], self.search_path)
         except UserError as error:
-            return ToolAnswer(error.message, "program-missing")
-        workspace = self.sandbox.inside(self.view.source, self.view.target)
-        mounts = (*program.mounts, *self.tools.mounts, self.view)
-        completed = await self.sandbox.run(
+            return ToolAnswer(error.message, Mishap.PROGRAM_MISSING)
+        completed = await self._run(program, argv[1:])
+        return _told(completed, self.workspace, self.timeout_s)
+
+    async def _run(
+        self,
+        program: Program,
+        arguments: Sequence[str],
+        mounts: tuple[Mount, ...] = (),
+        *,
+        timeout_s: float | None = None,
+    ) -> Completed:
+        shown = (*program.mounts, *self.tools.mounts, *mounts, self.view)
+        return await self.sandbox.run(
             Command(
-                argv=program.argv(*argv[1:]),
-                cwd=workspace,
-                mounts=tuple({mount.target: mount for mount in mounts}.values()),
+                argv=program.argv(*arguments),
+                cwd=self.workspace,
+                mounts=tuple({mount.target: mount for mount in shown}.values()),
                 env={**self.tools.env, **_FIXED},
-                timeout_s=self.timeout_s,
+                timeout_s=timeout_s or self.timeout_s,
                 output_limit=self.output_limit,
             )
         )
-        return _told(completed, f"{workspace}/", self.timeout_s)
-
-    def _named_files(self) -> tuple[str, ...]:
-        named = dict.fromkeys(grant.path for grant in (*self.grants, *(self.tests.files if self.tests else ())))
-        with opened_top(self.view.reach) as top:
-            return tuple(path for path in named if _is_there(top, path))
 
 
-def _is_there(top: int, path: str) -> bool:
-    try:
-        return is_file(top, path)
-    except OSError:
-        return False
+def bench_of(
+    spec: RoleSpec,
+    request: Request,
+    view: Mount,
+    tools: Tools,
+    sandbox: Sandbox,
+    *,
+    search_path: str,
+    artifacts: tuple[Mount, ...] = (),
+    checks: tuple[tuple[str, ...], ...] = (),
+) -> Workbench:
+    """Return the tools of one dispatch.
+
+    Args:
+        spec: The role.
+        request: What it is asked.
+        view: How the box shows the workspace.
+        tools: What `request.tools` says for this view, or nothing.
+        sandbox: Where commands run.
+        search_path: Where programs are looked up on the host, behind those of the project.
+        artifacts: The mounts of what the prompt names.
+        checks: `[checks] commands`.
+    """
+    return Workbench(
+        spec,
+        view,
+        sandbox,
+        grants=request.grants,
+        tests=request.tests,
+        artifacts=artifacts,
+        tools=tools,
+        search_path=":".join([*map(str, tools.folders), search_path]),
+        test_command=tools.test_command,
+        checks=checks,
+    )
 
 
-def _shown(content: bytes) -> ToolAnswer:
-    if b"\0" in content:
-        return ToolAnswer("this is no text", "binary-file")
-    rest = f"\n[only the first {_READ_BYTES} bytes are shown]" if len(content) > _READ_BYTES else ""
-    return ToolAnswer(visible(content[:_READ_BYTES].decode(errors="replace"), keep=_LINES) + rest)
+def _is_text(pattern: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in pattern)
 
 
-def _failed(path: str, error: OSError) -> ToolAnswer:
-    if isinstance(error, FileNotFoundError):
-        return ToolAnswer(f"{path!r} is not there", "no-such-file")
-    if isinstance(error, NotRegularError) or error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EISDIR}:
-        return ToolAnswer(
-            f"{path!r} is no regular file, or is reached through a link; name the file itself", "file-kind"
-        )
-    return ToolAnswer(f"{path!r}: {error.strerror}", "file-system")
+def _output(completed: Completed, workspace: Path) -> str:
+    output = (completed.stdout + completed.stderr).decode(errors="replace").replace(f"{workspace}/", "")
+    return visible(output, keep=LINES)
 
 
-def _told(completed: Completed, workspace: str, timeout_s: float) -> ToolAnswer:
-    output = (completed.stdout + completed.stderr).decode(errors="replace").replace(workspace, "")
+def _told(completed: Completed, workspace: Path, timeout_s: float) -> ToolAnswer:
     if completed.timed_out:
         end = f"stopped after {timeout_s:g} seconds"
     elif completed.signal is not None:
@@ -238,4 +237,4 @@ def _told(completed: Completed, workspace: str, timeout_s: float) -> ToolAnswer:
     else:
         end = f"exit code {completed.exit_code}"
     missing = ", the middle of the output is missing" if completed.truncated else ""
-    return ToolAnswer(f"{visible(output, keep=_LINES)}\n[{end}{missing}]", exit_code=completed.exit_code)
+    return ToolAnswer(f"{_output(completed, workspace)}\n[{end}{missing}]", exit_code=completed.exit_code)

@@ -232,6 +232,8 @@ def steps_of(row: Row) -> frozenset[Step]:
         return frozenset({row.step})
     if row.signal is Signal.ENV_BROKEN:
         return frozenset(ASKS) | MEASURING
+    if row.signal is Signal.ESCAPE:  # @pm has no slot, but its agent is an agent
+        return frozenset(ASKS) | {Step.PUBLISH}
     if row.signal is Signal.CANCELLED:  # SIGINT may come while the harness itself measures or publishes
         return frozenset(ASKS) | MEASURING | {Step.ISSUE}
     return frozenset(ASKS)

@@ -81,6 +81,15 @@ class Usage(_Record):
     model: str | None = None
 
 
+class TokenCount(_Record):
+    """Tokens of one model; `input` counts those that came from or went into a cache too."""
+
+    input: int
+    output: int
+    cache_read: int = 0
+    cache_write: int = 0
+
+
 class ModelTraffic(_Record):
     """What went through the gateway in one dispatch (network `model`); sizes in bytes."""
 
@@ -88,6 +97,38 @@ class ModelTraffic(_Record):
     refused: int
     bytes_up: int
     bytes_down: int
+    by_model: dict[str, TokenCount] = {}
+    cost_usd: float | None = None
+    """By known prices; None if one of them is not known."""
+    unpriced: tuple[str, ...] = ()
+    """Models whose price is not known."""
+    unmetered: int = 0
+    """Answers that did not say how many tokens they took."""
+
+
+class AgentFacts(_Record):
+    """Who was asked: nothing of it is inherited from a product's own settings in silence."""
+
+    product: str
+    """The backend, and for acp its profile; only the same product can go on with a conversation."""
+    service: str | None = None
+    model: str | None = None
+    effort: str | None = None
+
+
+class Try(_Record):
+    """One agent that was out of reach, before the one that the result is of; its files are in `try-N`."""
+
+    agent: AgentFacts
+    complaint: str
+    usage: Usage = Usage()
+
+
+class Reserved(_Record):
+    """What a dispatch may spend: its share of what was left when it began. None = no limit but the dispatches."""
+
+    cost_usd: float | None = None
+    tokens: int | None = None
 
 
 class DispatchResult(_Record):
@@ -114,6 +155,16 @@ class DispatchResult(_Record):
     verification: tuple[str, ...] = ()
     entry: int | None = None
     """Which entry of a script answered (scripted agents only)."""
+    agent: AgentFacts | None = None
+    tries: tuple[Try, ...] = ()
+    fault: str | None = None
+    """What kind of failure it was, in the words of `backends.protocol.Fault`."""
+    denials: tuple[str, ...] = ()
+    """Calls that the agent's product, or a tool of ours, refused."""
+    steps: int | None = None
+    """How many answers the model gave."""
+    session: str | None = None
+    """The product's name of the conversation."""
 
 
 class DispatchRecord(_Record):
@@ -133,3 +184,7 @@ class DispatchRecord(_Record):
     base_tree: str
     backend: str
     pid: int | None = None
+    model: str | None = None
+    continues: str | None = None
+    """The dispatch whose answer did not count: its conversation is gone on with, where the product can."""
+    reserved: Reserved | None = None

@@ -18,12 +18,14 @@ from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.info import DispatchRecord, DispatchResult
+from pipeline.runs.spending import UsedUp, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.dispatch.request import Request
     from pipeline.reports.fields import Report
+    from pipeline.runs.info import Reserved
     from pipeline.steps.context import Context
 
 
@@ -52,10 +54,10 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
     One failing never cancels the other (architecture 6): the matrix hears of one failure at a time.
     """
     missing = [slot for slot in asks if _needs_dispatch(ctx, slot)]
-    stopped = _may_not_start(ctx, len(missing)) if missing else None
-    if stopped is not None:
-        return stopped
-    pending = [(slot, _start(ctx, slot)) for slot in missing]
+    shares = _may_start(ctx, missing) if missing else []
+    if isinstance(shares, Event):
+        return shares
+    pending = [(slot, _start(ctx, slot, share)) for slot, share in zip(missing, shares, strict=True)]
     broken: list[str] = []
     async with anyio.create_task_group() as group:
         for slot, record in pending:
@@ -89,14 +91,15 @@ def _report(slot: Request, result: DispatchResult) -> Report:
     return report
 
 
-def _may_not_start(ctx: Context, count: int) -> Event | None:
-    """Return the event of a run that must stop before its next dispatch: the user, or the budget (matrix 2)."""
+def _may_start(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Event:
+    """Return what each dispatch may spend, or the event of a run that must stop before: the user, or the budget."""
     if ctx.stopping != "no":
         return Event(signal=Signal.CANCELLED, note="the user stopped the run")
     limit = limit_of(ctx.state, Loop.DISPATCHES)
-    if limit is not None and ctx.state.dispatches + count > limit:
+    if limit is not None and ctx.state.dispatches + len(slots) > limit:
         return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
-    return None
+    shares = reserve(ctx.run, ctx.config.budget, [(slot.role, ctx.state.step.value) for slot in slots])
+    return Event(signal=Signal.BUDGET, note=shares.why) if isinstance(shares, UsedUp) else shares
 
 
 def _slot_records(ctx: Context, slot: Request) -> list[DispatchRecord]:
@@ -139,12 +142,12 @@ def _needs_dispatch(ctx: Context, slot: Request) -> bool:
         for record in _slot_records(ctx, slot)
         if record.dispatch in ctx.run.results and record.resumes == ctx.state.resumes
     ]
-    granted = ctx.state.counters.get(purse(ctx.state, Loop.REASK, slot.role), 0)
+    granted = slot.reasks + ctx.state.counters.get(purse(ctx.state, Loop.REASK, slot.role), 0)
     return len(failed) <= granted
 
 
-def _start(ctx: Context, slot: Request) -> DispatchRecord:
-    """Journal the start of a dispatch; a lost attempt's number is used again."""
+def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
+    """Journal the start of a dispatch and what it may spend; a lost attempt's number is used again."""
     previous = _last(ctx, slot)
     lost = [r for r in _slot_records(ctx, slot) if r.dispatch not in ctx.run.results]
     number = lost[-1].number if lost else max(ctx.run.records, default=0) + 1
@@ -169,10 +172,14 @@ def _start(ctx: Context, slot: Request) -> DispatchRecord:
         reask=previous.complaint if previous is not None else None,
         base_tree=base,
         backend=ctx.config.agent(slot.role).backend.value,
+        continues=previous.dispatch if previous is not None else None,
+        reserved=share,
     )
+    who = ctx.dispatcher.who(record)
+    record = record.model_copy(update={"model": who.model})
     ctx.run.start_dispatch(record)
     again = " (asked again)" if record.reask else ""
-    ctx.say(f"{record.dispatch}: asking @{slot.role.value} to {slot.kind}{again}")
+    ctx.say(f"{record.dispatch}: asking @{slot.role.value} to {slot.kind}, {who}{again}")
     return record
 
 

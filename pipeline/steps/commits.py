@@ -10,7 +10,7 @@ from pipeline.git import Signature
 from pipeline.policy.characters import visible
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
-from pipeline.steps.follow_ups import file_items, items
+from pipeline.steps.follow_ups import file_items
 from todo import Status
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
+    from pipeline.steps.follow_ups import Item
 
 _SUBJECT_LIMIT = 72
 
@@ -40,8 +41,12 @@ def signature(ctx: Context) -> Signature:
     return Signature(name, email, f"{int(run_time(ctx).timestamp())} +0000")
 
 
-def build_commits(ctx: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def build_commits(ctx: Context, wanted: tuple[Item, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the new commits, oldest first, and the ids of the filed follow-ups; only objects are written.
+
+    Args:
+        ctx: The run.
+        wanted: What the run saw and did not do, as it is to be filed.
 
     Raises:
         SigningError: the user signs commits, and it did not work in time.
@@ -63,7 +68,7 @@ def build_commits(ctx: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
         commits.append(parent)
         tree = ctx.state.head
     with tracker.as_user_errors():
-        follow_ups, final = _tracker_tree(ctx, tree, commits)
+        follow_ups, final = _tracker_tree(ctx, tree, commits, wanted)
     body = "".join(f"\nFiles {issue}." for issue in follow_ups)
     message = _message(f"chore(todo): close {ctx.issue}", body.strip(), trailers(ctx))
     commits.append(ctx.repository.commit_tree(final, (parent,), message, who, sign=key))
@@ -77,14 +82,16 @@ def _accepted_tree(task: TaskState) -> str:
     return tree
 
 
-def _tracker_tree(ctx: Context, tree: str, commits: Sequence[str]) -> tuple[tuple[str, ...], str]:
+def _tracker_tree(
+    ctx: Context, tree: str, commits: Sequence[str], wanted: tuple[Item, ...]
+) -> tuple[tuple[str, ...], str]:
     issues = tracker.in_tree(ctx.repository, tree)
     edits = issues.set_status(ctx.issue, Status.DONE)
     done = ", ".join(commit[:12] for commit in commits)
     what = f"commit{'s' if len(commits) > 1 else ''} {done}" if commits else "no change was needed"
     text = f"Branch `{ctx.run.info.branch}`, {what} - {ctx.run.info.run_id} completed"
     edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
-    filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
+    filed, more = file_items(issues.with_edits(edits), ctx.issue, wanted)
     return filed, tracker.tree_with(ctx.repository, tree, edits.then(more))
 
 

@@ -17,6 +17,7 @@ from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps import tracker
 from pipeline.steps.commits import build_commits
 from pipeline.steps.summary import write_summary
+from pipeline.steps.wording import evidence, notes, word
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -27,8 +28,11 @@ async def run(ctx: Context) -> Event:
     intended = ctx.run.journal.of("publish_intended")
     again = bool(intended)
     if not intended:
+        worded = await word(ctx)
+        if isinstance(worded, Event):
+            return worded
         try:
-            commits, follow_ups = build_commits(ctx)
+            commits, follow_ups = build_commits(ctx, worded.items)
         except SigningError as error:
             return Event(signal=Signal.SIGNING_FAILED, note=str(error))
         ctx.repository.set_ref(publish_ref(ctx.repository, ctx.run.info.run_id), commits[-1])
@@ -43,8 +47,10 @@ async def run(ctx: Context) -> Event:
         ctx.run.journal.append("published", branch=ctx.run.info.branch, commits=list(commits))
     ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
     release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
-    name = write_summary(ctx, commits=commits, follow_ups=follow_ups)
-    return Event(signal=Signal.PUBLISHED, note=f"{len(commits)} commit(s) on {ctx.run.info.branch}", evidence=(name,))
+    told = notes(ctx)
+    name = write_summary(ctx, commits=commits, follow_ups=(*follow_ups, *told))
+    note = "; ".join((f"{len(commits)} commit(s) on {ctx.run.info.branch}", *told))
+    return Event(signal=Signal.PUBLISHED, note=note, evidence=(name, *evidence(ctx)))
 
 
 def move(ctx: Context, new: str, *, again: bool) -> Event | None:

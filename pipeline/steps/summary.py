@@ -8,6 +8,7 @@ from pipeline.reports.foreign import one_line
 from pipeline.reports.markdown import bullets, sections
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.reading import usage_of
+from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.final_review import not_testable_manifest
@@ -121,7 +122,9 @@ def _usage(ctx: Context) -> list[str]:
     asked = sum(each.requests for each in traffic)
     refused = sum(each.refused for each in traffic)
     through = [f"{asked} requests passed on to models, {refused} refused by the gateway"] if traffic else []
-    return [f"{used.dispatches} dispatches", cost, *through]
+    parts = [f"@{role}: {taken}" for role, taken in by_role(ctx.run).items()]
+    parts += [f"phase {phase}: {taken}" for phase, taken in by_phase(ctx.run).items()]
+    return [f"{used.dispatches} dispatches", cost, *through, *parts]
 
 
 def _last_note(ctx: Context) -> str:

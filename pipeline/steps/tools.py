@@ -34,6 +34,11 @@ async def project_tools(ctx: Context) -> Callable[[Mount], Tools]:
         view = View(mount)
         paths = editable_paths(env, view, isolated=isolated)
         found = {"PYTHONPATH": ":".join(map(str, paths))} if paths else {}
-        return Tools((*editable_mounts(env, view), *env.mounts), {**variables, **found})
+        return Tools(
+            mounts=(*editable_mounts(env, view), *env.mounts),
+            env={**variables, **found},
+            folders=(env.prefix / "bin",),
+            test_command=env.command,
+        )
 
     return tools

@@ -95,11 +95,70 @@ def test_a_file_is_read_and_a_folder_is_listed(bench: Workbench) -> None:
 
 
 def test_what_the_agent_was_shown_beside_the_view_is_read_by_its_absolute_path(bench: Workbench, outside: Path) -> None:
-    artifact = Mount(outside / "app.py", Path("/run/artifacts/task.md"))
-    bench = replace(bench, artifacts=(artifact,))
-    assert bench.read("/run/artifacts/task.md").text == "not yours\n"
-    assert bench.read("/run/artifacts/other.md").rule == "path-form"
-    assert bench.read(str(outside / "app.py")).rule == "path-form"
+    (outside / "task").mkdir()
+    (outside / "task" / "1.md").write_text("the task\n")
+    (outside / "link").symlink_to("/etc/passwd")
+    folder = replace(bench, artifacts=(Mount(outside, Path("/run/artifacts")),))
+    shown = bench.sandbox.inside(outside, Path("/run/artifacts"))
+    assert folder.read(f"{shown}/task/1.md").text == "the task\n"
+    assert folder.read(f"{shown}/task").text == "1.md"
+    assert folder.read(f"{shown}").text == "app.py\nlink\ntask/"
+    assert folder.read(f"{shown}/other.md").rule == "no-such-file"
+    assert folder.read(f"{shown}/link").rule == "file-kind"
+    assert folder.read(f"{shown}/../outside/app.py").rule == "path-form"
+    assert folder.write(f"{shown}/app.py", "mine").rule == "path-form"
+    file = replace(bench, artifacts=(Mount(outside / "app.py", Path("/run/artifacts/task.md")),))
+    assert file.read(f"{shown}/app.py").text == "not yours\n"
+    assert file.read(f"{shown}/task/1.md").rule == "path-form"
+    assert bench.read(f"{shown}/app.py").rule == "path-form"
+
+
+def test_the_absolute_path_of_the_prompt_means_the_same(bench: Workbench, top: Path) -> None:
+    absolute = f"{bench.workspace}/src/app.py"
+    assert bench.read(absolute).text == "src/app.py\n"
+    assert bench.write(absolute, "mine\n").text == "src/app.py: 5 bytes written"
+    assert bench.edit(absolute, "mine", "yours").rule is None
+    assert (top / "src/app.py").read_text() == "yours\n"
+    assert bench.delete(f"{bench.workspace}/src/old.py").rule is None
+    assert "src/" in bench.read(str(bench.workspace)).text
+    assert bench.write(f"{bench.workspace}/src/other.py", "mine\n").rule == "outside-task"
+    assert bench.read(f"{bench.workspace}/../x").rule == "path-form"
+
+
+def test_some_lines_of_a_file(bench: Workbench, top: Path) -> None:
+    (top / "a").write_text("one\ntwo\nthree")
+    assert bench.read("a", 1, 3).text == "one\ntwo\nthree"
+    assert bench.read("a", 2).text == "two\nthree\n[lines 2 to 3 of 3]"
+    assert bench.read("a", 2, 1).text == "two\n[lines 2 to 2 of 3]"
+    assert bench.read("a", 0, 0).text == "one\n[lines 1 to 1 of 3]"
+    assert (bench.read("a", 4).rule, bench.read("a", 4).text) == ("no-such-line", "the file has 3 lines")
+    (top / "b").write_text("")
+    assert bench.read("b").text == ""
+
+
+def test_one_passage_is_replaced(bench: Workbench, top: Path) -> None:
+    (top / "src/app.py").write_text("a = 1\nb = 1\n")
+    assert bench.edit("src/app.py", "a = 1\n", "a = 2\n").text == "src/app.py: 12 bytes written"
+    assert (top / "src/app.py").read_text() == "a = 2\nb = 1\n"
+    for old, rule in (("c", "no-such-text"), ("", "no-such-text"), ("=", "several-texts"), ("\udcff", "content")):
+        answer = bench.edit("src/app.py", old, "x")
+        assert (answer.rule, answer.denied) == (rule, False), answer.text
+    assert bench.edit("src/app.py", "a = 2", "\udcff").rule == "content"
+    assert (top / "src/app.py").read_text() == "a = 2\nb = 1\n"
+
+
+def test_what_the_policy_refuses_is_not_edited(bench: Workbench, view: View) -> None:
+    for path, rule in (
+        ("src/other.py", "outside-task"),
+        ("tests/test_app.py", "test-file"),
+        ("src/new.py", "no-such-file"),
+        ("src/unnamed.py", "outside-task"),
+        (".git/config", "git-alias"),
+        ("src", "file-kind"),
+    ):
+        assert bench.edit(path, "no such text", "mine").rule == rule, path
+    assert bench.edit("src/other.py", "src", "mine").denied
+    assert view.survey().changes == ()
 
 
 def test_hidden_characters_large_and_binary_files_are_told(bench: Workbench, top: Path) -> None:
@@ -238,6 +297,8 @@ def test_test_writes_its_tests_and_test_regions(view: View) -> None:
     assert bench.write("src/lib.rs", RUST.replace("fn old() {}", "fn old() { super::one(); }")).rule is None
     refused = bench.write("src/lib.rs", RUST.replace("{ 1 }", "{ 2 }"))
     assert refused.rule == "outside-task"
+    assert bench.edit("src/lib.rs", "super::one();", "super::one(); super::one();").rule is None
+    assert bench.edit("src/lib.rs", "{ 1 }", "{ 2 }").rule == "outside-task"
     assert "line 1" in refused.text
     assert bench.write("src/app.py", "mine\n").rule == "outside-task"
 

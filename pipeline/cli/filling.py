@@ -1,0 +1,155 @@
+"""How a person's report comes about: from a file, from one word, or question by question at the terminal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+
+from pipeline.errors import UserError
+from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required
+from pipeline.reports.decode import Malformed, decode_object
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pipeline.backends.desk import Desk
+    from pipeline.reports.blanks import Field
+
+_YES = ("true", "yes")
+_NO = ("false", "no")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the options of the command say; at most one of them may."""
+
+    report: Path | None
+    verdict: str | None
+    give_up: str | None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Return whether no option says anything."""
+        return not self._said
+
+    @property
+    def _said(self) -> list[object]:
+        return [each for each in (self.report, self.verdict, self.give_up) if each is not None]
+
+    def refuse_several(self) -> None:
+        """Return when exactly one option says what the report is.
+
+        Raises:
+            UserError: none does, or several do.
+        """
+        if len(self._said) != 1:
+            raise UserError(
+                "Say what the report is with one of --report FILE, --verdict WORD, --give-up REASON.",
+                Reason.USAGE,
+            )
+
+
+def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+    """Return the report that the options say.
+
+    Raises:
+        UserError: they say none, several, or one that cannot be read or does not exist for what is asked.
+    """
+    if wanted.is_nothing:
+        raise UserError(
+            "There is no terminal to ask you at. Give --report FILE, --verdict WORD or --give-up REASON.",
+            Reason.USAGE,
+            actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+        )
+    wanted.refuse_several()
+    if wanted.report is not None:
+        return _from_file(wanted.report)
+    if wanted.verdict is not None:
+        return _from_word(schema, wanted.verdict)
+    return _from_reason(schema, wanted.give_up or "")
+
+
+def filled(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report that a person at the terminal gives, asked for what it must have."""
+    typer.echo("The report, with everything that it can say:")
+    typer.echo(json.dumps(blanks(schema), indent=2, ensure_ascii=False))
+    decision = deciding(schema)
+    report = {} if decision is None else {decision.name: _ask(decision)}
+    chosen = next(each for each in alternatives(schema) if _fits(schema, each, report))
+    for field in required(schema, chosen):
+        if field.name not in report:
+            report[field.name] = _ask(field)
+    return report
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        found = decode_object(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from error
+    if isinstance(found, Malformed):
+        raise UserError(f"Nothing was handed in. {found.sentence}", Reason.USAGE, path=str(path))
+    return cast("dict[str, Any]", found)
+
+
+def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
+    field = deciding(schema)
+    if field is None:
+        raise UserError("This report has no word that decides; give it with --report FILE.", Reason.USAGE)
+    value = _value(field, word)
+    if value is None:
+        accepted = ", ".join(field.words) or "yes, no"
+        raise UserError(f"--verdict {word}: accepted: {accepted}.", Reason.USAGE, details={"accepted": field.words})
+    return {field.name: value}
+
+
+def _from_reason(schema: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    report = giving_up(schema, reason)
+    if report is None:
+        raise UserError(
+            "Who is asked this cannot give up. Say what is wrong in the report, or end the run: redfirst abandon RUN",
+            Reason.USAGE,
+            actions=("redfirst hand-in --report FILE", "redfirst abandon RUN"),
+        )
+    return report
+
+
+def _ask(field: Field) -> Any:
+    while True:
+        told = f" ({', '.join(field.words)})" if field.words else f" ({_hint(field)})"
+        said: str = typer.prompt(f"{field.name}{told}", type=str)
+        value = _value(field, said)
+        if value is not None:
+            return value
+        typer.echo(f"accepted: {', '.join(field.words) or _hint(field)}")
+
+
+def _hint(field: Field) -> str:
+    return {"boolean": "yes or no", "array": "a JSON list", "object": "a JSON object"}.get(field.kind, "text")
+
+
+def _value(field: Field, said: str) -> Any:
+    """Return what *said* means for the field, None if nothing."""
+    if field.words:
+        return next((word for word in field.words if word.casefold() == said.strip().casefold()), None)
+    if field.kind == "boolean":
+        return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(said.strip().casefold())
+    if field.kind in {"array", "object"}:
+        try:
+            return json.loads(said)
+        except ValueError:
+            return None
+    return said
+
+
+def _fits(schema: Mapping[str, Any], alternative: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
+    return all(
+        report[field.name] in field.words
+        for field in required(schema, alternative)
+        if field.name in report and field.words
+    )

@@ -1,0 +1,139 @@
+"""`redfirst hand-in`: a person's answer to the run that waits for it (contract 5, backend `human`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
+from pipeline.backends.layout import Difference, manifest_of
+from pipeline.cli.filling import Wanted, filled, written
+from pipeline.cli.plain import plain
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.reports.decode import Malformed
+from pipeline.reports.kinds import report_schema
+from pipeline.reports.parse import parse_report
+from pipeline.routing.vocabulary import Reason, Role
+from pipeline.runs.lease import FileLease
+from pipeline.runs.store import find_run, run_names
+
+SCHEMA: Final = "redfirst.hand-in/1"
+_SHOWN: Final = 20
+
+
+def hand_in(
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.")] = None,
+    role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="The report, as JSON: report-template.json filled in."),
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option("--verdict", metavar="WORD", help="Only the word that decides: ACCEPTABLE, COMPLETE.")
+    ] = None,
+    give_up: Annotated[
+        str | None, typer.Option("--give-up", metavar="REASON", help="Say that it cannot be done, and why.")
+    ] = None,
+    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Hand in what you did at a desk, as the backend `human`; the run that waits for it goes on.
+
+    The report is checked first, and what is wrong with it is said; then nothing is handed in. What you changed is
+    judged by the run, as an agent's work is. Without an option you are asked at the terminal.
+
+    Examples:
+      redfirst hand-in
+
+      redfirst hand-in GAL-39 --verdict ACCEPTABLE
+
+      redfirst hand-in GAL-39 --role make --report report.json
+
+      redfirst hand-in --give-up "the interface that the task names is not there"
+    """
+    desk, asked = _find(run, role)
+    schema = report_schema(asked.kind, asked.role, asked.question)
+    wanted = Wanted(report, verdict, give_up)
+    asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
+    content = filled(schema) if wanted.is_nothing and asking else written(wanted, schema, desk)
+    _refuse_wrong(asked, content, desk)
+    difference = Difference.of(desk.manifest(), manifest_of(desk.files))
+    _refuse_strange(asked, difference, desk)
+    desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    document = _document(desk, asked, content, difference)
+    typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
+
+
+def _find(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
+    here = desk_around(Path.cwd()) if run is None else None
+    if here is not None:
+        found = [here]
+    else:
+        worktree = Repository.find(Path.cwd()).worktree
+        names = run_names(worktree) if run is None else [find_run(worktree, run).name]
+        found = [desk for name in names for desk in desks_of(worktree / ".workflow" / name)]
+    known = [(desk, asked) for desk in found if (asked := desk.asked()) is not None and role in {None, asked.role}]
+    if len(known) == 1:
+        return known[0]
+    if not known:
+        raise UserError(
+            "Nothing waits for a person here. A role is played by one where its backend is human.",
+            Reason.USAGE,
+            actions=("redfirst runs", "redfirst run ISSUE --agent ROLE=human"),
+        )
+    commands = tuple(f"redfirst hand-in {asked.run_id} --role {asked.role}" for _, asked in known)
+    raise UserError("More than one desk waits. Say which.", Reason.USAGE, details={"desks": commands}, actions=commands)
+
+
+def _refuse_wrong(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
+    found = parse_report(asked.kind, asked.role, asked.question, content)
+    if isinstance(found, Malformed):
+        raise UserError(
+            f"Nothing was handed in. {found.sentence}",
+            Reason.USAGE,
+            pointer=found.pointer,
+            actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+        )
+
+
+def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:
+    if asked.writable and difference.strange:
+        told = "; ".join(f"{path} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
+        raise UserError(f"Nothing was handed in. The run cannot take over {told}.", Reason.USAGE, path=str(desk.files))
+
+
+def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Difference) -> dict[str, Any]:
+    is_a_run = (asked.run_folder / "run.json").exists()
+    changes = [{"path": path, "kind": "changed"} for path in difference.changed]
+    changes += [{"path": path, "kind": "removed"} for path in difference.removed]
+    return {
+        "schema": SCHEMA,
+        "ok": True,
+        "run_id": asked.run_id,
+        "dispatch": asked.dispatch,
+        "role": asked.role.value,
+        "kind": asked.kind,
+        "desk": str(desk.files),
+        "report": content,
+        "changes": changes if asked.writable else [],
+        "left_out": [] if asked.writable else [change["path"] for change in changes],
+        "waiting": FileLease.is_held(asked.run_folder) if is_a_run else None,
+    }
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [f"handed in {document['dispatch']} of {document['run_id'] or 'a trial'}"]
+    lines += [f"  {change['kind']} {plain(change['path'])}" for change in document["changes"][:_SHOWN]]
+    more = len(document["changes"]) - _SHOWN
+    lines += [f"  and {more} more"] if more > 0 else []
+    if document["left_out"]:
+        lines.append(f"  not taken over, since this role changes nothing: {plain(', '.join(document['left_out']))}")
+    if document["waiting"] is False:
+        lines.append(f"  nobody drives the run now; it takes this when you say: redfirst resume {document['run_id']}")
+    else:
+        lines.append("  the run goes on; leave the desk alone until it has answered")
+    return "\n".join(lines)

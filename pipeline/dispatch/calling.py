@@ -1,0 +1,87 @@
+"""Asks one agent, and stops it at once where its model service says that going on is pointless (ADR-R52).
+
+What the gateway saw counts more than what an agent makes of it: agents retry a refused login for minutes, and end with
+exit code 0 after a request that the budget forbade.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
+from pipeline.gateway.halting import Trouble
+
+if TYPE_CHECKING:
+    from pipeline.backends.protocol import AgentJob, Backend
+    from pipeline.gateway.proxy import ModelGateway
+
+_FAULTS: Final = {
+    Trouble.UNAUTHORIZED: Fault.UNAUTHORIZED,
+    Trouble.UNAVAILABLE: Fault.UNAVAILABLE,
+    Trouble.RATE_LIMITED: Fault.UNAVAILABLE,
+    Trouble.NOT_FOUND: Fault.UNAVAILABLE,
+    Trouble.BUDGET: Fault.BUDGET,
+}
+
+
+async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None) -> AgentResult:
+    """Return how it went; everything that the agent started is dead.
+
+    Raises:
+        UserError: the configuration names something that is not there.
+        SandboxError: the box did not work.
+    """
+    if gateway is None:
+        return await backend.run(job)
+    answer: AgentResult | None = None
+    failed: Exception | None = None
+    began = anyio.current_time()
+    async with anyio.create_task_group() as group:
+
+        async def stop() -> None:
+            await gateway.halted()
+            group.cancel_scope.cancel()
+
+        group.start_soon(stop)
+        try:
+            answer = await backend.run(job)
+        except Exception as error:  # noqa: BLE001  (raised again below, as it is: the group would wrap it)
+            failed = error
+        group.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    if answer is None:
+        answer = _stopped(anyio.current_time() - began)
+    if gateway.halt is not None:
+        answer = replace(answer, fault=_FAULTS[gateway.halt.trouble], complaint=gateway.halt.why)
+    return _metered(answer, gateway, job.model)
+
+
+def _stopped(seconds: float) -> AgentResult:
+    return AgentResult(
+        ended=Ended.STOPPED,
+        exit_code=None,
+        signal=None,
+        report_file=None,
+        stdout=b"",
+        stderr=b"",
+        truncated=False,
+        seconds=seconds,
+        complaint="The agent was stopped.",
+    )
+
+
+def _metered(answer: AgentResult, gateway: ModelGateway, model: str | None) -> AgentResult:
+    """Return the answer with what the gateway measured where the product does not say: its own figure of cost first."""
+    use, said = gateway.use, answer.usage
+    spent, metered = use.spent, use.spent.unmetered == 0
+    usage = Usage(
+        input_tokens=spent.tokens.input if metered else said.input_tokens,
+        output_tokens=spent.tokens.output if metered else said.output_tokens,
+        cost_usd=said.cost_usd if said.cost_usd is not None else spent.cost_usd,
+        model=said.model or model,
+    )
+    return replace(answer, usage=usage, steps=answer.steps if answer.steps is not None else use.requests)

@@ -1,0 +1,113 @@
+"""Which agent answers a dispatch, with which model of which service, and who is asked when it is out of reach.
+
+Nothing is inherited in silence: what a product would take from its own settings is said here for every dispatch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.backends.protocol import Service
+from pipeline.config.agents import TAKES_MODEL, Backend, Profile
+from pipeline.config.problems import pointer
+from pipeline.config.providers import Tier
+from pipeline.errors import UserError
+from pipeline.gateway.providers import asks_a_service, provider_of
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.config.agents import AgentConfig
+    from pipeline.config.model import Config
+    from pipeline.routing.vocabulary import Role
+    from pipeline.runs.info import DispatchRecord
+
+_CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet", Tier.LARGE: "opus"}
+"""The product's own names: they stay when models come and go."""
+
+_WORK: Final = frozenset({"plan", "split", "write-tests", "stub", "seam", "implement"})
+"""Kinds of which a second attempt means that the first was not good enough; a second review is no retry."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to get an answer. `model` is None where the backend takes none."""
+
+    agent: AgentConfig
+    service: Service | None = None
+    model: str | None = None
+
+    @property
+    def product(self) -> str:
+        """Return what keeps the conversation: only the same product can go on with it."""
+        profile = f"/{self.agent.profile}" if self.agent.backend is Backend.ACP else ""
+        return f"{self.agent.backend}{profile}"
+
+    @property
+    def circuit(self) -> str:
+        """Return what is out of reach together: the service, else the product that has its own."""
+        return self.service.name if self.service is not None else self.product
+
+    def __str__(self) -> str:
+        words = (self.product, self.service.name if self.service else None, self.model, self.agent.effort)
+        return " ".join(word for word in words if word is not None)
+
+
+def choices(config: Config, role: Role, *, retries: int = 0) -> tuple[Choice, ...]:
+    """Return who is asked, in order: the role's own agent, then its spares.
+
+    Args:
+        config: The configuration, complete.
+        role: Who is asked.
+        retries: How many answers to this request were not good enough; each moves a tier up.
+
+    Raises:
+        UserError: the service or the model is not said.
+    """
+    return tuple(_choice(config, role, agent, retries) for agent in config.candidates(role))
+
+
+def retries_of(record: DispatchRecord) -> int:
+    """Return how many earlier answers to this request were not good enough."""
+    return record.attempt - 1 if record.kind in _WORK else int(record.reask is not None)
+
+
+def _choice(config: Config, role: Role, agent: AgentConfig, retries: int) -> Choice:
+    service = None
+    if asks_a_service(agent):
+        name, provider = provider_of(config, role, agent)
+        service = Service(name, provider)
+    return Choice(agent, service, _model(role, agent, service, retries) if agent.backend in TAKES_MODEL else None)
+
+
+def _model(role: Role, agent: AgentConfig, service: Service | None, retries: int) -> str | None:
+    wanted = agent.model or Tier.MEDIUM.value
+    if wanted not in set(Tier):
+        return wanted
+    known = dict(_CLAUDE) if _is_claude(agent) else dict[Tier, str]()
+    known |= service.provider.models if service is not None else {}
+    tiers = [Tier(wanted)]
+    for _ in range(retries):
+        tiers.append(tiers[-1].above)
+    found = next((known[tier] for tier in reversed(tiers) if tier in known), None)
+    if found is not None or (agent.model is None and agent.profile is Profile.CUSTOM):
+        return found
+    raise _unknown(role, agent, service, wanted)
+
+
+def _is_claude(agent: AgentConfig) -> bool:
+    return agent.backend is Backend.CLAUDE or (agent.backend is Backend.ACP and agent.profile is Profile.CLAUDE)
+
+
+def _unknown(role: Role, agent: AgentConfig, service: Service | None, tier: str) -> UserError:
+    where = f"[providers.{service.name}.models] {tier} = ..." if service is not None else f"[agents.{role}] model = ..."
+    asked = f'model = "{tier}"' if agent.model is not None else "no model"
+    return UserError(
+        f"{role} has {asked}, and nothing says which model of the service that is. Write its name: "
+        f'[agents] model = "NAME", or {where}',
+        Reason.CONFIG,
+        pointer=pointer(("agents", role, "model")),
+        details={"role": role.value, "tier": tier, "provider": service.name if service is not None else None},
+    )

@@ -1,0 +1,137 @@
+"""From what an agent left to `result.json`: the verdict on the answer, and the tree with what may be taken over."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from pipeline.dispatch.verdict import counts_as_work, judge
+from pipeline.git import Entry, TreeChange
+from pipeline.policy.scope import ChangeKind
+from pipeline.runs.files import to_json
+from pipeline.runs.info import (
+    AgentFacts,
+    ChangeRecord,
+    DispatchResult,
+    ModelTraffic,
+    TokenCount,
+    Usage,
+    ViolationRecord,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipeline.backends.protocol import AgentResult
+    from pipeline.dispatch.choice import Choice
+    from pipeline.dispatch.escape import Escape
+    from pipeline.dispatch.gate import AdmittedChange, GateResult
+    from pipeline.dispatch.request import Request
+    from pipeline.gateway.limits import GatewayUse
+    from pipeline.git import Repository
+    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.runs.info import DispatchRecord, Try
+
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True)
+class Left:
+    """Everything that one agent left: its answer, what the gate says of its changes, what else it changed."""
+
+    choice: Choice
+    answer: AgentResult
+    gate: GateResult
+    escape: Escape | None
+    traffic: GatewayUse | None
+
+
+def result_of(
+    record: DispatchRecord, request: Request, left: Left, repository: Repository, checkout: PrivateCheckout
+) -> DispatchResult:
+    """Return the result of a dispatch; the blobs and the tree that it names are written."""
+    answer, gate, escape = left.answer, left.gate, left.escape
+    signal, complaint, report = judge(request, answer, gate, escape.why if escape is not None else None)
+    legal = gate.changes if escape is None and counts_as_work(answer) else ()
+    changes = tuple(_stored(change, repository, checkout) for change in legal)
+    tree = repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
+    return DispatchResult(
+        dispatch=record.dispatch,
+        signal=signal,
+        complaint=complaint,
+        report=report,
+        report_sha256=hashlib.sha256(to_json(report, pretty=False).encode()).hexdigest() if report else None,
+        gate="admitted" if gate.admitted and escape is None and counts_as_work(answer) else "rejected",
+        base_tree=record.base_tree,
+        # After a rejection the agent goes on from the legal part, offending paths put back (architecture 6, Gate).
+        tree=None if escape is not None else tree,
+        changes=changes,
+        dropped=gate.dropped,
+        violations=tuple(ViolationRecord(path=v.path, rule=v.rule, why=v.why) for v in gate.violations),
+        notes=gate.notes,
+        usage=Usage(**asdict(answer.usage)),
+        model_traffic=_traffic(left.traffic) if left.traffic is not None else None,
+        checkpoint="ready" if signal is None else "partial" if changes else "failed",
+        entry=answer.entry,
+        agent=facts_of(left.choice),
+        fault=answer.fault,
+        denials=answer.denials,
+        steps=answer.steps,
+        session=answer.session,
+    )
+
+
+def together(result: DispatchResult, tries: Sequence[Try]) -> DispatchResult:
+    """Return the result with those who were out of reach before: what they took counts as well."""
+    uses = [result.usage, *(each.usage for each in tries)]
+    usage = Usage(
+        cost_usd=_sum((use.cost_usd for use in uses), 0.0),
+        input_tokens=_sum((use.input_tokens for use in uses), 0),
+        output_tokens=_sum((use.output_tokens for use in uses), 0),
+        model=result.usage.model,
+    )
+    return result.model_copy(update={"usage": usage, "tries": tuple(tries)})
+
+
+def _sum(values: Iterable[_Number | None], nothing: _Number) -> _Number | None:
+    every = list(values)
+    known = [value for value in every if value is not None]
+    return sum(known, start=nothing) if len(known) == len(every) else None
+
+
+def facts_of(choice: Choice) -> AgentFacts:
+    """Return who is asked, for the record."""
+    return AgentFacts(
+        product=choice.product,
+        service=choice.service.name if choice.service is not None else None,
+        model=choice.model,
+        effort=choice.agent.effort,
+    )
+
+
+def _traffic(use: GatewayUse) -> ModelTraffic:
+    return ModelTraffic(
+        requests=use.requests,
+        refused=use.refused,
+        bytes_up=use.bytes_up,
+        bytes_down=use.bytes_down,
+        by_model={model: TokenCount(**asdict(tokens)) for model, tokens in use.spent.by_model.items()},
+        cost_usd=use.spent.cost_usd,
+        unpriced=use.spent.unpriced,
+        unmetered=use.spent.unmetered,
+    )
+
+
+def _stored(change: AdmittedChange, repository: Repository, checkout: PrivateCheckout) -> ChangeRecord:
+    if change.content is None:
+        return ChangeRecord(path=change.path, kind="deleted")
+    oid = repository.write_blob(change.content, change.path, checkout.tree)
+    kind = "added" if change.kind is ChangeKind.ADDED else "modified"
+    return ChangeRecord(path=change.path, kind=kind, mode=change.mode, oid=oid, sha256=change.sha256)
+
+
+def _tree_change(change: ChangeRecord) -> TreeChange:
+    if change.oid is None or change.mode is None:
+        return TreeChange(change.path, None)
+    return TreeChange(change.path, Entry(change.path, change.mode, change.oid))

@@ -1,0 +1,238 @@
+"""What a run has spent, what it may still spend, and the share of that which a dispatch gets (issue "budgets").
+
+Reserve, then settle: a dispatch that begins gets an equal share of what is left in every purse that it draws from,
+side by side with the others that begin with it, so that together they cannot spend more than there is. What it did
+spend counts when it is over. A dispatch that a crash took away counts with what the gateway wrote down of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from pipeline.routing.vocabulary import Role, Step
+from pipeline.runs.info import Reserved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from pipeline.config.budget import Budget, Purse
+    from pipeline.runs.info import DispatchRecord
+    from pipeline.runs.run import Run
+
+Phase = Literal["plan", "split", "tests", "make", "review", "publish"]
+
+_PHASES: Final[dict[str, Phase]] = {
+    "3": "plan",
+    "4": "plan",
+    "5": "split",
+    "5.5": "split",
+    "6": "tests",
+    "7": "make",
+    "8": "review",
+    "9": "publish",
+}
+
+
+_WITHOUT_MODEL: Final = frozenset({"scripted", "human", "command"})
+"""Backends that reach a model through the gateway or not at all; where they could otherwise, a budget is refused."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What dispatches took together. `cost_usd` and `tokens` are what is known; the others did not say."""
+
+    dispatches: int = 0
+    asked: int = 0
+    """How many of them asked a model, as far as is known."""
+    cost_usd: float = 0.0
+    tokens: int = 0
+    unpriced: tuple[str, ...] = ()
+    """Dispatches whose cost nobody knows."""
+    uncounted: tuple[str, ...] = ()
+    """Dispatches whose tokens nobody knows."""
+
+    def __str__(self) -> str:
+        number = f"{self.dispatches} dispatch" + ("es" if self.dispatches != 1 else "")
+        if not self.asked:
+            return f"{number}, no model asked"
+        cost = _known("at least {:.4f} USD, {} of unknown cost", "{:.4f} USD", self.cost_usd, self.unpriced)
+        tokens = _known("at least {} tokens, {} not counted", "{} tokens", self.tokens, self.uncounted)
+        return f"{number}, {cost}, {tokens}"
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.dispatches + other.dispatches,
+            self.asked + other.asked,
+            self.cost_usd + other.cost_usd,
+            self.tokens + other.tokens,
+            self.unpriced + other.unpriced,
+            self.uncounted + other.uncounted,
+        )
+
+
+def _known(part: str, whole: str, value: float, missing: tuple[str, ...]) -> str:
+    return part.format(value, len(missing)) if missing else whole.format(value)
+
+
+@dataclass(frozen=True)
+class UsedUp:
+    """Why no dispatch may begin."""
+
+    why: str
+
+
+def phase_of(step: str) -> Phase | None:
+    """Return the phase that a step's dispatches are counted in; None for a step that is not the matrix's."""
+    return _PHASES.get(Step(step).phase) if step in set(Step) else None
+
+
+def spent(run: Run, belongs: Callable[[DispatchRecord], bool] = lambda _: True) -> Spent:
+    """Return what the dispatches that *belongs* accepts took, finished and lost ones."""
+    found = [_of(run, record) for record in run.records.values() if belongs(record)]
+    return sum(found, Spent())
+
+
+def by_role(run: Run) -> dict[str, Spent]:
+    """Return what each role took, in the order in which they were first asked."""
+    return {
+        role: spent(run, lambda record, role=role: record.role == role) for role in _seen(r.role for r in _all(run))
+    }
+
+
+def by_phase(run: Run) -> dict[str, Spent]:
+    """Return what each phase took, in the order of the run."""
+    phases = _seen(phase_of(record.step) or "other" for record in _all(run))
+    return {
+        phase: spent(run, lambda record, phase=phase: (phase_of(record.step) or "other") == phase) for phase in phases
+    }
+
+
+def _all(run: Run) -> list[DispatchRecord]:
+    return list(run.records.values())
+
+
+def _seen(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))
+
+
+def reserve(run: Run, budget: Budget, begin: Sequence[tuple[Role, str]]) -> list[Reserved] | UsedUp:
+    """Return what each dispatch of *begin*, a role and a step, may spend; or why none of them may begin."""
+    shares: list[list[Reserved]] = [[] for _ in begin]
+    for name, purse, drawn in _purses(budget, begin):
+        if purse.cost_usd is None and purse.tokens is None:
+            continue
+        drawing = [at for at, one in enumerate(begin) if drawn(*one)]
+        left = _left(name, purse, spent(run, lambda record, drawn=drawn: drawn(record.role, record.step)))
+        if isinstance(left, UsedUp):
+            return left
+        for at in drawing:
+            shares[at].append(_part(left, len(drawing)))
+    return [_least(each) for each in shares]
+
+
+def _purses(
+    budget: Budget, begin: Sequence[tuple[Role, str]]
+) -> Iterable[tuple[str, Purse, Callable[[Role, str], bool]]]:
+    yield "budget", budget, lambda _role, _step: True
+    for wanted in Counter(role for role, _ in begin):
+        purse = cast("Purse", getattr(budget.roles, wanted.value))
+        yield f"budget.roles.{wanted}", purse, lambda role, _step, wanted=wanted: role is wanted
+    for phase in Counter(phase_of(step) for _, step in begin):
+        if phase is not None:
+            purse = cast("Purse", getattr(budget.phases, phase))
+            yield f"budget.phases.{phase}", purse, lambda _role, step, phase=phase: phase_of(step) == phase
+
+
+def _left(name: str, purse: Purse, taken: Spent) -> Reserved | UsedUp:
+    """Return what is left in a purse; a limit that cannot be kept is worse than none, so that stops a run too."""
+    if purse.cost_usd is not None and taken.unpriced:
+        return UsedUp(
+            f"{name}.cost_usd = {purse.cost_usd:g} cannot be kept: what {taken.unpriced[0]} cost is not known. "
+            f'Give the price of its model in [prices."MODEL"], or limit {name}.tokens instead'
+        )
+    if purse.tokens is not None and taken.uncounted:
+        return UsedUp(
+            f"{name}.tokens = {purse.tokens} cannot be kept: how many {taken.uncounted[0]} took is not known. "
+            f"Use network model for that agent, or leave {name}.tokens out"
+        )
+    if purse.cost_usd is not None and taken.cost_usd >= purse.cost_usd:
+        return UsedUp(f"{taken.cost_usd:.4f} of {name}.cost_usd = {purse.cost_usd:g} USD are spent")
+    if purse.tokens is not None and taken.tokens >= purse.tokens:
+        return UsedUp(f"{taken.tokens} of {name}.tokens = {purse.tokens} are spent")
+    return Reserved(
+        cost_usd=None if purse.cost_usd is None else purse.cost_usd - taken.cost_usd,
+        tokens=None if purse.tokens is None else purse.tokens - taken.tokens,
+    )
+
+
+def _part(left: Reserved, among: int) -> Reserved:
+    return Reserved(
+        cost_usd=None if left.cost_usd is None else left.cost_usd / among,
+        tokens=None if left.tokens is None else max(1, left.tokens // among),
+    )
+
+
+def _least(shares: list[Reserved]) -> Reserved:
+    return Reserved(
+        cost_usd=min((share.cost_usd for share in shares if share.cost_usd is not None), default=None),
+        tokens=min((share.tokens for share in shares if share.tokens is not None), default=None),
+    )
+
+
+def _of(run: Run, record: DispatchRecord) -> Spent:
+    folder = run.folder / "dispatches" / record.dispatch
+    lost = sum((_lost(record, each) for each in folder.parent.glob(f"{folder.name}.lost-*")), Spent())
+    result = run.results.get(record.dispatch)
+    if result is None:
+        return lost + (_lost(record, folder) if folder.is_dir() else Spent())
+    usage = result.usage
+    if record.backend in _WITHOUT_MODEL and result.model_traffic is None:
+        return lost + Spent(dispatches=1)
+    known = usage.input_tokens is not None and usage.output_tokens is not None
+    return lost + Spent(
+        dispatches=1,
+        asked=1,
+        cost_usd=usage.cost_usd or 0.0,
+        tokens=(usage.input_tokens or 0) + (usage.output_tokens or 0),
+        unpriced=() if usage.cost_usd is not None else (record.dispatch,),
+        uncounted=() if known else (record.dispatch,),
+    )
+
+
+def _lost(record: DispatchRecord, folder: Path) -> Spent:
+    """Return what the gateway wrote down of a dispatch that never finished."""
+    logs = [folder / "model.jsonl", *sorted(folder.glob("try-*/model.jsonl"))]
+    lines = [line for log in logs if log.is_file() for line in _lines(log)]
+    answered = [line for line in lines if line.get("status") == 200]  # noqa: PLR2004
+    unknown = record.model is not None and not lines
+    costs = [line.get("cost_usd") for line in answered]
+    tokens = [line.get("tokens") for line in answered]
+    return Spent(
+        dispatches=1,
+        asked=1 if unknown or lines else 0,
+        cost_usd=sum(cost for cost in costs if isinstance(cost, int | float)),
+        tokens=sum(_total(each) for each in tokens),
+        unpriced=(folder.name,) if unknown or None in costs else (),
+        uncounted=(folder.name,) if unknown or None in tokens else (),
+    )
+
+
+def _total(tokens: object) -> int:
+    if not isinstance(tokens, dict):
+        return 0
+    known = cast("dict[str, int]", tokens)
+    return known.get("input", 0) + known.get("output", 0)
+
+
+def _lines(log: Path) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    for text in log.read_text("ascii", errors="replace").splitlines():
+        try:
+            found.append(json.loads(text))
+        except ValueError:  # a driver that was killed while it wrote
+            continue
+    return found

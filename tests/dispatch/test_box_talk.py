@@ -1,0 +1,234 @@
+"""A live conversation with a command, in every box that works here."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.landlock import Landlock
+from pipeline.dispatch.landlock_kernel import missing_landlock
+from pipeline.dispatch.nobox import NoBox
+from pipeline.process import Command, Completed, Talk
+
+if TYPE_CHECKING:
+    from anyio.abc import ByteReceiveStream, ByteSendStream
+
+    from pipeline.dispatch.box import Box
+
+BWRAP = shutil.which("bwrap")
+needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
+needs_landlock = pytest.mark.skipif(bool(missing_landlock()), reason=missing_landlock())
+
+
+@pytest.fixture(
+    params=[pytest.param("bwrap", marks=needs_bwrap), pytest.param("landlock", marks=needs_landlock), "none"]
+)
+def box(request: pytest.FixtureRequest) -> Box:
+    match request.param:
+        case "bwrap":
+            return Bubblewrap(str(BWRAP))
+        case "landlock":
+            return Landlock()
+        case _:
+            return NoBox()
+
+
+class TalkError(Exception):
+    """What a talk may raise."""
+
+
+def talked(box: Box, script: str, talk: Talk, *, timeout_s: float = 20) -> Completed:
+    return anyio.run(box.run, Command(("/bin/sh", "-c", script), Path("/"), timeout_s=timeout_s, talk=talk))
+
+
+async def heard(stdout: ByteReceiveStream, length: int) -> bytes:
+    said = b""
+    while len(said) < length:
+        said += await stdout.receive()
+    return said
+
+
+async def to_the_end(stdout: ByteReceiveStream) -> bytes:
+    said = b""
+    try:
+        while True:
+            said += await stdout.receive()
+    except anyio.EndOfStream:
+        return said
+
+
+def alive(marker: str) -> list[str]:
+    found: list[str] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            found += [line] if marker in line else []
+    return found
+
+
+def test_what_is_said_is_answered(box: Box) -> None:
+    answers: list[bytes] = []
+
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        for word in (b"one\n", b"two\n", b"three\n"):
+            await stdin.send(word)
+            answers.append(await heard(stdout, len(word) + 1))
+
+    ended = talked(box, 'while read line; do echo "$line!"; done; echo noted >&2; exit 3', talk)
+    assert answers == [b"one!\n", b"two!\n", b"three!\n"]
+    assert (ended.exit_code, ended.signal, ended.timed_out) == (3, None, False), "its stdin is closed after the talk"
+    assert (ended.stdout, ended.stderr) == (b"", b"noted\n")
+
+
+def test_a_command_may_write_after_the_talk(box: Box) -> None:
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        """Say nothing."""
+
+    ended = talked(box, "cat; head -c 3000000 /dev/zero; exit 4", talk)
+    assert ended.exit_code == 4
+    assert ended.stdout == b""
+
+
+def test_a_command_that_ends_first_is_heard_to_the_end(box: Box) -> None:
+    said: list[bytes] = []
+
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        said.append(await to_the_end(stdout))
+
+    ended = talked(box, "head -c 50000 /dev/zero; kill -SEGV $$", talk)
+    assert said == [bytes(50_000)]
+    assert (ended.exit_code, ended.signal) == (None, signal.SIGSEGV)
+
+
+def test_a_word_to_a_command_that_is_dead_is_an_error_of_the_talk(box: Box) -> None:
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        await to_the_end(stdout)
+        while True:
+            await stdin.send(b"x" * 100_000)
+
+    with pytest.raises(anyio.BrokenResourceError):
+        talked(box, "exit 0", talk)
+
+
+@pytest.mark.slow  # a grace is used up
+def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: Box) -> None:
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        await anyio.sleep_forever()
+
+    ended = talked(box, "exit 5", talk)
+    assert ended.exit_code == 5
+    assert ended.seconds < 15
+
+
+def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: Box) -> None:
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        await heard(stdout, 3)
+        raise TalkError("enough")
+
+    with pytest.raises(TalkError, match="enough"):
+        talked(box, "setsid sleep 41731 & echo up; sleep 41731", talk)
+    assert alive("41731") == []
+
+
+@pytest.mark.slow  # a grace is used up
+def test_a_command_that_does_not_end_after_the_talk_is_killed(box: Box) -> None:
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        await heard(stdout, 3)
+
+    ended = talked(box, "setsid sleep 41732 & echo up; sleep 41732", talk)
+    assert (ended.exit_code, ended.signal, ended.timed_out) == (None, signal.SIGKILL, False)
+    assert ended.seconds < 15
+    assert alive("41732") == []
+
+
+def test_the_time_limit_holds_over_the_talk(box: Box) -> None:
+    cancelled: list[bool] = []
+
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        try:
+            await to_the_end(stdout)
+        except anyio.get_cancelled_exc_class():
+            cancelled.append(True)
+            raise
+
+    ended = talked(box, "setsid sleep 41733 & sleep 41733", talk, timeout_s=0.3)
+    assert (ended.timed_out, ended.exit_code, ended.signal) == (True, None, None)
+    assert ended.seconds < 10
+    assert cancelled == [True]
+    assert alive("41733") == []
+
+
+def test_the_time_limit_holds_over_the_farewell(box: Box) -> None:
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        """Say nothing."""
+
+    ended = talked(box, "sleep 41734", talk, timeout_s=0.3)
+    assert ended.timed_out
+    assert ended.seconds < 5
+    assert alive("41734") == []
+
+
+def test_a_cancelled_talk_leaves_nothing(box: Box) -> None:
+    async def cancel() -> bool:
+        with anyio.CancelScope() as scope:
+
+            async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+                await heard(stdout, 3)
+                scope.cancel()
+                await anyio.sleep_forever()
+
+            argv = ("/bin/sh", "-c", "setsid sleep 41735 & echo up; sleep 41735")
+            await box.run(Command(argv, Path("/"), talk=talk))
+        return scope.cancelled_caught
+
+    assert anyio.run(cancel)
+    assert alive("41735") == []
+
+
+def test_megabytes_go_both_ways_at_once(box: Box) -> None:
+    size, piece = 8_000_000, b"x" * 100_000
+    received: list[int] = []
+
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        async def say() -> None:
+            for _ in range(size // len(piece)):
+                await stdin.send(piece)
+            await stdin.aclose()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(say)
+            received.append(len(await to_the_end(stdout)))
+
+    assert talked(box, "exec cat", talk).exit_code == 0
+    assert received == [size]
+
+
+def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: Box) -> None:
+    said: list[bytes] = []
+
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        said.append(await to_the_end(stdout))
+
+    ended = talked(box, "setsid sleep 41736 & echo done", talk)
+    assert (ended.exit_code, said) == (0, [b"done\n"])
+    assert ended.seconds < 10
+    assert alive("41736") == []
+
+
+def test_a_program_that_does_not_exist_ends_the_talk(box: Box) -> None:
+    said: list[bytes] = []
+
+    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+        said.append(await to_the_end(stdout))
+
+    ended = anyio.run(box.run, Command(("/no/such/program",), Path("/"), talk=talk))
+    assert (ended.exit_code, said) == (127, [b""])

@@ -1,0 +1,146 @@
+"""Who is asked, with which model: tiers, retries, spares, and circuits that are open for a while."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.config.model import Config
+from pipeline.dispatch.choice import Choice, choices, retries_of
+from pipeline.dispatch.outage import Circuits
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Role
+from pipeline.runs.info import DispatchRecord
+
+TIERS = {"small": "s-1", "medium": "m-1", "large": "l-1"}
+
+
+def config(**agents: Any) -> Config:
+    providers = {"mine": {"url": "http://127.0.0.1:9", "api": ["chat"], "models": TIERS}}
+    spares = {"next": {"backend": "codex", "model": "c-1"}}
+    return Config.model_validate({"agents": agents, "providers": providers, "spares": spares})
+
+
+def models(**agents: Any) -> list[str | None]:
+    retries = agents.pop("retries", 0)
+    return [choice.model for choice in choices(config(**agents), Role.MAKE, retries=retries)]
+
+
+@pytest.mark.parametrize(
+    ("retries", "expected"), [(0, "s-1"), (1, "m-1"), (2, "l-1"), (3, "l-1")], ids=["first", "one", "two", "three"]
+)
+def test_each_retry_goes_one_tier_up(retries: int, expected: str) -> None:
+    assert models(backend="api", provider="mine", model="small", retries=retries) == [expected]
+
+
+def test_a_model_by_name_stays_what_it_is() -> None:
+    assert models(backend="api", provider="mine", model="exactly-this", retries=2) == ["exactly-this"]
+
+
+def test_without_a_word_the_medium_tier_is_asked() -> None:
+    assert models(backend="api", provider="mine") == ["m-1"]
+
+
+def test_claude_knows_its_own_tiers() -> None:
+    assert models(backend="claude", model="large") == ["opus"]
+    assert models(backend="claude") == ["sonnet"]
+
+
+def test_a_tier_that_nobody_named_is_no_reason_to_fail_a_retry() -> None:
+    some = Config.model_validate(
+        {
+            "agents": {"backend": "api", "provider": "mine", "model": "small"},
+            "providers": {"mine": {"url": "http://127.0.0.1:9", "models": {"small": "s-1"}}},
+        }
+    )
+    assert [choice.model for choice in choices(some, Role.MAKE, retries=2)] == ["s-1"]
+
+
+def test_a_tier_without_a_model_is_refused_with_where_to_write_it() -> None:
+    with pytest.raises(UserError, match=r"\[providers\.openai\.models\] medium") as caught:
+        models(backend="codex")
+    assert caught.value.pointer == "/agents/make/model"
+
+
+def test_a_backend_without_a_model_has_none() -> None:
+    assert models(backend="command", argv=["x"]) == [None]
+    assert models(backend="human") == [None]
+
+
+def test_spares_come_after_in_order() -> None:
+    names = [str(choice) for choice in choices(config(backend="claude", fallback=["next"]), Role.MAKE)]
+    assert names == ["claude anthropic sonnet", "codex openai c-1"]
+
+
+def test_an_acp_agent_is_known_by_its_profile() -> None:
+    found = choices(config(backend="acp", profile="opencode", provider="mine"), Role.MAKE)[0]
+    assert (found.product, found.circuit) == ("acp/opencode", "mine")
+
+
+@pytest.mark.parametrize(
+    ("kind", "attempt", "reask", "retries"),
+    [
+        ("implement", 1, None, 0),
+        ("implement", 2, None, 1),
+        ("write-tests", 3, "no", 2),
+        ("review-plan", 2, None, 0),
+        ("review-plan", 2, "not JSON", 1),
+        ("judge", 5, None, 0),
+    ],
+)
+def test_a_second_review_is_no_retry(kind: str, attempt: int, reask: str | None, retries: int) -> None:
+    record = DispatchRecord(
+        dispatch="001-x-make",
+        number=1,
+        step="implement",
+        visit=1,
+        resumes=0,
+        role=Role.MAKE,
+        kind=kind,
+        question=None,
+        task=None,
+        attempt=attempt,
+        reask=reask,
+        base_tree="0",
+        backend="api",
+    )
+    assert retries_of(record) == retries
+
+
+def two() -> tuple[Choice, ...]:
+    return choices(config(backend="claude", fallback=["next"]), Role.MAKE)
+
+
+def test_what_failed_a_moment_ago_is_passed_over_while_there_is_a_spare() -> None:
+    now = [0.0]
+    circuits = Circuits(60, clock=lambda: now[0])
+    first, second = two()
+    assert list(circuits.order(two())) == [first, second]
+    circuits.failed(first)
+    assert list(circuits.order(two())) == [second]
+    now[0] = 61
+    assert list(circuits.order(two())) == [first, second]
+
+
+def test_what_works_again_is_asked_first_again() -> None:
+    circuits = Circuits(60, clock=lambda: 0.0)
+    first, second = two()
+    circuits.failed(first)
+    circuits.worked(first)
+    assert list(circuits.order(two())) == [first, second]
+
+
+@given(st.lists(st.sampled_from([0, 1]), max_size=6), st.integers(0, 200))
+def test_somebody_is_always_asked(failures: list[int], later: int) -> None:
+    now = [0.0]
+    circuits = Circuits(60, clock=lambda: now[0])
+    both = two()
+    for which in failures:
+        circuits.failed(both[which])
+    now[0] = later
+    order = list(circuits.order(both))
+    assert order
+    assert [choice for choice in both if choice in order] == order

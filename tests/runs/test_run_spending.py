@@ -1,0 +1,172 @@
+"""What a run may still spend: shares of purses, reserved and settled, with what a crash took away."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runs.real import MACHINE, info_of, make_repository
+
+from pipeline.config.budget import Budget
+from pipeline.routing.vocabulary import Role
+from pipeline.runs.files import to_json, write_atomic
+from pipeline.runs.info import DispatchRecord, DispatchResult, Reserved, Usage
+from pipeline.runs.run import Run
+from pipeline.runs.spending import UsedUp, by_phase, by_role, phase_of, reserve, spent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    repository = make_repository(tmp_path / "repo")
+    folder = tmp_path / "run-X-1"
+    folder.mkdir()
+    return Run.create(folder, info_of(repository, "run-X-1"), MACHINE)
+
+
+def begun(run: Run, role: Role = Role.MAKE, step: str = "implement", **facts: Any) -> DispatchRecord:
+    number = len(run.records) + 1
+    record = DispatchRecord(
+        dispatch=f"{number:03}-{step}-{role}",
+        number=number,
+        step=step,
+        visit=number,
+        resumes=0,
+        role=role,
+        kind="implement",
+        question=None,
+        task=None,
+        attempt=1,
+        reask=None,
+        base_tree="0" * 40,
+        **{"backend": "claude", "model": "sonnet", **facts},
+    )
+    run.start_dispatch(record)
+    (run.folder / "dispatches" / record.dispatch).mkdir(parents=True)
+    return record
+
+
+def ended(run: Run, usage: Usage, role: Role = Role.MAKE, step: str = "implement", **facts: Any) -> None:
+    record = begun(run, role, step, **facts)
+    result = DispatchResult(dispatch=record.dispatch, base_tree="0" * 40, usage=usage)
+    write_atomic(run.folder / "dispatches" / record.dispatch / "result.json", to_json(result.model_dump(mode="json")))
+    run.finish_dispatch(result)
+
+
+def used(cost: float | None, tokens: int | None = 10) -> Usage:
+    return Usage(cost_usd=cost, input_tokens=tokens, output_tokens=0 if tokens is not None else None)
+
+
+MAKE = (Role.MAKE, "implement")
+CHECK = (Role.CHECK, "review-plan")
+SIMPLIFY = (Role.SIMPLIFY, "review-plan")
+
+
+def test_without_a_budget_nothing_is_limited(run: Run) -> None:
+    ended(run, used(None, None))
+    assert reserve(run, Budget(), [MAKE]) == [Reserved()]
+
+
+def test_a_dispatch_gets_what_is_left(run: Run) -> None:
+    ended(run, used(1.5, 100))
+    budget = Budget.model_validate({"cost_usd": 5, "tokens": 1000})
+    assert reserve(run, budget, [MAKE]) == [Reserved(cost_usd=3.5, tokens=900)]
+
+
+def test_side_by_side_dispatches_share_it(run: Run) -> None:
+    budget = Budget.model_validate({"cost_usd": 4, "roles": {"check": {"cost_usd": 1}}})
+    assert reserve(run, budget, [CHECK, SIMPLIFY]) == [Reserved(cost_usd=1), Reserved(cost_usd=2)]
+
+
+def test_the_smallest_purse_decides(run: Run) -> None:
+    ended(run, used(1), Role.MAKE)
+    budget = Budget.model_validate(
+        {"cost_usd": 9, "roles": {"make": {"cost_usd": 3}}, "phases": {"make": {"tokens": 50}}}
+    )
+    assert reserve(run, budget, [MAKE]) == [Reserved(cost_usd=2, tokens=40)]
+    assert reserve(run, budget, [CHECK]) == [Reserved(cost_usd=8)]
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({"cost_usd": 2}, "2.0000 of budget.cost_usd = 2 USD are spent"),
+        ({"tokens": 10}, "10 of budget.tokens = 10 are spent"),
+        ({"roles": {"make": {"cost_usd": 1}}}, "budget.roles.make.cost_usd"),
+        ({"phases": {"make": {"cost_usd": 1}}}, "budget.phases.make.cost_usd"),
+    ],
+)
+def test_an_empty_purse_stops_the_run(run: Run, budget: dict[str, Any], words: str) -> None:
+    ended(run, used(2))
+    stopped = reserve(run, Budget.model_validate(budget), [MAKE])
+    assert isinstance(stopped, UsedUp)
+    assert words in stopped.why
+
+
+def test_an_unknown_cost_is_not_nothing(run: Run) -> None:
+    ended(run, used(None))
+    stopped = reserve(run, Budget(cost_usd=100), [MAKE])
+    assert isinstance(stopped, UsedUp)
+    assert "001-implement-make" in stopped.why
+    assert "[prices." in stopped.why
+    assert reserve(run, Budget(tokens=100), [MAKE]) == [Reserved(tokens=90)]
+
+
+def test_an_agent_that_asks_no_model_costs_nothing(run: Run) -> None:
+    ended(run, used(None, None), backend="human", model=None)
+    ended(run, used(None, None), backend="scripted", model=None)
+    assert reserve(run, Budget(cost_usd=1), [MAKE]) == [Reserved(cost_usd=1)]
+
+
+def log(run: Run, name: str, *lines: dict[str, Any]) -> None:
+    path = run.folder / "dispatches" / name / "model.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"half a li')
+
+
+def test_a_dispatch_that_a_crash_took_away_counts_with_what_the_gateway_wrote_down(run: Run) -> None:
+    line = {"status": 200, "tokens": {"input": 30, "output": 5}, "cost_usd": 0.25}
+    record = begun(run)
+    log(run, record.dispatch, line, line, {"status": 429, "tokens": None, "cost_usd": None})
+    assert (spent(run).tokens, spent(run).cost_usd, spent(run).unpriced) == (70, 0.5, ())
+    log(run, f"{record.dispatch}.lost-1", line)
+    assert (spent(run).tokens, spent(run).cost_usd) == (105, 0.75)
+
+
+def test_a_lost_dispatch_of_which_nothing_is_known_stays_unknown(run: Run) -> None:
+    record = begun(run)
+    assert spent(run).unpriced == (record.dispatch,)
+    line = {"status": 200, "tokens": {"input": 1, "output": 1}, "cost_usd": None}
+    log(run, record.dispatch, line)
+    assert spent(run).unpriced == (record.dispatch,)
+    assert spent(run).uncounted == ()
+
+
+def test_roles_and_phases_are_told_apart(run: Run) -> None:
+    ended(run, used(1, 10), Role.CHECK, "review-plan")
+    ended(run, used(2, 20), Role.MAKE, "implement")
+    ended(run, used(4, 40), Role.CHECK, "diagnose")
+    assert {role: taken.cost_usd for role, taken in by_role(run).items()} == {"check": 5, "make": 2}
+    assert {phase: taken.tokens for phase, taken in by_phase(run).items()} == {"plan": 10, "make": 60}
+    assert phase_of("try") is None
+
+
+@given(cost=st.floats(0.01, 1000), tokens=st.integers(1, 10**9), number=st.integers(1, 4))
+def test_shares_never_add_up_to_more_than_there_is(cost: float, tokens: int, number: int) -> None:
+    shares = _nothing_spent(Budget(cost_usd=cost, tokens=tokens + number), [CHECK] * number)
+    assert sum(share.cost_usd or 0 for share in shares) <= cost * (1 + 1e-9)
+    assert sum(share.tokens or 0 for share in shares) <= tokens + number
+
+
+def _nothing_spent(budget: Budget, begin: list[tuple[Role, str]]) -> list[Reserved]:
+    class Empty:
+        records: dict[int, DispatchRecord] = {}  # noqa: RUF012  (nothing is ever put in)
+
+    shares = reserve(Empty(), budget, begin)  # pyright: ignore[reportArgumentType]  (a run without dispatches)
+    assert isinstance(shares, list)
+    return shares
