@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.backends.api import ApiBackend
+from pipeline.backends.claude import ClaudeBackend
+from pipeline.backends.codex import CodexBackend
 from pipeline.backends.command import CommandBackend
+from pipeline.backends.human import HumanBackend
 from pipeline.backends.scripted import ScriptedBackend
 
 if TYPE_CHECKING:
@@ -12,4 +16,11 @@ if TYPE_CHECKING:
 
     from pipeline.backends.protocol import Backend
 
-BACKENDS: Final[Mapping[str, Backend]] = {"command": CommandBackend(), "scripted": ScriptedBackend()}
+BACKENDS: Final[Mapping[str, Backend]] = {
+    "command": CommandBackend(),
+    "scripted": ScriptedBackend(),
+    "human": HumanBackend(),
+    "claude": ClaudeBackend(),
+    "codex": CodexBackend(),
+    "api": ApiBackend(),
+}

@@ -5,20 +5,109 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from pipeline.backends.protocol import AgentResult, Ended
 from pipeline.process import Command, Mount
 
 if TYPE_CHECKING:
-    from pipeline.backends.protocol import AgentJob
-    from pipeline.process import Completed
+    from collections.abc import Mapping
 
-_INSIDE: Final = Path("/run/redfirst")
+    from pipeline.backends.protocol import AgentJob
+    from pipeline.process import Completed, Talk
+
+INSIDE: Final = Path("/run/redfirst")
+"""Where the box shows what passes between this program and an agent."""
 # More than a report may have, so that one that is too large is told apart from one that is broken.
 _REPORT_BYTES: Final = 2_000_000
 _LAST_WORDS: Final = 300
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The files that pass between this program and one agent: `dispatch.json` in, `out/report.json` back.
+
+    Args:
+        job: The job; its exchange folder is empty.
+        document: The dispatch document on the host.
+        out: The folder on the host that the agent may write.
+    """
+
+    job: AgentJob
+    document: Path
+    out: Path
+
+    @classmethod
+    def open(cls, job: AgentJob) -> Self:
+        """Return the exchange of *job*, with the document in it."""
+        exchange = cls(job, job.exchange / "dispatch.json", job.exchange / "out")
+        exchange.document.write_bytes(job.document)
+        exchange.out.mkdir()
+        return exchange
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        """Return how the box shows the files."""
+        return self.shown(self.document), Mount(self.out, INSIDE / self.out.name, writable=True)
+
+    def shown(self, path: Path) -> Mount:
+        """Return how the box shows a further file of the exchange folder, read-only."""
+        return Mount(path, INSIDE / path.name)
+
+    def inside(self, path: Path) -> Path:
+        """Return where an agent finds a file of the exchange folder."""
+        return self.job.sandbox.inside(path, INSIDE / path.relative_to(self.job.exchange))
+
+    async def run(
+        self,
+        argv: tuple[str, ...],
+        mounts: tuple[Mount, ...],
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        talk: Talk | None = None,
+    ) -> Completed:
+        """Run `argv` in the view; what *env* says counts over the job's own; *talk* has its streams, if there is one.
+
+        Raises:
+            SandboxError: the box did not work.
+        """
+        job = self.job
+        return await job.sandbox.run(
+            Command(
+                argv=argv,
+                cwd=job.sandbox.inside(job.view.source, job.view.target),
+                mounts=_unique((*mounts, *job.read, job.view, *job.artifacts, *self.mounts)),
+                env={
+                    **job.env,
+                    **(env or {}),
+                    "REDFIRST_DISPATCH": str(self.inside(self.document)),
+                    "REDFIRST_REPORT": str(self.inside(self.out / "report.json")),
+                    "REDFIRST_DEPTH": str(job.depth),
+                },
+                stdin=stdin,
+                timeout_s=job.timeout_s,
+                network=job.network,
+                gateway=job.gateway,
+                talk=talk,
+            )
+        )
+
+    def report(self) -> tuple[bytes | None, str | None]:
+        """Return what is in the report file, or why it cannot be read; neither if there is none."""
+        try:
+            descriptor = os.open(self.out / "report.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    return _take(descriptor), None
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            return None, None
+        except OSError:
+            pass  # a link, a socket, no permission: the same sentence
+        return None, "The report at $REDFIRST_REPORT is not a readable regular file; write a plain file there."
 
 
 async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount, ...], stdin: bytes) -> AgentResult:
@@ -27,30 +116,10 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
     Raises:
         SandboxError: the box did not work.
     """
-    document, out = job.exchange / "dispatch.json", job.exchange / "out"
-    document.write_bytes(job.document)
-    out.mkdir()
-    exchange = Mount(document, _INSIDE / document.name), Mount(out, _INSIDE / out.name, writable=True)
-    inside = {mount.source: job.sandbox.inside(mount.source, mount.target) for mount in exchange}
-    ended = await job.sandbox.run(
-        Command(
-            argv=argv,
-            cwd=job.sandbox.inside(job.view.source, job.view.target),
-            mounts=_unique((*mounts, *job.read, job.view, *job.artifacts, *exchange)),
-            env={
-                **job.env,
-                "REDFIRST_DISPATCH": str(inside[document]),
-                "REDFIRST_REPORT": str(inside[out] / "report.json"),
-                "REDFIRST_DEPTH": str(job.depth),
-            },
-            stdin=stdin,
-            timeout_s=job.timeout_s,
-            network=job.network,
-            gateway=job.gateway,
-        )
-    )
-    report, fault = _read(out / "report.json")
-    how, complaint = _judge(ended, job.timeout_s)
+    exchange = Exchange.open(job)
+    ended = await exchange.run(argv, mounts, stdin)
+    report, fault = exchange.report()
+    how, complaint = how_it_ended(ended, job.timeout_s)
     return AgentResult(
         ended=how,
         exit_code=ended.exit_code,
@@ -64,12 +133,8 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
     )
 
 
-def _unique(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    """Return the mounts, each target once: a program and a `read` folder may name the same."""
-    return tuple({mount.target: mount for mount in mounts}.values())
-
-
-def _judge(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]:
+def how_it_ended(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]:
+    """Return how a process ended, and one sentence about it if it did not end well."""
     if ended.timed_out:
         return Ended.TIMED_OUT, f"The agent did not finish within {timeout_s:g} seconds and was stopped."
     if ended.signal is not None:
@@ -82,20 +147,9 @@ def _judge(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]:
     return Ended.OK, None
 
 
-def _read(path: Path) -> tuple[bytes | None, str | None]:
-    """Return what is in the report file, or why it cannot be read; neither if there is none."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return _take(descriptor), None
-        finally:
-            os.close(descriptor)
-    except FileNotFoundError:
-        return None, None
-    except OSError:
-        pass  # a link, a socket, no permission: the same sentence
-    return None, "The report at $REDFIRST_REPORT is not a readable regular file; write a plain file there."
+def _unique(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    """Return the mounts, each target once: a program and a `read` folder may name the same."""
+    return tuple({mount.target: mount for mount in mounts}.values())
 
 
 def _take(descriptor: int) -> bytes:

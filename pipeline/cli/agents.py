@@ -36,7 +36,11 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-app.command("export")(export)
+app.command(
+    "export",
+    epilog="Examples: redfirst agents export --to opencode · "
+    "redfirst agents export --to claude --dir ~/.claude/agents --json",
+)(export)
 
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 

@@ -74,13 +74,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace files that differ.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Write the roles as another product's own agent files, and say what those files cannot keep.
-
-    Examples:
-      redfirst agents export --to opencode
-
-      redfirst agents export --to claude --dir ~/.claude/agents --json
-    """
+    """Write the roles as another product's own agent files, and say what those files cannot keep."""
     files = [agent_file(spec, to) for spec in load_roles().values()]
     place = _product_folder(to) if folder is None else folder.expanduser()
     states = write_files(place, files, force=force)
@@ -102,7 +96,7 @@ def export(
 
 
 def write_files(folder: Path, files: Sequence[AgentFile], *, force: bool) -> dict[str, Written]:
-    """Write the files, all or none of them; return what happened to each, by the agent's name.
+    """Write the files, none of them if one may not be written; return what happened to each, by the agent's name.
 
     Raises:
         UserError: some are there and differ (and `force` was not given), or the disk does not take them.
@@ -119,12 +113,9 @@ def write_files(folder: Path, files: Sequence[AgentFile], *, force: bool) -> dic
             path=str(differing[0]),
             details={"differ": [str(path) for path in differing]},
         )
-    try:
-        for file in files:
-            if states[file.name] is not Written.UNCHANGED:
-                write_atomic(folder / file.file, file.text)
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"{folder} is not, and cannot be, a folder.", Reason.USAGE, path=str(folder)) from None
+    for file in files:
+        if states[file.name] is not Written.UNCHANGED:
+            write_atomic(folder / file.file, file.text)
     return states
 
 
@@ -133,9 +124,9 @@ def _state(path: Path, content: bytes) -> Written:
         return Written.REPLACED  # the link, not what it points to
     try:
         return Written.UNCHANGED if path.read_bytes() == content else Written.REPLACED
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return Written.WRITTEN
-    except OSError as error:  # a folder of this name, a file that is not ours to read
+    except OSError as error:  # a folder of this name, a file where a folder should be, a file that is not ours to read
         raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from None
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pipeline.process import Talk
 
 _GRACE_S: Final = 5.0
+_FAREWELL_S: Final = 2.0
+"""So long may a command take to end by itself when the talk with it is over: its work is done, and known."""
 _CHUNK: Final = 65_536
 _recording: ContextVar[Recording | None] = ContextVar("recording", default=None)
 
@@ -145,7 +147,7 @@ class _Conversation:
             self.failed = error
             self.over.cancel()
             return
-        self.over.deadline = anyio.current_time() + _GRACE_S
+        self.over.deadline = anyio.current_time() + _FAREWELL_S
         await _close(stdin)
         await _drain(stdout, _Capture(_CHUNK))  # a child that could not write could not end
 

@@ -32,8 +32,9 @@ from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.views import Views
-from pipeline.gateway.spending import Allowance
+from pipeline.dispatch.workbench import bench_of
 from pipeline.gateway.providers import gateway_of
+from pipeline.gateway.spending import Allowance
 from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.policy.scope import Writes
 from pipeline.policy.test_regions import only_test_regions
@@ -221,12 +222,23 @@ class Dispatcher:
         exchange = folder / "exchange"
         exchange.mkdir(mode=0o700)  # an agent can leave a set-user program in it
         before = self.results.get(record.continues) if record.continues is not None else None
+        artifacts = (Mount(folder / "artifacts", ARTIFACTS),)
+        bench = bench_of(
+            spec,
+            request,
+            view,
+            tools,
+            self.box,
+            search_path=self.search_path,
+            artifacts=artifacts,
+            checks=self.config.checks.commands,
+        )
         job = AgentJob(
             sandbox=self.box,
             document=document.to_json().encode(),
             view=view,
             exchange=exchange,
-            artifacts=(Mount(folder / "artifacts", ARTIFACTS),),
+            artifacts=artifacts,
             read=(cache.mount(self.box), *tools.mounts, *(Mount(Path(path), Path(path)) for path in agent.read)),
             argv=agent.argv,
             script=Path(agent.script) if agent.script else None,
@@ -254,6 +266,7 @@ class Dispatcher:
                 box=self.box,
                 prompt=continued_prompt(document),
             ),
+            bench=bench,
             home=home(self.environ),
             say=self.say,
         )

@@ -146,8 +146,13 @@ def test_the_rows_of_any_dispatch_hold_where_agents_have_slots() -> None:
     agents = {Step[name] for name in asked.split()}
     assert set(ASKS) == agents
     for row in MATRIX:
-        if row.step is None and row.signal not in {Signal.ENV_BROKEN, Signal.CANCELLED}:
+        if row.step is None and row.signal not in {Signal.ENV_BROKEN, Signal.CANCELLED, Signal.ESCAPE}:
             assert steps_of_row(row) == agents
+
+
+def test_an_agent_behind_pm_can_escape_though_it_has_no_slot() -> None:
+    (row,) = [row for row in MATRIX if row.signal is Signal.ESCAPE]
+    assert steps_of_row(row) == {*ASKS, Step.PUBLISH}
 
 
 def test_each_step_asks_whom_the_design_names() -> None:

@@ -1,0 +1,229 @@
+"""Any agent that speaks the Agent Client Protocol: opencode, Gemini CLI, Claude Code, Codex, or one by its argv.
+
+The client is ours and runs outside; the agent runs in the box and talks with it over its standard streams. The client
+loads the protocol's SDK, which takes most of a second: nobody else waits for that.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, assert_never
+
+from pipeline.backends.acp_answer import report_in
+from pipeline.backends.acp_profiles import PRODUCTS, Setup, Terms, custom
+from pipeline.backends.acp_values import Failed, Gone, Late, Over, Policy, Wish
+from pipeline.backends.homes import Home, home_for
+from pipeline.backends.program import Exchange, how_it_ended
+from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
+from pipeline.config.agents import Profile
+from pipeline.errors import UserError
+from pipeline.process import Mount
+from pipeline.programs import Program, locate
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.backends.acp_client import Conversation
+    from pipeline.backends.acp_profiles import Product
+    from pipeline.backends.protocol import AgentJob
+    from pipeline.config.agents import AgentConfig
+    from pipeline.config.providers import Api
+    from pipeline.process import Completed
+
+_STOPS: Final[Mapping[str, tuple[Fault, str]]] = {
+    "max_tokens": (Fault.TRUNCATED, "The answer ended at the model's limit of output; give the report in fewer words."),
+    "max_turn_requests": (Fault.STEPS, "The agent had as many answers of the model as it may have."),
+    "refusal": (Fault.REFUSED, "The model declined to go on."),
+    "cancelled": (Fault.DENIED, "The agent gave up its turn."),
+}
+_TOLD: Final = 3
+
+
+class AcpBackend:
+    """Starts the agent of a profile and holds one conversation with it."""
+
+    def require(self, agent: AgentConfig, search_path: str) -> None:
+        """Return when the agent is there and the configuration lets it reach a model.
+
+        Raises:
+            UserError: it is not, or does not.
+        """
+        _program(agent, search_path)
+        if agent.reaches == "none" and agent.profile is not Profile.CUSTOM:
+            raise UserError(
+                f'{agent.profile} cannot work with network = "none": it has to reach its model.', Reason.CONFIG
+            )
+        if agent.login and (agent.reaches != "open" or agent.profile is Profile.CUSTOM):
+            raise UserError(
+                'login = true is for a known profile and network = "open"; with "model" no agent is shown a login.',
+                Reason.CONFIG,
+            )
+
+    async def run(self, job: AgentJob) -> AgentResult:
+        """Ask the agent once.
+
+        Raises:
+            UserError: the agent is not there, or the service speaks none of its dialects.
+            SandboxError: the box did not work.
+        """
+        from pipeline.backends.acp_client import Conversation  # noqa: PLC0415  (see above)
+
+        if job.agent is None:
+            raise UserError('backend = "acp" needs a profile.', Reason.CONFIG)
+        program = _program(job.agent, job.search_path)
+        exchange = Exchange.open(job)
+        told = _told(job, job.agent, exchange)
+        session = told.home.session
+        conversation = Conversation(
+            Wish(
+                cwd=str(job.sandbox.inside(job.view.source, job.view.target)),
+                prompt=job.prompt,
+                policy=Policy(writes=job.view.writable, shell=job.shell),
+                timeout_s=job.timeout_s,
+                meta=told.setup.meta,
+                options=told.setup.options,
+                session=session.id if session is not None else None,
+                again=session.prompt if session is not None else "",
+            )
+        )
+        argv = program.argv(*told.setup.arguments)
+        mounts = (*program.mounts, *told.home.mounts, *told.files)
+        ended = await exchange.run(argv, mounts, env=told.setup.env, talk=conversation.talk)
+        return _result(job, conversation, ended, exchange, told)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the product is told, and where it finds it."""
+
+    product: Product | None
+    setup: Setup
+    home: Home
+    files: tuple[Mount, ...]
+
+
+def _program(agent: AgentConfig, search_path: str | None) -> Program:
+    if agent.profile is None:
+        raise UserError(f'backend = "acp" needs profile: one of {", ".join(Profile)}.', Reason.CONFIG)
+    if agent.profile is not Profile.CUSTOM:
+        return PRODUCTS[agent.profile].program.program(agent.argv, search_path)
+    if not agent.argv:
+        raise UserError('profile = "custom" needs argv: the agent to start, as a list.', Reason.CONFIG)
+    program = locate(agent.argv[0], search_path)
+    return replace(program, prefix=(*program.prefix, *agent.argv[1:]))
+
+
+def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
+    product = PRODUCTS.get(agent.profile) if agent.profile is not None else None
+    home = home_for(product.place, exchange) if product is not None else Home(exchange.inside(exchange.out))
+    kept = home.session is not None and product is not None
+    terms = Terms(
+        agent=f"redfirst-{job.role}-{secrets.token_hex(4)}",
+        folder=None if job.sandbox.maps_paths else home.path,
+        conversations=home.path / product.place.conversations if kept and product is not None else None,
+        writes=job.view.writable,
+        shell=job.shell,
+        api=_api(job, product),
+        model=job.model,
+        effort=job.effort,
+        steps=job.max_steps,
+    )
+    setup = product.setup(terms) if product is not None else custom(terms)
+    return _Told(product, setup, home, tuple(_placed(setup, home, exchange)))
+
+
+def _placed(setup: Setup, home: Home, exchange: Exchange) -> Iterator[Mount]:
+    """Yield how the box shows the product's files; without a box they are put where they belong."""
+    for name, content in setup.files.items():
+        folder = exchange.job.exchange if exchange.job.sandbox.maps_paths else home.path
+        (folder / name).write_text(content, encoding="utf-8")
+        yield Mount(folder / name, home.path / name)
+
+
+def _api(job: AgentJob, product: Product | None) -> Api | None:
+    """Return the dialect in which the product speaks to the service of the gateway.
+
+    Raises:
+        UserError: they have none in common.
+    """
+    if job.service is None or job.network != "model" or product is None:
+        return None
+    common = next((api for api in job.service.provider.api if api in product.apis), None)
+    if common is None:
+        raise UserError(
+            f"{product.program.name} speaks {', '.join(product.apis)}; the provider {job.service.name} speaks "
+            f"{', '.join(job.service.provider.api)}.",
+            Reason.CONFIG,
+        )
+    return common
+
+
+# --- what came of it ------------------------------------------------------------------------------------------------
+
+
+def _result(
+    job: AgentJob, conversation: Conversation, ended: Completed, exchange: Exchange, told: _Told
+) -> AgentResult:
+    turn = conversation.turn
+    written, unreadable = exchange.report()
+    report = written if written is not None and written.strip() else report_in(turn.message)
+    how, complaint, fault = _judged(conversation, ended, job.timeout_s)
+    if complaint is None and report is None:
+        complaint, fault = _without_report(conversation, unreadable)
+    return AgentResult(
+        ended=how,
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        report_file=report,
+        stdout=turn.transcript.content(),
+        stderr=ended.stderr,
+        truncated=ended.truncated or turn.transcript.left_out > 0,
+        seconds=ended.seconds,
+        complaint=complaint,
+        fault=fault,
+        usage=_usage(job, conversation, told.product),
+        denials=tuple(conversation.denials),
+        session=conversation.session if told.home.session is not None else None,
+    )
+
+
+def _judged(conversation: Conversation, ended: Completed, timeout_s: float) -> tuple[Ended, str | None, Fault | None]:
+    """Return how it ended, and what is wrong with that. How the process ended counts only where nothing else is known.
+
+    An agent that is still there after its turn is stopped, which is no fault of its answer.
+    """
+    match conversation.ending:
+        case Over(reason):
+            fault, sentence = _STOPS.get(reason, (None, None))
+            return Ended.OK, sentence, fault
+        case Failed(why, fault):
+            return Ended.OK if ended.exit_code == 0 else Ended.STOPPED, why, fault
+        case Late(why):
+            return Ended.TIMED_OUT, why, None
+        case Gone():
+            how, sentence = how_it_ended(ended, timeout_s)
+            return how, sentence or "The agent ended before it had answered.", None
+        case _ as never:
+            assert_never(never)
+
+
+def _without_report(conversation: Conversation, unreadable: str | None) -> tuple[str | None, Fault | None]:
+    if unreadable is not None:
+        return unreadable, None
+    if conversation.denials:
+        refused = "; ".join(conversation.denials[:_TOLD])
+        return f"There was no report, after these tool calls were refused: {refused}.", Fault.DENIED
+    if not conversation.turn.message.strip():
+        return "The agent ended its turn without a word.", Fault.EMPTY
+    return None, None  # what it said is no report, which is for others to say
+
+
+def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -> Usage:
+    usage = conversation.ending.usage if isinstance(conversation.ending, Over) else Usage(model=conversation.model)
+    if job.model is not None:  # a product says it in words of its own
+        usage = replace(usage, model=job.model)
+    if product is not None and not product.sums:
+        return replace(usage, input_tokens=None, output_tokens=None)
+    return usage

@@ -1,0 +1,299 @@
+"""The agents that speak the Agent Client Protocol, as data: what each is told, in its own words, for one dispatch.
+
+Isolation is part of a profile, never an option: nothing that a repository holds for a product (settings, plugins,
+hooks, servers, agents, instructions) is loaded. A product's own sandbox is off inside our box, and its permissions say
+what the role may do, so that the model is told early; what keeps it is the box and the gate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping  # noqa: TC003  (dataclasses and pyright read them at run time)
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.backends.acp_programs import Bundle
+from pipeline.backends.homes import Place
+from pipeline.backends.natives import Native
+from pipeline.config.agents import Effort, Profile
+from pipeline.config.providers import Api
+from pipeline.process import MODEL_URL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PLACEHOLDER: Final = "placeholder"
+"""Where a product insists on a credential. The gateway adds the real one."""
+_PROVIDER: Final = "redfirst"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What holds for one dispatch.
+
+    Args:
+        agent: A name that no agent of the repository has.
+        folder: Where the product keeps its things, if that is not its own place in the home folder.
+        conversations: Where a conversation is kept that can be gone on with; None if it is not.
+        writes: Whether the role may change files.
+        shell: Whether it may run commands.
+        api: How the gateway's service is spoken to; None where the product talks to its own.
+        model: By the service's name; None for the product's own choice.
+        effort: How much it thinks; None for the model's own default.
+        steps: How many answers the model may give.
+    """
+
+    agent: str
+    folder: Path | None
+    conversations: Path | None
+    writes: bool
+    shell: bool
+    api: Api | None = None
+    model: str | None = None
+    effort: str | None = None
+    steps: int | None = None
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How the product is told.
+
+    Args:
+        arguments: What follows the program.
+        env: Its variables.
+        files: Read-only files below the product's own folder, with their content.
+        meta: `_meta` of a new session.
+        options: What the session's options are set to, in this order.
+    """
+
+    arguments: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class Product:
+    """One agent.
+
+    Args:
+        program: How it is found.
+        place: Where it keeps its things.
+        apis: The dialects that it speaks.
+        setup: How it is told the terms.
+        sums: Whether what it says of tokens is the whole turn's, not the last answer's.
+    """
+
+    program: Native | Bundle
+    place: Place
+    apis: tuple[Api, ...]
+    setup: Callable[[Terms], Setup]
+    sums: bool = True
+
+
+# --- opencode -------------------------------------------------------------------------------------------------------
+
+_SDK: Final = {
+    Api.CHAT: ("@ai-sdk/openai-compatible", "/v1"),
+    Api.RESPONSES: ("@ai-sdk/openai", "/v1"),
+    Api.ANTHROPIC: ("@ai-sdk/anthropic", "/v1"),
+    Api.GOOGLE: ("@ai-sdk/google", "/v1beta"),
+}
+"""The adapters that are part of its program, and what each adds to the URL."""
+_THINKING: Final = {Effort.LOW: 4_000, Effort.MEDIUM: 12_000, Effort.HIGH: 30_000}
+_OPENCODE_OFF: Final = (
+    "PROJECT_CONFIG", "AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "CLAUDE_CODE", "DEFAULT_PLUGINS", "EXTERNAL_SKILLS",
+    "SHARE",
+)  # fmt: skip
+
+
+def _opencode(terms: Terms) -> Setup:
+    # The last rule that matches counts; `ask` would end the turn at a refusal, without a word to the model.
+    permission = {"*": "allow"} if terms.writes and terms.shell else _opencode_rules(terms)
+    permission |= {"webfetch": "deny", "websearch": "deny", "question": "deny"}
+    agent: dict[str, Any] = {"mode": "primary", "permission": permission}
+    if terms.steps is not None:
+        agent["steps"] = terms.steps
+    config: dict[str, Any] = {
+        "autoupdate": False,
+        "share": "disabled",
+        "snapshot": False,
+        "lsp": False,
+        "formatter": False,  # it would change files after each edit
+        "agent": {terms.agent: agent, "title": {"disable": True}},
+    }
+    model = terms.model
+    if terms.api is not None:
+        kind, path = _SDK[terms.api]
+        options = {"baseURL": MODEL_URL + path, "apiKey": _PLACEHOLDER}
+        models = {model or "": {"options": _opencode_effort(terms)}}
+        config |= {
+            "enabled_providers": [_PROVIDER],
+            "provider": {_PROVIDER: {"npm": kind, "name": _PROVIDER, "options": options, "models": models}},
+        }
+        model = f"{_PROVIDER}/{model}"
+    if model is not None:
+        config |= {"model": model, "small_model": model}
+    return Setup(
+        arguments=("acp", "--pure"),
+        env={
+            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+            **{f"OPENCODE_DISABLE_{name}": "1" for name in _OPENCODE_OFF},
+            **({"OPENCODE_DB": str(terms.conversations / "opencode.db")} if terms.conversations is not None else {}),
+            **({"XDG_DATA_HOME": str(terms.folder.parent)} if terms.folder is not None else {}),
+        },
+        options={"mode": terms.agent},
+    )
+
+
+def _opencode_rules(terms: Terms) -> dict[str, str]:
+    allowed = ["read", "grep", "glob", "list", "todowrite", "todoread", "external_directory", "doom_loop"]
+    allowed += ["edit"] * terms.writes + ["bash"] * terms.shell
+    return {"*": "deny", **dict.fromkeys(allowed, "allow")}
+
+
+def _opencode_effort(terms: Terms) -> dict[str, Any]:
+    if terms.effort is None:
+        return {}
+    if terms.api is Api.ANTHROPIC:
+        return {"thinking": {"type": "enabled", "budgetTokens": _THINKING[Effort(terms.effort)]}}
+    if terms.api is Api.GOOGLE:
+        return {"thinkingConfig": {"thinkingBudget": _THINKING[Effort(terms.effort)]}}
+    return {"reasoningEffort": terms.effort}
+
+
+# --- Gemini CLI -----------------------------------------------------------------------------------------------------
+
+_GEMINI_READS: Final = ("read_file", "read_many_files", "list_directory", "glob", "grep_search", "write_todos")
+_GEMINI_WRITES: Final = ("write_file", "replace")
+
+
+def _gemini(terms: Terms) -> Setup:
+    # The workspace is not trusted, so that nothing in it counts; then every tool asks, and is answered by the policy.
+    tools = [*_GEMINI_READS, *_GEMINI_WRITES * terms.writes, *("run_shell_command",) * terms.shell]
+    settings: dict[str, Any] = {
+        "general": {"enableAutoUpdate": False, "checkpointing": {"enabled": False}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "security": {"folderTrust": {"enabled": True}, "environmentVariableRedaction": {"enabled": False}},
+        "context": {"fileName": ["redfirst-reads-these-itself.md"], "discoveryMaxDirs": 0},
+        "tools": {"core": tools, "sandbox": False},
+        "mcp": {"allowed": []},
+        "experimental": {"enableAgents": False, "skills": False},
+        "hooksConfig": {"enabled": False},
+        "model": {"maxSessionTurns": terms.steps if terms.steps is not None else -1},
+    }
+    env = {"GEMINI_CLI_NO_RELAUNCH": "1", "NO_BROWSER": "1"}
+    if terms.folder is not None:
+        env["GEMINI_CLI_HOME"] = str(terms.folder.parent)
+    if terms.api is not None:
+        settings["security"]["auth"] = {"selectedType": "gemini-api-key"}
+        env |= {"GOOGLE_GEMINI_BASE_URL": MODEL_URL, "GEMINI_API_KEY": _PLACEHOLDER}
+    arguments = ("--acp", *(("--model", terms.model) if terms.model is not None else ()))
+    return Setup(arguments, env, files={"settings.json": json.dumps(settings)})
+
+
+# --- Claude Code, through claude-agent-acp --------------------------------------------------------------------------
+
+_CLAUDE_READS: Final = ("Read", "Grep", "Glob", "TodoWrite")
+_CLAUDE_WRITES: Final = ("Edit", "Write", "NotebookEdit")
+_CLAUDE_SHELL: Final = ("Bash", "BashOutput", "KillShell")
+
+
+def _claude(terms: Terms) -> Setup:
+    tools = [*_CLAUDE_READS, *_CLAUDE_WRITES * terms.writes, *_CLAUDE_SHELL * terms.shell]
+    options: dict[str, Any] = {"settingSources": [], "strictMcpConfig": True, "tools": tools, "agents": {}}
+    if terms.steps is not None:
+        options["maxTurns"] = terms.steps
+    if terms.model is not None:
+        options["model"] = terms.model
+    env = {
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+    }
+    if terms.folder is not None:
+        env["CLAUDE_CONFIG_DIR"] = str(terms.folder)
+    if terms.model is not None:
+        env |= {"ANTHROPIC_MODEL": terms.model, "ANTHROPIC_CUSTOM_MODEL_OPTION": terms.model}
+        # Side requests are asked of the model that was chosen, too: nothing is inherited silently.
+        env["ANTHROPIC_SMALL_FAST_MODEL"] = terms.model
+    if terms.api is not None:
+        env |= {"ANTHROPIC_BASE_URL": MODEL_URL, "ANTHROPIC_API_KEY": _PLACEHOLDER}
+    chosen = {"mode": "default"} | ({"effort": terms.effort} if terms.effort is not None else {})
+    return Setup(env=env, meta={"claudeCode": {"options": options}}, options=chosen)
+
+
+# --- Codex, through codex-acp ---------------------------------------------------------------------------------------
+
+
+def _codex(terms: Terms) -> Setup:
+    # Its shell is also how it reads: it stays open for every role, and the box shows a reviewer a read-only view.
+    said: dict[str, object] = {
+        "approval_policy": "never",
+        "sandbox_mode": "danger-full-access",
+        "project_doc_max_bytes": 0,
+        "analytics.enabled": False,
+        "check_for_update_on_startup": False,
+        "web_search": "disabled",
+    }
+    if terms.model is not None:
+        said["model"] = terms.model
+    if terms.effort is not None:
+        said["model_reasoning_effort"] = terms.effort
+    if terms.api is not None:
+        service = f"model_providers.{_PROVIDER}"
+        said |= {"model_provider": _PROVIDER, f"{service}.name": _PROVIDER, f"{service}.base_url": f"{MODEL_URL}/v1"}
+        said |= {f"{service}.wire_api": "responses", f"{service}.env_key": "REDFIRST_KEY"}
+    words = [word for key, value in said.items() for word in ("-c", f"{key}={json.dumps(value)}")]
+    return Setup(
+        arguments=tuple(words),
+        env={
+            "REDFIRST_KEY": _PLACEHOLDER,
+            "NO_BROWSER": "1",
+            **({"CODEX_HOME": str(terms.folder)} if terms.folder is not None else {}),
+        },
+        options={"mode": "full-access"},
+    )
+
+
+# --- any other ------------------------------------------------------------------------------------------------------
+
+
+def custom(terms: Terms) -> Setup:
+    """Return how an agent that is not known here is told: by what every agent has."""
+    return Setup(options={"model": terms.model} if terms.model is not None else {})
+
+
+PRODUCTS: Final[Mapping[Profile, Product]] = {
+    Profile.OPENCODE: Product(
+        Native("opencode", "/opencode", "bin/opencode", None, "npm install -g opencode-ai", "1.18.33"),
+        Place(".local/share/opencode", "redfirst", "auth.json"),
+        (Api.CHAT, Api.RESPONSES, Api.ANTHROPIC, Api.GOOGLE),
+        _opencode,
+        sums=False,
+    ),
+    Profile.GEMINI: Product(
+        Bundle("gemini", "npm install -g @google/gemini-cli", "0.61.0"),
+        Place(".gemini", "tmp", "oauth_creds.json"),
+        (Api.GOOGLE,),
+        _gemini,
+    ),
+    Profile.CLAUDE: Product(
+        Bundle("claude-agent-acp", "npm install -g @agentclientprotocol/claude-agent-acp", "0.49.0"),
+        Place(".claude", "projects", ".credentials.json"),
+        (Api.ANTHROPIC,),
+        _claude,
+    ),
+    Profile.CODEX: Product(
+        Native(
+            "codex-acp", "@zed-industries/codex-acp", "bin/codex-acp", None, "npm install -g @zed-industries/codex-acp",
+            "0.16.0",
+        ),
+        Place(".codex", "sessions", "auth.json"),
+        (Api.RESPONSES,),
+        _codex,
+    ),
+}  # fmt: skip
+"""Every agent that is known here, by its profile."""

@@ -1,0 +1,72 @@
+"""Agents that npm installs as a bundle for Node: the program, and the packages that it needs in a box."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.process import Mount
+from pipeline.programs import SYSTEM_FOLDERS, Program, locate
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PACKAGES: Final = "node_modules"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A product that runs on Node.
+
+    Args:
+        name: Its command.
+        install: What to type to get it.
+        tested: The version that the tests drive.
+    """
+
+    name: str
+    install: str
+    tested: str
+
+    def program(self, argv: Sequence[str], search_path: str | None) -> Program:
+        """Return Node with the bundle, as the box can run it.
+
+        Args:
+            argv: What the configuration names: nothing, or the program alone.
+            search_path: Where it is looked up; the PATH of this process if None.
+
+        Raises:
+            UserError: it is not installed.
+        """
+        path = self.installed(search_path, argv[0] if argv else None)
+        if path is None:
+            where = argv[0] if argv else f"{self.name} on PATH"
+            raise UserError(
+                f"{where} was not found; {self.install}.", Reason.CONFIG, path=self.name, actions=(self.install,)
+            )
+        program = locate(str(path), search_path)
+        packages = _packages_of(path.resolve())
+        if any(packages.is_relative_to(system) for system in SYSTEM_FOLDERS):
+            return program
+        others = tuple(mount for mount in program.mounts if not mount.target.is_relative_to(packages))
+        return replace(program, mounts=(*others, Mount(packages, packages)))
+
+    def installed(self, search_path: str | None, argv0: str | None = None) -> Path | None:
+        """Return the program, None if there is none.
+
+        Args:
+            search_path: Where it is looked up; the PATH of this process if None.
+            argv0: What to look for instead of the product's own name.
+        """
+        found = shutil.which(argv0 or self.name, path=search_path)
+        return Path(found).absolute() if found is not None else None
+
+
+def _packages_of(script: Path) -> Path:
+    """Return the outermost folder of packages that the script is in: what it imports lies beside it."""
+    outermost = [above for above in script.parents if above.name == _PACKAGES]
+    return outermost[-1] if outermost else script.parent

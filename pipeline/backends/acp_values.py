@@ -1,0 +1,86 @@
+"""What one conversation over the Agent Client Protocol is asked, and how it can end. Nothing here loads the SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  (dataclasses and pyright read it at run time)
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.backends.protocol import Fault, Usage
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a role may do, for an agent that asks first."""
+
+    writes: bool
+    shell: bool
+
+    def allows(self, kind: str | None) -> bool:
+        """Return whether it may make a tool call of this kind."""
+        match kind:
+            case "read" | "search" | "think":
+                return True
+            case "edit" | "delete" | "move":
+                return self.writes
+            case "execute":
+                return self.shell
+            case _:  # fetch and switch_mode among them; a kind that says nothing may be anything
+                return kind in {None, "other"} and self.writes and self.shell
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of the agent.
+
+    Args:
+        cwd: The workspace, as the agent sees it.
+        prompt: What is said.
+        policy: What it may do.
+        timeout_s: How long everything may take; it is told to stop a little before.
+        meta: `_meta` of a new session.
+        options: What the session's options are set to.
+        session: The conversation to go on with; None begins one.
+        again: What is said in that one.
+    """
+
+    cwd: str
+    prompt: str
+    policy: Policy
+    timeout_s: float
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    session: str | None = None
+    again: str = ""
+
+
+@dataclass(frozen=True)
+class Over:
+    """The turn is over, and the agent says why."""
+
+    reason: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The agent could not, or is none that can be talked to: one sentence."""
+
+    why: str
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True)
+class Late:
+    """It did not answer in time: one sentence."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Gone:
+    """It ended before it answered."""
+
+
+Ending = Over | Failed | Late | Gone

@@ -1,0 +1,105 @@
+"""A model service, asked directly: the tool loop is ours, and every tool obeys policy and box.
+
+The SDKs are an extra and are imported when such an agent is asked, never before: they cost more than redfirst itself.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.backends.protocol import AgentResult, Ended, Fault
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from pipeline.backends.api_loop import Conversation, Ending
+    from pipeline.backends.protocol import AgentJob
+    from pipeline.config.model import AgentConfig
+
+_INSTALL: Final = "pip install 'redfirst[api]'"
+_NEEDED: Final = ("pydantic_ai", "openai", "anthropic", "google.genai")
+
+
+class ApiBackend:
+    """Asks a model service through the gateway, in this process; only the model's commands run in the box."""
+
+    def require(self, agent: AgentConfig, search_path: str) -> None:  # noqa: ARG002  (the protocol)
+        """Return when the extra is installed.
+
+        Raises:
+            UserError: it is not.
+        """
+        missing = [name for name in _NEEDED if not _is_there(name)]
+        if missing:
+            raise UserError(
+                f'backend = "api" needs {", ".join(missing)}. Install it: {_INSTALL}',
+                Reason.CONFIG,
+                details={"missing": missing},
+                actions=(_INSTALL,),
+            )
+
+    async def run(self, job: AgentJob) -> AgentResult:
+        """Lead the conversation.
+
+        Raises:
+            UserError: the configuration says no model, no provider, or network other than `model`.
+            SandboxError: the box did not work.
+        """
+        if job.service is None or job.gateway is None:
+            raise UserError('backend = "api" needs a provider, and network = "model".', Reason.CONFIG)
+        if job.model is None:
+            raise UserError('backend = "api" needs a model: the name that the provider has for it.', Reason.CONFIG)
+        if job.bench is None:
+            raise RuntimeError("the dispatcher gave no tools")
+        from pipeline.backends import api_loop, api_models, api_record  # noqa: PLC0415  (an extra, and heavy)
+
+        began = anyio.current_time()
+        history = api_record.known(job.session) if job.session else None
+        conversation = api_loop.Conversation(
+            job, job.bench, api_models.settings_of(job, job.service), api_record.Transcript(), history or []
+        )
+        prompt = job.session.prompt if job.session and history else job.prompt
+        ending: Ending | None = None
+        with anyio.move_on_after(job.timeout_s):
+            async with api_models.opened_model(job, job.service, job.gateway, job.model) as model:
+                ending = await conversation.go_on(model, prompt)
+        kept = api_record.keep(job.session, conversation.messages) if job.session and conversation.steps else None
+        how, fault, complaint = _judged(ending, conversation, job.timeout_s)
+        return AgentResult(
+            ended=how,
+            exit_code={Ended.OK: 0, Ended.NONZERO: 1}.get(how),
+            signal=None,
+            report_file=ending.report if ending else None,
+            stdout=conversation.transcript.content,
+            stderr=b"",
+            truncated=conversation.transcript.truncated,
+            seconds=anyio.current_time() - began,
+            complaint=complaint,
+            usage=conversation.usage,
+            fault=fault,
+            denials=tuple(conversation.denials),
+            steps=conversation.steps,
+            session=kept,
+        )
+
+
+def _judged(
+    ending: Ending | None, conversation: Conversation, timeout_s: float
+) -> tuple[Ended, Fault | None, str | None]:
+    if ending is None:
+        return Ended.TIMED_OUT, None, f"The agent did not finish within {timeout_s:g} seconds and was stopped."
+    if ending.failure is not None:
+        return Ended.NONZERO, ending.failure.fault, ending.failure.sentence
+    if ending.report is None and conversation.denials:
+        return Ended.OK, Fault.DENIED, f"There was no report after a refused call ({conversation.denials[-1]})."
+    return Ended.OK, None, None
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # of what it is in
+        return False

@@ -1,0 +1,18 @@
+"""Anthropic's messages, for `api_models`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anthropic import AsyncAnthropic
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+def messages(name: str, address: str, client: httpx2.AsyncClient) -> AnthropicModel:
+    """Return the model *name*."""
+    sdk = AsyncAnthropic(api_key="placeholder", base_url=address, http_client=client)
+    return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=sdk))

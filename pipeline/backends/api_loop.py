@@ -1,0 +1,216 @@
+"""The tool loop: ask the model, do what it calls for, one call after the other, until it reports (ADR).
+
+The loop is ours, so that each answer is one step, a refusal goes back to the model in words, and nothing is retried
+silently: whether a report counts, and whether it is asked for again, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from pydantic_ai.direct import model_request
+from pydantic_ai.messages import (
+    ModelRequest,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+
+from pipeline.backends.api_faults import Failure, failure_of, fault_in
+from pipeline.backends.api_tools import Tool, asked_for, shortened, tools_of
+from pipeline.backends.forms import form
+from pipeline.backends.protocol import Fault, ToolAnswer, Usage
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model
+    from pydantic_ai.settings import ModelSettings
+
+    from pipeline.backends.api_record import Transcript
+    from pipeline.backends.forms import Form
+    from pipeline.backends.protocol import AgentJob, Bench
+
+_REPORT: Final = "final_result"
+_TAKEN: Final = "The report was taken."
+_PAUSES_S: Final = (0.5, 2.0)
+_LONGEST_S: Final = 30.0
+_RULES: Final = """\
+You work with tools alone: nobody reads along, nobody answers questions, and there is no shell. Paths are relative to
+the workspace; the absolute paths that the request names work too. Where the request speaks of commands, of git or of
+the file in REDFIRST_REPORT, use the tools that you have for it. Calls are carried out one after the other. A call that
+is refused stays refused: read why, and go on another way. Give your report by calling final_result; that ends your
+work."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a conversation ended: with what is meant as the report, without one, or with a failure."""
+
+    report: bytes | None = None
+    failure: Failure | None = None
+
+
+@dataclass
+class Conversation:
+    """One conversation with a model, and what it came to so far.
+
+    Args:
+        job: The dispatch.
+        bench: What carries out the calls.
+        settings: What goes along with every request.
+        transcript: Where it is written down.
+        messages: The history; at any time each call in it has its answer.
+    """
+
+    job: AgentJob
+    bench: Bench
+    settings: ModelSettings
+    transcript: Transcript
+    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    steps: int = 0
+    denials: list[str] = field(default_factory=list[str])
+    usage: Usage = field(default_factory=Usage)
+
+    def __post_init__(self) -> None:
+        self._tools = tools_of(self.job)
+        self._form = form(self.job.report_schema, strict=False)
+        self._parameters = ModelRequestParameters(
+            function_tools=[_definition(kind) for kind in self._tools.values()],
+            output_tools=[_report_definition(self._form)],
+            output_mode="tool",
+            allow_text_output=True,
+        )
+
+    async def go_on(self, model: Model, prompt: str) -> Ending:
+        """Say *prompt*, and return when the model has nothing more to do.
+
+        Raises:
+            SandboxError: the box did not work.
+        """
+        self._say(prompt)
+        while self.job.max_steps is None or self.steps < self.job.max_steps:
+            response = await self._ask(model)
+            if isinstance(response, Failure):
+                return self._failed(response)
+            self.steps += 1
+            self._count(response)
+            self._write_down(response)
+            if failure := fault_in(response):
+                return self._failed(failure)
+            calls = response.tool_calls
+            if not calls:
+                self.messages.append(response)
+                return Ending(report=self._form.said(response.text or ""))
+            answers = [await self._answer(call) for call in calls]
+            self.messages += [response, ModelRequest(answers)]
+            if reports := [call for call in calls if _is_report(call)]:
+                return Ending(report=self._reported(reports[-1]))
+        return self._failed(Failure(Fault.STEPS, f"The model did not come to an end within {self.steps} answers."))
+
+    def _say(self, prompt: str) -> None:
+        self.transcript.note("prompt", text=prompt)
+        match self.messages:
+            case []:
+                self.messages.append(ModelRequest([SystemPromptPart(_RULES), UserPromptPart(prompt)]))
+            case [*_, ModelRequest() as last]:  # answers to calls: no two requests may follow each other
+                self.messages[-1] = replace(last, parts=[*last.parts, UserPromptPart(prompt)])
+            case _:
+                self.messages.append(ModelRequest([UserPromptPart(prompt)]))
+
+    async def _ask(self, model: Model) -> ModelResponse | Failure:
+        """Return the next answer; what may be over in a moment is tried again, a longer outage is the caller's."""
+        for pause_s in _PAUSES_S:
+            answer = await self._request(model)
+            if not isinstance(answer, Failure) or answer.again_s is None or answer.again_s > _LONGEST_S:
+                return answer
+            self.transcript.note("again", text=answer.sentence)
+            await anyio.sleep(max(answer.again_s, pause_s))
+        return await self._request(model)
+
+    async def _request(self, model: Model) -> ModelResponse | Failure:
+        try:
+            return await model_request(
+                model,
+                self.messages,
+                model_settings=self.settings,
+                model_request_parameters=self._parameters,
+                instrument=False,
+            )
+        except Exception as error:  # noqa: BLE001  (an answer that breaks the SDK is the service's failure, not ours)
+            return failure_of(error, self.job.service.name if self.job.service else "")
+
+    def _reported(self, call: ToolCallPart) -> bytes:
+        """Return the report in a call; what is no JSON is handed on as it is, and judged with the others."""
+        try:
+            return self._form.filled(call.args_as_dict(raise_if_invalid=True))
+        except (ValueError, AssertionError, RecursionError):
+            return _arguments(call).encode(errors="replace")
+
+    async def _answer(self, call: ToolCallPart) -> ToolReturnPart:
+        self.transcript.note("call", tool=call.tool_name, arguments=_arguments(call))
+        if _is_report(call):
+            answer = ToolAnswer(_TAKEN)
+        else:
+            wanted = asked_for(self._tools, call.tool_name, call.args or "{}")
+            answer = await wanted.on(self.bench) if isinstance(wanted, Tool) else wanted
+            subject = wanted.subject if isinstance(wanted, Tool) else ""
+            if answer.denied:
+                self.denials.append(f"{call.tool_name} {subject}".rstrip() + f": {answer.rule}")
+        text = f"Not done: {answer.text}" if answer.rule is not None else answer.text
+        self.transcript.note("answer", tool=call.tool_name, text=text, rule=answer.rule, exit_code=answer.exit_code)
+        return ToolReturnPart(call.tool_name, shortened(text), call.tool_call_id)
+
+    def _count(self, response: ModelResponse) -> None:
+        known, said = self.usage, response.usage
+        measured = said.has_values()
+        self.usage = Usage(
+            input_tokens=(known.input_tokens or 0) + said.input_tokens if measured else known.input_tokens,
+            output_tokens=(known.output_tokens or 0) + said.output_tokens if measured else known.output_tokens,
+            model=response.model_name or known.model,
+        )
+
+    def _write_down(self, response: ModelResponse) -> None:
+        for part in response.parts:
+            match part:
+                case TextPart():
+                    self.transcript.note("says", text=part.content)
+                case ThinkingPart() if part.content:
+                    self.transcript.note("thinks", text=part.content)
+                case _:
+                    pass
+
+    def _failed(self, failure: Failure) -> Ending:
+        self.transcript.note("failed", fault=failure.fault, text=failure.sentence)
+        return Ending(failure=failure)
+
+
+def _is_report(call: ToolCallPart) -> bool:
+    return call.tool_name == _REPORT
+
+
+def _arguments(call: ToolCallPart) -> str:
+    return call.args if isinstance(call.args, str) else json.dumps(call.args or {})
+
+
+def _definition(kind: type[Tool]) -> ToolDefinition:
+    schema = kind.model_json_schema()
+    del schema["title"], schema["description"]
+    return ToolDefinition(name=kind.name, parameters_json_schema=schema, description=kind.__doc__, strict=False)
+
+
+def _report_definition(form: Form) -> ToolDefinition:
+    return ToolDefinition(
+        name=_REPORT,
+        parameters_json_schema=dict(form.schema),
+        description="Give your report. This ends your work.",
+        strict=False,
+        kind="output",
+    )

@@ -1,0 +1,37 @@
+"""OpenAI's two APIs, and the many services that speak one of them, for `api_models`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from openai import AsyncOpenAI
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel, OpenAIResponsesModelSettings
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from pipeline.backends.protocol import Service
+
+_OPENAI: Final = "api.openai.com"
+
+
+def chat(name: str, address: str, client: httpx2.AsyncClient, service: Service) -> OpenAIChatModel:
+    """Return the model *name*, asked for chat completions."""
+    return OpenAIChatModel(name, provider=_provider(address, client, service))
+
+
+def responses(name: str, address: str, client: httpx2.AsyncClient, service: Service) -> OpenAIResponsesModel:
+    """Return the model *name*, asked for responses; the service is told not to store them."""
+    settings = OpenAIResponsesModelSettings(openai_store=False)
+    return OpenAIResponsesModel(name, provider=_provider(address, client, service), settings=settings)
+
+
+def _provider(address: str, client: httpx2.AsyncClient, service: Service) -> OpenAIProvider | OpenAICompatibleProvider:
+    """Return OpenAI itself, or a service that is like it: the first takes settings that others refuse."""
+    sdk = AsyncOpenAI(api_key="placeholder", base_url=f"{address}/v1", http_client=client)
+    if urlsplit(service.provider.url).hostname == _OPENAI:
+        return OpenAIProvider(openai_client=sdk)
+    return OpenAICompatibleProvider(service.name, openai_client=sdk)

@@ -1,0 +1,83 @@
+"""What an in-process conversation leaves: a transcript for people, a history to go on with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_ai.messages import ModelMessage
+
+    from pipeline.backends.protocol import Session
+
+_FIELD: Final = 20_000
+_WHOLE: Final = 4_000_000
+
+
+@dataclass
+class Transcript:
+    """Lines of JSON: seconds since the beginning, what it is, and the facts; bounded, with a mark where it is cut.
+
+    Each line is a list, so that none of it can be taken for the report, which is an object.
+    """
+
+    truncated: bool = False
+    _began: float = field(default_factory=time.monotonic)
+    _lines: list[bytes] = field(default_factory=list[bytes])
+    _size: int = 0
+
+    def note(self, what: str, **facts: str | int | None) -> None:
+        """Append a line; a long text in it loses its end."""
+        if self.truncated:
+            return
+        said = {name: self._short(fact) for name, fact in facts.items() if fact is not None}
+        line = json.dumps([round(time.monotonic() - self._began, 3), what, said], ensure_ascii=False)
+        encoded = line.encode(errors="replace") + b"\n"
+        if self._size + len(encoded) > _WHOLE:
+            self.truncated = True
+            encoded = b'[0, "cut", {"text": "this transcript is full"}]\n'
+        self._size += len(encoded)
+        self._lines.append(encoded)
+
+    @property
+    def content(self) -> bytes:
+        """Return all lines."""
+        return b"".join(self._lines)
+
+    @staticmethod
+    def _short(fact: str | int) -> str | int:
+        if isinstance(fact, int) or len(fact) <= _FIELD:
+            return fact
+        return f"{fact[:_FIELD]} [{len(fact) - _FIELD} more characters]"
+
+
+def keep(session: Session, messages: Sequence[ModelMessage]) -> str:
+    """Keep a conversation and return its name: what is in it, so that no other can be put in its place."""
+    content = ModelMessagesTypeAdapter.dump_json(list(messages))
+    name = hashlib.sha256(content).hexdigest()
+    (session.mount.reach / f"{name}.json").write_bytes(content)
+    return name
+
+
+def known(session: Session) -> list[ModelMessage] | None:
+    """Return the conversation to go on with; None if there is none, or it is not what was kept."""
+    if session.id is None or not session.id.isalnum():
+        return None
+    try:
+        content = (session.mount.reach / f"{session.id}.json").read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(content).hexdigest() != session.id:
+        return None
+    try:
+        return ModelMessagesTypeAdapter.validate_json(content)
+    except ValidationError:  # another version wrote it
+        return None

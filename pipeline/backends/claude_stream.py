@@ -1,0 +1,193 @@
+"""What Claude Code's stream of events says (`--output-format stream-json`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  (pydantic reads it at run time)
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import Field, TypeAdapter
+
+from pipeline.backends.heard import Heard, Line, events, short
+from pipeline.backends.protocol import Fault, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.backends.forms import Form
+
+_UNAUTHORIZED: Final = frozenset({401, 402, 403})
+_BAD_FORM: Final = "Output does not match required schema"
+_NO_TOOL: Final = "No such tool available"
+_PRICED: Final = "claude"
+
+_Count = Annotated[int, Field(ge=0)]
+
+
+class _Started(Line):
+    type: Literal["system"]
+    subtype: Literal["init"]
+    session_id: str
+    model: str | None = None
+
+
+class _Retrying(Line):
+    type: Literal["system"]
+    subtype: Literal["api_retry"]
+    error_status: int | None = None
+    error: str | None = None
+
+
+class _Id(Line):
+    id: str
+
+
+class _Answered(Line):
+    type: Literal["assistant"]
+    message: _Id
+    error: str | None = None
+    """Where the product wrote the message in place of the model: the word for what failed."""
+
+
+class _Block(Line):
+    is_error: bool = False
+    content: str | list[Any] | None = None
+
+
+class _Content(Line):
+    content: str | list[_Block]
+
+
+class _Told(Line):
+    type: Literal["user"]
+    message: _Content
+
+
+class _Model(Line):
+    input: _Count = Field(default=0, alias="inputTokens")
+    read: _Count = Field(default=0, alias="cacheReadInputTokens")
+    written: _Count = Field(default=0, alias="cacheCreationInputTokens")
+    output: _Count = Field(default=0, alias="outputTokens")
+
+
+class _Denied(Line):
+    tool_name: str
+    tool_input: Mapping[str, Any] = {}
+
+
+class _Ended(Line):
+    type: Literal["result"]
+    subtype: str
+    is_error: bool = False
+    api_error_status: int | None = None
+    result: str | None = None
+    stop_reason: str | None = None
+    total_cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    models: Mapping[str, _Model] = Field(default={}, alias="modelUsage")
+    permission_denials: tuple[_Denied, ...] = ()
+    structured_output: Any = None
+
+
+_Event = _Started | _Retrying | _Answered | _Told | _Ended
+_EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
+
+
+def hear(stdout: bytes, report: Form, *, keeps: bool) -> Heard:
+    """Return what the stream says.
+
+    Args:
+        stdout: The stream.
+        report: What the product was told about the report.
+        keeps: Whether the conversation can be gone on with.
+    """
+    said = events(stdout, _EVENT)
+    start = next((event for event in said if isinstance(event, _Started)), None)
+    session = start.session_id if start is not None and keeps else None
+    model = start.model if start is not None else None
+    last = next((event for event in reversed(said) if isinstance(event, _Ended)), None)
+    if last is None:
+        fault, complaint = _waiting_for(said)
+        return Heard(fault=fault, complaint=complaint, session=session, usage=Usage(model=model))
+    fault, complaint = _fault(last, said)
+    answer, text = last.structured_output, last.result or ""
+    found = report.filled(answer) if answer is not None else report.said(text)
+    return Heard(
+        report=found if complaint is None else None,
+        text=text,
+        fault=fault,
+        complaint=complaint,
+        finished=True,
+        usage=_usage(last, model),
+        steps=_steps(said),
+        session=session,
+        denials=tuple(_denials(last, said)),
+    )
+
+
+def _fault(last: _Ended, said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
+    words = short(last.result or "it gave no reason")
+    if last.subtype == "error_max_turns":
+        return Fault.STEPS, f"The model gave {_steps(said)} answers, and no more are allowed."
+    if last.subtype == "error_max_structured_output_retries":
+        return None, f"The report did not fit its schema, several times. {_last_misfit(said)}".strip()
+    if last.stop_reason == "refusal":
+        return Fault.REFUSED, f"The model declined: {words}"
+    if not last.is_error:
+        return None, None
+    if _last_error(said) == "max_output_tokens":
+        return Fault.TRUNCATED, f"The answer was cut off: {words}"
+    if last.api_error_status is not None:
+        return _of_status(last.api_error_status), f"The model service refused the request: {words}"
+    return Fault.UNAVAILABLE, f"The model service did not answer: {words}"
+
+
+def _steps(said: Sequence[_Event]) -> int:
+    # An answer of several blocks comes as several events; the product's own `num_turns` counts other things, too.
+    return len({event.message.id for event in said if isinstance(event, _Answered) and event.error is None})
+
+
+def _of_status(status: int | None) -> Fault:
+    return Fault.UNAUTHORIZED if status in _UNAUTHORIZED else Fault.UNAVAILABLE
+
+
+def _waiting_for(said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
+    """Return what it was waiting for when it was stopped, if that was the model service."""
+    last = said[-1] if said else None
+    if not isinstance(last, _Retrying):
+        return None, None
+    return _of_status(last.error_status), f"The model service refused the request: {short(last.error)}."
+
+
+def _last_error(said: Sequence[_Event]) -> str | None:
+    return next((event.error for event in reversed(said) if isinstance(event, _Answered)), None)
+
+
+def _usage(last: _Ended, model: str | None) -> Usage:
+    """Return what all requests took; `usage` of the result leaves out those that were not streamed."""
+    if not last.models:
+        return Usage(model=model)
+    # A price is made up for a model that the product does not know.
+    priced = all(name.startswith(_PRICED) for name in last.models)
+    return Usage(
+        input_tokens=sum(each.input + each.read + each.written for each in last.models.values()),
+        output_tokens=sum(each.output for each in last.models.values()),
+        cost_usd=last.total_cost_usd if priced else None,
+        model=model,
+    )
+
+
+def _denials(last: _Ended, said: Sequence[_Event]) -> Iterator[str]:
+    yield from (short(f"{denied.tool_name}: {dict(denied.tool_input)}") for denied in last.permission_denials)
+    yield from (short(text) for text in _refusals(said) if _NO_TOOL in text)
+
+
+def _last_misfit(said: Sequence[_Event]) -> str:
+    return next((short(text) for text in reversed(list(_refusals(said))) if text.startswith(_BAD_FORM)), "")
+
+
+def _refusals(said: Sequence[_Event]) -> Iterator[str]:
+    """Yield what the product answered to calls that failed."""
+    for event in said:
+        if isinstance(event, _Told) and not isinstance(event.message.content, str):
+            for block in event.message.content:
+                if block.is_error and isinstance(block.content, str):
+                    yield block.content.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")

@@ -1,0 +1,123 @@
+"""Codex, asked by `codex exec --json`.
+
+Its isolation is no option: no configuration, rules, hooks, plugins, skills, instructions or MCP servers, neither the
+project's nor the user's. It has no permissions by role that would hold without its own sandbox, which cannot run inside
+ours: the box and the gate are what holds.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from pipeline.backends.codex_stream import hear
+from pipeline.backends.forms import form
+from pipeline.backends.heard import result_of
+from pipeline.backends.homes import Place, home_for
+from pipeline.backends.natives import Native
+from pipeline.backends.program import Exchange
+from pipeline.process import MODEL_URL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.backends.homes import Home
+    from pipeline.backends.protocol import AgentJob, AgentResult
+    from pipeline.config.agents import AgentConfig
+
+CODEX: Final = Native(
+    name="codex",
+    package="@openai/codex",
+    inside="vendor/*/bin/codex",
+    marker="codex-package.json",
+    install="npm install -g @openai/codex",
+    tested="0.169.0",
+)
+TESTED: Final = CODEX.tested
+"""The version that this backend was tested with."""
+
+_PLACE: Final = Place(".codex", "sessions", "auth.json")
+_OFF: Final = (
+    *("apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent"),
+    *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
+)
+"""Features: what reaches beyond the workspace, or would bring in what somebody else wrote."""
+_SETTINGS: Final = (
+    'approval_policy="never"',
+    'web_search="disabled"',
+    "analytics.enabled=false",
+    "check_for_update_on_startup=false",
+    "project_doc_max_bytes=0",
+    "skills.include_instructions=false",
+    "skills.bundled.enabled=false",
+    "tools.experimental_request_user_input.enabled=false",
+    *(f"features.{name}=false" for name in _OFF),
+)
+_SERVICE: Final = f'name="redfirst",base_url="{MODEL_URL}/v1",wire_api="responses"'
+# Without a key: the gateway adds the credential. Who to ask after some tries is decided outside.
+_TRIES: Final = "request_max_retries=2,stream_max_retries=2"
+_PROVIDER: Final = ('model_provider="redfirst"', f"model_providers.redfirst={{{_SERVICE},{_TRIES}}}")
+
+
+def installed(search_path: str | None) -> Path | None:
+    """Return the program that would be started, None if there is none."""
+    return CODEX.installed(search_path)
+
+
+class CodexBackend:
+    """Starts Codex once for each dispatch; a re-ask goes on in the same conversation."""
+
+    def require(self, agent: AgentConfig, search_path: str) -> None:
+        """Return when the program is there and may reach a model.
+
+        Raises:
+            UserError: it is not, or may not.
+        """
+        CODEX.require(agent, search_path)
+
+    async def run(self, job: AgentJob) -> AgentResult:
+        """Ask Codex.
+
+        Raises:
+            UserError: the program or the login is not there.
+            SandboxError: the box did not work.
+        """
+        program = CODEX.program(job.argv, job.search_path)
+        exchange = Exchange.open(job)
+        home = home_for(_PLACE, exchange)
+        report = form(job.report_schema, strict=True)
+        schema = job.exchange / "schema.json"
+        schema.write_text(json.dumps(report.schema), encoding="utf-8")
+        argv = program.argv(*_options(job, exchange.inside(schema), home))
+        mounts = (*program.mounts, *home.mounts, exchange.shown(schema))
+        goes_on = home.session if home.session is not None and home.session.id is not None else None
+        prompt = goes_on.prompt if goes_on is not None else job.prompt
+        ended = await exchange.run(argv, mounts, prompt.encode(), {"CODEX_HOME": str(home.path)})
+        heard = hear(
+            ended.stdout,
+            ended.stderr,
+            report,
+            model=job.model,
+            resumed=goes_on is not None,
+            keeps=home.session is not None,
+        )
+        return result_of(exchange, ended, heard)
+
+
+def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:
+    yield from ("exec", "--json", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check")
+    # A sandbox inside the box cannot be set up, and every command would fail.
+    yield from ("--sandbox", "danger-full-access", "--output-schema", str(schema))
+    settings = [*_SETTINGS, *(_PROVIDER if job.network == "model" else ())]
+    if job.effort is not None:
+        settings.append(f'model_reasoning_effort="{job.effort}"')
+    for setting in settings:
+        yield from ("-c", setting)
+    if job.model is not None:
+        yield from ("--model", job.model)
+    if home.session is None:
+        yield "--ephemeral"
+    elif home.session.id is not None:
+        yield from ("resume", home.session.id)
+    yield "-"

@@ -1,0 +1,139 @@
+"""The desk of a person: a copy of the code that they work at, and what lies around it.
+
+It stays whatever becomes of the process that waits for it, so that Ctrl-C loses nothing. No agent is ever shown it, and
+only its owner can look into it. The hand-in is a rename: `report.json` is not there, or it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipeline.routing.vocabulary import Question, Role
+
+POINTER: Final = "desk"
+"""The file in the exchange folder of a dispatch that says where its desk is."""
+_SCHEMA: Final = "redfirst.desk/1"
+
+
+class Asked(BaseModel):
+    """What a person is asked at a desk.
+
+    Args:
+        dispatch: Its name in the run.
+        token: Stands for exactly this question about exactly this code; a hand-in to another one does not count.
+        base: The digest of the code that the desk was laid out with.
+        exchange: The folder of the dispatch that waits.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.desk/1"] = Field(default=_SCHEMA, alias="schema")
+    run_id: str
+    dispatch: str
+    role: Role
+    kind: str
+    question: Question | None = None
+    task: str | None = None
+    reask: str | None = None
+    writable: bool
+    write: tuple[str, ...] = ()
+    token: str
+    base: str
+    exchange: str
+
+    @property
+    def run_folder(self) -> Path:
+        """Return the folder of the run."""
+        return Path(self.exchange).parents[2]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A folder with a desk in it."""
+
+    folder: Path
+
+    @property
+    def files(self) -> Path:
+        """Return where the person works."""
+        return self.folder / "desk"
+
+    @property
+    def prompt(self) -> Path:
+        """Return what is asked."""
+        return self.folder / "PROMPT.md"
+
+    @property
+    def template(self) -> Path:
+        """Return the report to fill in."""
+        return self.folder / "report-template.json"
+
+    @property
+    def report(self) -> Path:
+        """Return what is handed in; it is there once that has happened."""
+        return self.folder / "report.json"
+
+    @property
+    def base(self) -> Path:
+        """Return what the code was before, file by file."""
+        return self.folder / "base.json"
+
+    def asked(self) -> Asked | None:
+        """Return what is asked here, None if this is no desk."""
+        try:
+            return Asked.model_validate_json((self.folder / "asked.json").read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def ask(self, asked: Asked) -> None:
+        """Write down what is asked: from now on there is a desk."""
+        self.put(self.folder / "asked.json", asked.model_dump_json(by_alias=True, indent=2))
+
+    def put(self, path: Path, text: str) -> None:
+        """Write a file of the folder so that nobody ever meets half of it."""
+        fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+
+    def manifest(self) -> dict[str, str]:
+        """Return what the code was before, as `layout.manifest_of` says it."""
+        return json.loads(self.base.read_bytes())
+
+    def set_aside(self, path: Path) -> Path | None:
+        """Rename what is at *path*, so that it is kept and not in the way; return where it is now."""
+        if not os.path.lexists(path):
+            return None
+        number = 1
+        while os.path.lexists(aside := path.with_name(f"{path.stem}.old-{number}{path.suffix}")):
+            number += 1
+        path.rename(aside)
+        return aside
+
+
+def desk_around(place: Path) -> Desk | None:
+    """Return the desk that *place* is at or below, None if it is at none."""
+    for folder in (place, *place.parents):
+        desk = Desk(folder.parent)
+        if folder.name == desk.files.name and desk.asked() is not None:
+            return desk
+    return None
+
+
+def desks_of(run_folder: Path) -> list[Desk]:
+    """Return the desks of a run whose hand-in has not been answered for, in the order of their dispatches."""
+    found: list[Desk] = []
+    for pointer in sorted(run_folder.glob(f"dispatches/*/exchange/{POINTER}")):
+        dispatch = pointer.parents[1]
+        if ".lost-" in dispatch.name or (dispatch / "result.json").exists():
+            continue
+        desk = Desk(Path(pointer.read_text(encoding="utf-8")))
+        asked = desk.asked()
+        if asked is not None and asked.dispatch == dispatch.name:
+            found.append(desk)
+    return found

@@ -1,0 +1,117 @@
+"""What a product's own event stream says about a dispatch, and the result that comes of it.
+
+An exit code proves nothing: products end with 0 after a refusal, a denial, or nothing at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from pipeline.backends.program import how_it_ended
+from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
+
+if TYPE_CHECKING:
+    from pipeline.backends.program import Exchange
+    from pipeline.process import Completed
+
+Event = TypeVar("Event")
+
+_DENIALS: Final = 50
+_WORDS: Final = 300
+_NO_REPORT: Final = "There was no report; answer with the JSON object that was asked for, as your last words."
+
+
+class Line(BaseModel):
+    """What is read of an event, or of a part of one; products add keys with every version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the stream says.
+
+    Args:
+        report: The report in the structured answer or in the last words, if any.
+        text: The last words.
+        fault: Why this is no answer.
+        complaint: The same in one sentence; also without a fault, where asking again may help.
+        finished: Whether the product said that its turn was over.
+        usage: What it says that it consumed.
+        steps: How many answers the model gave; None if it does not say.
+        session: Its name of the conversation.
+        denials: The calls that it refused.
+    """
+
+    report: bytes | None = None
+    text: str = ""
+    fault: Fault | None = None
+    complaint: str | None = None
+    finished: bool = False
+    usage: Usage = field(default_factory=Usage)
+    steps: int | None = None
+    session: str | None = None
+    denials: tuple[str, ...] = ()
+
+
+def events(stdout: bytes, known: TypeAdapter[Event]) -> list[Event]:
+    """Return the events that are known, one JSON object a line; the middle of a long stream may be missing.
+
+    What an agent runs can write into the stream, too: a line that does not validate is none of it.
+    """
+    found: list[Event] = []
+    for line in stdout.splitlines():
+        with contextlib.suppress(ValidationError):
+            found.append(known.validate_json(line))
+    return found
+
+
+def short(words: object) -> str:
+    """Return words of a product on one line, cut."""
+    line = " ".join(str(words).split())
+    return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
+
+
+def result_of(exchange: Exchange, ended: Completed, heard: Heard) -> AgentResult:
+    """Return the result: what ended the process first, then what the product says, then what is missing."""
+    how, complaint = how_it_ended(ended, exchange.job.timeout_s)
+    written, unreadable = exchange.report()
+    report = heard.report if heard.report is not None else written
+    result = AgentResult(
+        ended=how,
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        report_file=report,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+        truncated=ended.truncated,
+        seconds=ended.seconds,
+        complaint=complaint,
+        usage=heard.usage,
+        fault=heard.fault,
+        denials=heard.denials[:_DENIALS],
+        steps=heard.steps,
+        session=heard.session,
+    )
+    if how in {Ended.TIMED_OUT, Ended.SIGNAL}:
+        return result
+    if heard.complaint is not None:
+        return replace(result, complaint=heard.complaint)
+    if not heard.finished or report is not None:
+        return result
+    return _without_report(replace(result, complaint=complaint or unreadable), heard)
+
+
+def _without_report(result: AgentResult, heard: Heard) -> AgentResult:
+    if result.complaint is not None:
+        return result
+    if heard.denials:
+        refused = f"It could not use what it wanted to: {heard.denials[-1]}"
+        return replace(result, fault=Fault.DENIED, complaint=f"{_NO_REPORT} {short(refused)}")
+    if not heard.text.strip():
+        return replace(result, fault=Fault.EMPTY, complaint=f"The turn ended without a word. {_NO_REPORT}")
+    return replace(result, complaint=_NO_REPORT)

@@ -1,0 +1,214 @@
+"""A person does the role's work, at a desk of their own; the same gate judges it (contract 5).
+
+There is no box and no gateway: nothing of an agent runs. This waits for the hand-in, which `redfirst hand-in` makes
+from another terminal. Where the process dies, or the user stops it, the desk stays; asked the same thing again about
+the same code, the person finds it as they left it, and a hand-in that was made meanwhile counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.to_thread
+
+from pipeline.backends.desk import POINTER, Asked, Desk
+from pipeline.backends.layout import copy_back, copy_out, digest, manifest_of
+from pipeline.backends.protocol import AgentResult, Ended, Usage
+from pipeline.reports.blanks import blanks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.backends.layout import Difference
+    from pipeline.backends.protocol import AgentJob
+    from pipeline.config.agents import AgentConfig
+
+TIMEOUT_S: Final = 7 * 24 * 3600.0
+"""How long a person has unless the configuration says otherwise."""
+_LOOK_S: Final = 0.25
+_REPORT_BYTES: Final = 2_000_000
+_SHOWN: Final = 5
+_FREE: Final = Usage(input_tokens=0, output_tokens=0, cost_usd=0.0)
+"""A person asks no model on our account: known, and nothing."""
+
+
+class HumanBackend:
+    """Lays out a desk, says where it is, and waits."""
+
+    def require(self, agent: AgentConfig, search_path: str) -> None:
+        """Return: a person needs no program."""
+
+    async def run(self, job: AgentJob) -> AgentResult:
+        """Return what was handed in. Cancelled or timed out, everything stays as it is.
+
+        Raises:
+            OSError: the disk does not take the desk.
+        """
+        began = anyio.current_time()
+        desk, asked = await anyio.to_thread.run_sync(_laid_out, job)
+        _announce(job, desk, asked)
+        with anyio.move_on_after(job.timeout_s):
+            while not desk.report.is_file():  # noqa: ASYNC110  (the event is a file's, and a person is not quick)
+                await anyio.sleep(_LOOK_S)
+        if not desk.report.is_file():
+            return _answer(_Work(complaint=_too_late(job.timeout_s)), anyio.current_time() - began, Ended.TIMED_OUT)
+        work = await anyio.to_thread.run_sync(_taken, job, desk)
+        return _answer(work, anyio.current_time() - began)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What was handed in."""
+
+    report: bytes | None = None
+    log: str = ""
+    complaint: str | None = None
+
+
+def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
+    """Return the slot's desk and what is asked there: the desk that is there if it is about the same, else a new one."""
+    desk = Desk(_place(job))
+    desk.folder.mkdir(mode=0o700, exist_ok=True)
+    desk.folder.chmod(0o700)
+    manifest = manifest_of(job.view.reach)
+    asked, before = _asked(job, digest(manifest)), desk.asked()
+    if before is None or (before.base != asked.base and asked.reask is None):
+        _clear(job, desk)
+        copy_out(job.view.reach, desk.files)
+    if before is None or before.token != asked.token:
+        desk.set_aside(desk.report)
+    desk.put(desk.base, json.dumps(manifest))
+    desk.put(desk.prompt, _prompt(job, desk, asked))
+    desk.put(desk.template, json.dumps(_one_or_all(blanks(job.report_schema)), indent=2, ensure_ascii=False) + "\n")
+    desk.ask(asked)
+    (job.exchange / POINTER).write_text(str(desk.folder), encoding="utf-8")
+    return desk, asked
+
+
+def _place(job: AgentJob) -> Path:
+    """Return the folder of the slot's desk: beside its session's, where an agent of another product may have been."""
+    if job.session is None:
+        return job.exchange / "person"
+    folder = job.session.mount.reach
+    return folder.with_name(f"{folder.name}.person")
+
+
+def _clear(job: AgentJob, desk: Desk) -> None:
+    aside = desk.set_aside(desk.files)
+    if aside is not None:
+        job.say(f"the desk was laid out with other code; it is kept at {aside}")
+
+
+def _asked(job: AgentJob, base: str) -> Asked:
+    document: dict[str, Any] = json.loads(job.document)
+    same = [document.get(key) for key in ("run_id", "dispatch", "kind", "question", "task", "attempt", "reask")]
+    return Asked(
+        run_id=document.get("run_id", ""),
+        dispatch=document["dispatch"],
+        role=document["role"],
+        kind=document["kind"],
+        question=document.get("question"),
+        task=document.get("task"),
+        reask=document.get("reask"),
+        writable=job.view.writable,
+        write=tuple(f"{grant['path']} ({grant['action']})" for grant in document.get("write", ())),
+        token=hashlib.sha256(json.dumps([*same, base]).encode()).hexdigest(),
+        base=base,
+        exchange=str(job.exchange),
+    )
+
+
+def _one_or_all(found: list[dict[str, object]]) -> object:
+    return found[0] if len(found) == 1 else found
+
+
+def _prompt(job: AgentJob, desk: Desk, asked: Asked) -> str:
+    """Return what the agent would read, with the paths of the host, after a word to the person."""
+    text = job.prompt
+    shown = [(job.view, desk.files), *((mount, mount.source) for mount in job.artifacts)]
+    for mount, here in shown:
+        text = text.replace(str(job.sandbox.inside(mount.source, mount.target)), str(here))
+    return f"""\
+# To the person who plays @{asked.role}: {_request(asked)}
+
+Work in `{desk.files}`, a copy of the code; use any tool you like. {_may_change(asked)}
+When you are done, give your report: `{_hand_in(asked)}` asks you for it. You can also fill in a copy of
+`{desk.template}` and add `--report FILE`; where it is a list, keep one of its entries and drop the brackets.
+What follows is what an agent would be told. You need not write JSON as it says at the end.
+
+---
+
+{text}"""
+
+
+def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
+    job.say(f"{asked.dispatch}: it is your turn, as @{asked.role}: {_request(asked)}")
+    if asked.reask:
+        job.say(f"  your last answer did not count: {asked.reask}")
+        job.say("  the desk is as you left it: nothing was put back there")
+    job.say(f"  read {desk.prompt}")
+    job.say(f"  work in {desk.files}. {_may_change(asked)}")
+    job.say(f"  then: {_hand_in(asked)} (Ctrl-C twice stops waiting; the desk stays, and resume goes on with it)")
+
+
+def _request(asked: Asked) -> str:
+    question = f" ({asked.question})" if asked.question else ""
+    return f"{asked.kind}{question}{f', task {asked.task}' if asked.task else ''}"
+
+
+def _may_change(asked: Asked) -> str:
+    if not asked.writable:
+        return "What you change there is not taken over: the report is the whole answer."
+    return f"You may change: {', '.join(asked.write)}." if asked.write else "PROMPT.md says what you may change."
+
+
+def _hand_in(asked: Asked) -> str:
+    return f"redfirst hand-in {asked.run_id}".rstrip()
+
+
+def _taken(job: AgentJob, desk: Desk) -> _Work:
+    """Take over what is at the desk; the hand-in stays, in case this process dies before the answer is written down."""
+    with desk.report.open("rb") as file:
+        report = file.read(_REPORT_BYTES)
+    if not job.view.writable:
+        return _Work(report)
+    try:
+        difference = copy_back(desk.files, job.view.reach)
+    except OSError as error:
+        return _Work(report, complaint=f"What is at the desk could not be taken over: {error}.")
+    return _Work(report, _log(difference), _strange(difference))
+
+
+def _log(difference: Difference) -> str:
+    lines = [f"changed {path}" for path in difference.changed] + [f"removed {path}" for path in difference.removed]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _strange(difference: Difference) -> str | None:
+    if not difference.strange:
+        return None
+    told = "; ".join(f"{path} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
+    return f"These are at the desk and cannot be taken over: {told}."
+
+
+def _too_late(timeout_s: float) -> str:
+    return f"Nothing was handed in within {timeout_s:g} seconds."
+
+
+def _answer(work: _Work, seconds: float, ended: Ended = Ended.OK) -> AgentResult:
+    return AgentResult(
+        ended=ended,
+        exit_code=0 if ended is Ended.OK else None,
+        signal=None,
+        report_file=work.report,
+        stdout=work.log.encode(errors="surrogateescape"),
+        stderr=b"",
+        truncated=False,
+        seconds=seconds,
+        complaint=work.complaint,
+        usage=_FREE,
+    )

@@ -1,0 +1,116 @@
+"""Where a product's own program is: agents are installed by npm or by their own installers, often behind a wrapper.
+
+A wrapper in JavaScript would need Node and its package in the box; the native program beside it needs neither.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.process import Mount
+from pipeline.programs import Program, locate
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.config.agents import AgentConfig
+
+_MACHINES: Final = {"x86_64": "x64", "aarch64": "arm64"}
+_ELF: Final = b"\x7fELF"
+
+
+@dataclass(frozen=True)
+class Native:
+    """A product with a native program.
+
+    Args:
+        name: Its command, and the backend's name.
+        package: Its npm package.
+        inside: Where in the platform's package the program is, as a pattern.
+        marker: A file in the folder above the program's that says that all of it belongs to the program, if any.
+        install: What to type to get it.
+        tested: The version that the backend was tested with.
+    """
+
+    name: str
+    package: str
+    inside: str
+    marker: str | None
+    install: str
+    tested: str
+
+    def program(self, argv: Sequence[str], search_path: str | None) -> Program:
+        """Return the program as the box can run it.
+
+        Args:
+            argv: What the configuration names: nothing, or the program alone.
+            search_path: Where it is looked up; the PATH of this process if None.
+
+        Raises:
+            UserError: it is not installed, or is no program that the box can run.
+        """
+        if len(argv) > 1:
+            raise self._refusal(f"argv of the backend {self.name} names its program and nothing more")
+        path = self.installed(search_path, argv[0] if argv else None)
+        if path is None:
+            where = argv[0] if argv else f"{self.name} on PATH"
+            raise self._refusal(f"{where} was not found, or is no build for this machine; {self.install}")
+        located = locate(str(path), search_path)
+        home = path.parent.parent
+        if self.marker is None or not (home / self.marker).is_file():
+            return located
+        return Program(path, (*located.mounts, Mount(home, home)))
+
+    def installed(self, search_path: str | None, argv0: str | None = None) -> Path | None:
+        """Return the native program, None if there is none.
+
+        Args:
+            search_path: Where it is looked up; the PATH of this process if None.
+            argv0: What to look for instead of the product's own name.
+        """
+        found = shutil.which(argv0 or self.name, path=search_path)
+        if found is None:
+            return None
+        path = Path(found).absolute()
+        candidates = (path, *self._behind(path.resolve()))
+        return next((candidate for candidate in candidates if _is_native(candidate)), None)
+
+    def require(self, agent: AgentConfig, search_path: str | None) -> None:
+        """Return when the program is there and the configuration lets it reach a model.
+
+        Raises:
+            UserError: it is not, or does not.
+        """
+        self.program(agent.argv, search_path)
+        if agent.reaches == "none":
+            raise self._refusal(f'{self.name} cannot work with network = "none": it has to reach its model')
+        if agent.login and agent.reaches != "open":
+            raise self._refusal('login = true is for network = "open"; with "model" no login is shown to an agent')
+
+    def _behind(self, wrapper: Path) -> Iterator[Path]:
+        """Yield the native programs of the npm package that a script belongs to."""
+        scope, _, name = self.package.partition("/")
+        machine = _MACHINES.get(platform.machine(), platform.machine())
+        for top in wrapper.parents[:3]:
+            for near in (top.parent, top / "node_modules" / scope, top):
+                found = sorted(near.glob(f"{name}-linux-{machine}*/{self.inside}"))
+                yield from (path.resolve() for path in found)
+
+    def _refusal(self, sentence: str) -> UserError:
+        return UserError(
+            f"{sentence[0].upper()}{sentence[1:]}.", Reason.CONFIG, path=self.name, actions=(self.install,)
+        )
+
+
+def _is_native(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_ELF)) == _ELF
+    except OSError:
+        return False

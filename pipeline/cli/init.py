@@ -1,0 +1,178 @@
+"""`redfirst init`: a starting configuration for the agents that are here (contract 1)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
+from pipeline.cli.config import file_at_head
+from pipeline.cli.issue import FOLDER
+from pipeline.cli.plain import plain
+from pipeline.cli.starting import HUMAN, Start, names, start_called, starts, toml
+from pipeline.config.load import load
+from pipeline.config.sources import OWN_FILE, RepositoryFile
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs.files import disk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCHEMA: Final = "redfirst.init/1"
+_INDEX: Final = "# Issues\n\n## Core\n"
+
+
+def init(
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="NAME", help=f"One of {', '.join(names())}; default: the best here."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The model's name, for agents that need one.")
+    ] = None,
+    tracker: Annotated[bool, typer.Option("--tracker", help="Also make TODO/, if there is none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
+    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Write a starting redfirst.toml for the agents that are installed here; one that is there is never touched.
+
+    Agents are looked for on PATH, model servers on this machine's own ports. Nothing else is asked, and no secret is
+    read.
+
+    Examples:
+      redfirst init
+
+      redfirst init --agent codex --model gpt-5-codex
+
+      redfirst init --agent human --dry-run
+    """
+    environ = os.environ
+    repository = Repository.find(Path.cwd())
+    _refuse_second(repository)
+    known = _known(environ, model)
+    start = _chosen(agent, known, environ, model)
+    text = toml(start)
+    _prove(repository, text, environ)
+    if not dry_run:
+        _write_new(repository.worktree / OWN_FILE, text)
+    made = tracker and not dry_run and _make_tracker(repository.worktree / FOLDER)
+    document = _document(repository, start, text, known, written=not dry_run, tracker=made)
+    typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
+
+
+def _known(environ: Mapping[str, str], model: str | None) -> tuple[Start, ...]:
+    agents = with_versions(find_agents(environ), environ.get("PATH", os.defpath))
+    return starts(agents, find_servers(), api_version(), environ, model)
+
+
+def _chosen(agent: str | None, known: tuple[Start, ...], environ: Mapping[str, str], model: str | None) -> Start:
+    if agent is None:
+        if known[0].name == HUMAN:
+            raise UserError(
+                "No agent that redfirst knows is installed here, no local model server answers, and no key for a model "
+                "service is set.",
+                Reason.CONFIG,
+                actions=(
+                    "npm install -g @anthropic-ai/claude-code, then: redfirst init",
+                    "redfirst init --agent human: do the work yourself, with the same gate",
+                    f"redfirst init --agent NAME for one that you will install: {', '.join(names())}",
+                    "redfirst demo: see the whole way with scripted agents",
+                ),
+            )
+        return known[0]
+    chosen = start_called(agent, known, environ, model)
+    if chosen is None:
+        raise UserError(
+            f"--agent {agent}: accepted: {', '.join(names())}; llamacpp only where its server answers on port 8080.",
+            Reason.USAGE,
+            details={"accepted": list(names())},
+        )
+    return chosen
+
+
+def _refuse_second(repository: Repository) -> None:
+    found = file_at_head(repository)
+    own = repository.worktree / OWN_FILE
+    if found is not None or os.path.lexists(own):
+        name = found.name if found is not None else OWN_FILE
+        raise UserError(
+            f"This repository is configured already, in {name}; nothing was written.",
+            Reason.USAGE,
+            path=str(repository.worktree / name),
+            actions=("redfirst config show", f"redfirst init --dry-run shows what to add, once {name} is moved away"),
+        )
+
+
+def _prove(repository: Repository, text: str, environ: Mapping[str, str]) -> None:
+    """Load what is about to be written: a file of ours that does not load would be worse than none."""
+    load(repository.worktree, environ=environ, repo_file=RepositoryFile(OWN_FILE, text.encode(), tracked=False))
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet: whole, or not at all, and never over another."""
+    with disk(path):
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                os.fchmod(file.fileno(), 0o644)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(temporary, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                Path(temporary).unlink()
+
+
+def _make_tracker(folder: Path) -> bool:
+    if os.path.lexists(folder):
+        return False
+    with disk(folder):
+        folder.mkdir()
+    _write_new(folder / "README.md", _INDEX)
+    return True
+
+
+def _document(
+    repository: Repository, start: Start, text: str, known: tuple[Start, ...], *, written: bool, tracker: bool
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "ok": True,
+        "agent": start.name,
+        "path": str(repository.worktree / OWN_FILE),
+        "written": written,
+        "tracker": tracker,
+        "text": text,
+        "found": [each.name for each in known],
+        "next": _next(repository, start, written=written, tracker=tracker),
+    }
+
+
+def _next(repository: Repository, start: Start, *, written: bool, tracker: bool) -> list[str]:
+    if not written:
+        return ["redfirst init"]
+    steps = [start.install] if start.install is not None else []
+    if start.lacks_model:
+        steps.append(f"write the model's name into {OWN_FILE}")
+    steps += [f"git add {OWN_FILE} && git commit -m 'configure redfirst'", "redfirst trust", "redfirst doctor --agents"]
+    if tracker or not (repository.worktree / FOLDER).exists():
+        steps.append("redfirst issue new --id ISSUE --title TITLE, and commit TODO/")
+    return [*steps, "redfirst run ISSUE --worktree"]
+
+
+def _text(document: dict[str, Any]) -> str:
+    if not document["written"]:
+        return str(document["text"]).rstrip("\n")
+    others = [name for name in document["found"] if name != document["agent"]]
+    lines = [f"wrote {plain(document['path'])} for {document['agent']} (also here: {', '.join(others) or 'nothing'})"]
+    lines += ["made TODO/"] if document["tracker"] else []
+    return "\n".join([*lines, "next:", *(f"  {step}" for step in document["next"])])

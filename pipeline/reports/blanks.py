@@ -1,0 +1,98 @@
+"""Reports to fill in by hand: every key of a schema, with a word where something must be said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TO_FILL: Final = "..."
+_KEYS: Final = ("verdict", "result", "diagnosis", "accepted")
+"""The keys that decide, in the reports that have one."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A key that a report must have.
+
+    Args:
+        name: The key.
+        words: What is accepted, where that is a closed list.
+        kind: The JSON type: string, boolean, array, object ...
+    """
+
+    name: str
+    words: tuple[str, ...]
+    kind: str
+
+
+def blanks(schema: Mapping[str, Any]) -> list[dict[str, object]]:
+    """Return a report to fill in for each of the schema's alternatives, required keys first."""
+    return [_blank(schema, each) for each in alternatives(schema)]
+
+
+def alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the objects that a report may be: those of a union, else the schema itself."""
+    return [_resolved(schema, each) for each in schema["oneOf"]] if "oneOf" in schema else [schema]
+
+
+def required(schema: Mapping[str, Any], alternative: Mapping[str, Any]) -> list[Field]:
+    """Return the keys that a report of this alternative must have."""
+    return [_field(schema, name, alternative["properties"][name]) for name in alternative.get("required", ())]
+
+
+def deciding(schema: Mapping[str, Any]) -> Field | None:
+    """Return the key that decides, with the words of all alternatives; None where a report has none."""
+    fields = [field for each in alternatives(schema) for field in required(schema, each) if field.name in _KEYS]
+    if not fields:
+        return None
+    return Field(fields[0].name, tuple(word for field in fields for word in field.words), fields[0].kind)
+
+
+def giving_up(schema: Mapping[str, Any], reason: str) -> dict[str, object] | None:
+    """Return the report that says that nothing can be done, None where the schema has no such answer."""
+    for word, key in (("BLOCKED", "problem"), ("CANNOT_PROCEED", "missing")):
+        field = deciding(schema)
+        if field is not None and word in field.words:
+            return {field.name: word, key: reason}
+    return None
+
+
+def _blank(schema: Mapping[str, Any], alternative: Mapping[str, Any]) -> dict[str, object]:
+    properties = cast("dict[str, Any]", alternative.get("properties", {}))
+    wanted = required(schema, alternative)
+    names = {field.name for field in wanted}
+    filled: dict[str, object] = {field.name: _placeholder(schema, properties[field.name]) for field in wanted}
+    return filled | {name: each.get("default") for name, each in properties.items() if name not in names}
+
+
+def _placeholder(schema: Mapping[str, Any], part: Mapping[str, Any]) -> object:
+    part = _resolved(schema, part)
+    words = _words(part)
+    if words:
+        return " | ".join(words)
+    match part.get("type"):
+        case "array":
+            return [_placeholder(schema, part["items"])]
+        case "object":
+            return _blank(schema, part)
+        case "boolean":
+            return "true | false"
+        case _:
+            return TO_FILL
+
+
+def _field(schema: Mapping[str, Any], name: str, part: Mapping[str, Any]) -> Field:
+    part = _resolved(schema, part)
+    return Field(name, _words(part), part.get("type", "string"))
+
+
+def _words(part: Mapping[str, Any]) -> tuple[str, ...]:
+    return (part["const"],) if "const" in part else tuple(part.get("enum", ()))
+
+
+def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = str(part.get("$ref", "")).removeprefix("#/$defs/")
+    return cast("Mapping[str, Any]", schema["$defs"][name]) if name else part

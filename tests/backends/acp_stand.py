@@ -1,0 +1,156 @@
+"""One agent that speaks the Agent Client Protocol, in the real box, behind the real gateway, with the scripted model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from agent_clis import cli
+from model_service.service import ModelService
+from pydantic import SecretStr
+
+from pipeline.backends.acp import AcpBackend
+from pipeline.backends.protocol import AgentJob, Service, Session
+from pipeline.config.agents import AgentConfig, Backend, Profile
+from pipeline.config.providers import Api, Provider
+from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.view import ShadowView
+from pipeline.gateway.proxy import ModelGateway
+from pipeline.process import WORKSPACE, Mount
+from pipeline.reports.kinds import report_schema
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from model_service.script import Conversation
+
+    from pipeline.backends.protocol import AgentResult
+    from pipeline.dispatch.box import Box
+    from pipeline.policy.scope import ChangeKind
+
+SECRET = "sk-the-real-credential/0123456789"
+PROMPT = """\
+You are @make.
+
+# This request: implement
+
+Implement task 1 (issue X-1, attempt 1).
+
+Workspace: `{workspace}`
+"""
+AGAIN = "Your last answer to this request did not count: look again."
+COMPLETE = {"result": "COMPLETE", "summary": "done"}
+SESSION = Path("/redfirst-session")
+PROGRAMS = {
+    Profile.OPENCODE: "opencode",
+    Profile.GEMINI: "gemini",
+    Profile.CLAUDE: "claude-agent-acp",
+    Profile.CODEX: "codex-acp",
+}
+DIALECT = {
+    Profile.OPENCODE: Api.CHAT,
+    Profile.GEMINI: Api.GOOGLE,
+    Profile.CLAUDE: Api.ANTHROPIC,
+    Profile.CODEX: Api.RESPONSES,
+}
+
+
+def boxed() -> Bubblewrap:
+    """Return the box; without bubblewrap the test is skipped."""
+    program = shutil.which("bwrap")
+    if program is None:
+        pytest.skip("bubblewrap is not installed")
+    return Bubblewrap(program)
+
+
+@dataclass
+class Stand:
+    """One agent and its workspace; `ask` is one dispatch."""
+
+    folder: Path
+    profile: Profile
+    box: Box
+    argv: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=lambda: {"app.py": "a = 1\n"})
+    writable: bool = True
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self.view = ShadowView.open(self._fill, self.folder / "view", workspace=WORKSPACE, writable=self.writable)
+        self.sessions = self.folder / "sessions"
+        self.sessions.mkdir(mode=0o700)
+        if self.profile is not Profile.CUSTOM:
+            self.argv = (str(cli(PROGRAMS[self.profile])),)
+
+    def _fill(self, folder: Path) -> None:
+        for name, text in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def job(self, *, session: str | None = None, **changes: Any) -> AgentJob:
+        """Return a job without a model; *session* names the conversation to go on with."""
+        self.asked += 1
+        exchange = self.folder / f"exchange-{self.asked}"
+        exchange.mkdir(mode=0o700)
+        network = changes.get("network", "none")
+        settings: dict[str, Any] = {
+            "sandbox": self.box,
+            "document": json.dumps({"schema": "redfirst.dispatch/1", "role": "make", "kind": "implement"}).encode(),
+            "view": self.view.mount,
+            "exchange": exchange,
+            "agent": AgentConfig(backend=Backend.ACP, profile=self.profile, argv=self.argv, network=network),
+            "prompt": PROMPT.format(workspace=self.box.inside(self.view.mount.source, WORKSPACE)),
+            "report_schema": report_schema("implement", Role.MAKE),
+            "role": "make",
+            "timeout_s": 60,
+            "session": Session(Mount(self.sessions, SESSION, writable=True), session, AGAIN),
+            **changes,
+        }
+        return AgentJob(**settings)
+
+    def run(self, **changes: Any) -> AgentResult:
+        """Return how one dispatch without a model went."""
+        return anyio.run(AcpBackend().run, self.job(**changes))
+
+    def served(self, service: ModelService, **changes: Any) -> AgentJob:
+        """Return a job whose model is *service*, by way of the gateway."""
+        api = changes.pop("api", DIALECT.get(self.profile, Api.CHAT))
+        provider = Provider(url=service.url, credential_env="THE_KEY", api=(api,), timeout_s=60)
+        gateway = ModelGateway(provider, SecretStr(SECRET), self.folder / f"model-{self.asked}.jsonl", name="loop")
+        settings: dict[str, Any] = {
+            "model": "claude-sonnet-4-5"
+            if api is Api.ANTHROPIC
+            else "gemini-2.5-flash"
+            if api is Api.GOOGLE
+            else "scripted",
+            "network": "model",
+            "gateway": gateway,
+            "service": Service("loop", provider),
+        }
+        return self.job(**(settings | changes))
+
+    def ask(self, *script: Conversation, **changes: Any) -> tuple[AgentResult, ModelService]:
+        """Return how one dispatch went, and what the model was asked."""
+        with ModelService(script, secret=SECRET) as service:
+            result = anyio.run(AcpBackend().run, self.served(service, **changes))
+        return result, service
+
+    def ask_on(self, *scripts: Sequence[Conversation]) -> tuple[list[AgentResult], ModelService]:
+        """Return how dispatches went that each go on in the conversation of the one before."""
+        results: list[AgentResult] = []
+        with ModelService([each for script in scripts for each in script], secret=SECRET) as service:
+            for _ in scripts:
+                session = results[-1].session if results else None
+                results.append(anyio.run(AcpBackend().run, self.served(service, session=session)))
+        return results, service
+
+    def changes(self) -> dict[str, ChangeKind]:
+        """Return what changed in the workspace."""
+        return {change.path: change.kind for change in self.view.survey().changes}

@@ -1,0 +1,139 @@
+"""A real agent in the real box, behind the real gateway, with the scripted model at the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from model_service.service import ModelService
+from pydantic import SecretStr
+
+from pipeline.backends import BACKENDS
+from pipeline.backends.protocol import AgentJob, Session
+from pipeline.config.agents import AgentConfig, Backend
+from pipeline.config.providers import CredentialHeader, Provider
+from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.view import ShadowView
+from pipeline.gateway.proxy import ModelGateway
+from pipeline.process import WORKSPACE, Mount
+from pipeline.reports.kinds import report_schema
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from model_service.script import Conversation
+
+    from pipeline.backends.protocol import AgentResult
+    from pipeline.dispatch.box import Box
+    from pipeline.policy.scope import ChangeKind
+
+SECRET = "sk-the-real-credential/0123456789"
+PATHS = (
+    "POST /v1/messages",
+    "POST /v1/messages/count_tokens",
+    "POST /v1/responses",
+    "POST /v1/chat/completions",
+    "GET /v1/models",
+)
+PROMPT = """\
+You are @make.
+
+# This request: implement
+
+Implement task 1 (issue X-1, attempt 1).
+
+Workspace: `{workspace}`
+"""
+COMPLETE = {"result": "COMPLETE", "summary": "done"}
+SESSION = Path("/redfirst-session")
+
+
+def boxed() -> Bubblewrap:
+    """Return the box; without bubblewrap the test is skipped."""
+    program = shutil.which("bwrap")
+    if program is None:
+        pytest.skip("bubblewrap is not installed")
+    return Bubblewrap(program)
+
+
+@dataclass
+class Stand:
+    """One agent and its workspace; `ask` is one dispatch."""
+
+    folder: Path
+    backend: str
+    program: Path
+    box: Box
+    files: Mapping[str, str] = field(default_factory=lambda: {"app.py": "a = 1\n"})
+    writable: bool = True
+    asked: int = 0
+    log: str = ""
+
+    def __post_init__(self) -> None:
+        self.view = ShadowView.open(self._fill, self.folder / "view", workspace=WORKSPACE, writable=self.writable)
+        self.sessions = self.folder / "sessions"
+        self.sessions.mkdir(mode=0o700)
+
+    def _fill(self, folder: Path) -> None:
+        for name, text in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def job(self, service: ModelService, *, session: str | None = None, **changes: Any) -> AgentJob:
+        """Return a job; *session* names the conversation to go on with."""
+        self.asked += 1
+        exchange = self.folder / f"exchange-{self.asked}"
+        exchange.mkdir(mode=0o700)
+        provider = Provider(
+            url=service.url, credential_env="THE_KEY", header=CredentialHeader.BEARER, paths=PATHS, timeout_s=60
+        )
+        settings: dict[str, Any] = {
+            "sandbox": self.box,
+            "document": json.dumps({"schema": "redfirst.dispatch/1", "role": "make", "kind": "implement"}).encode(),
+            "view": self.view.mount,
+            "exchange": exchange,
+            "argv": (str(self.program),),
+            "agent": AgentConfig(backend=Backend(self.backend)),
+            "prompt": PROMPT.format(workspace=WORKSPACE),
+            "report_schema": report_schema("implement", Role.MAKE),
+            "role": "make",
+            "model": "claude-sonnet-4-5",
+            "network": "model",
+            "gateway": ModelGateway(provider, SecretStr(SECRET), self.folder / f"model-{self.asked}.jsonl"),
+            "timeout_s": 60,
+            "session": Session(
+                Mount(self.sessions, SESSION, writable=True),
+                session,
+                "Your last answer to this request did not count: look again.",
+            ),
+            **changes,
+        }
+        return AgentJob(**settings)
+
+    def ask(
+        self, *script: Conversation, session: str | None = None, **changes: Any
+    ) -> tuple[AgentResult, ModelService]:
+        """Return how one dispatch went, and what the model was asked."""
+        with ModelService(script, secret=SECRET) as service:
+            result = anyio.run(BACKENDS[self.backend].run, self.job(service, session=session, **changes))
+        return result, service
+
+    def ask_on(self, *scripts: Sequence[Conversation]) -> tuple[list[AgentResult], ModelService]:
+        """Return how dispatches went that each go on in the conversation of the one before."""
+        results: list[AgentResult] = []
+        with ModelService([each for script in scripts for each in script], secret=SECRET) as service:
+            for _ in scripts:
+                session = results[-1].session if results else None
+                results.append(anyio.run(BACKENDS[self.backend].run, self.job(service, session=session)))
+        return results, service
+
+    def changes(self) -> dict[str, ChangeKind]:
+        """Return what changed in the workspace."""
+        return {change.path: change.kind for change in self.view.survey().changes}

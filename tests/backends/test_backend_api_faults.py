@@ -1,0 +1,268 @@
+"""The backend `api` where things go wrong: each end has its fault and its sentence, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from backends.api_play import SECRET, Play, report, told
+from model_service.script import (
+    Cut,
+    Empty,
+    Fail,
+    Garbage,
+    Hang,
+    Huge,
+    Refuse,
+    Report,
+    Say,
+    Truncate,
+    Use,
+    call,
+    conversation,
+    edit,
+    read,
+    write,
+)
+from model_service.service import ModelService
+from pydantic import SecretStr
+
+from pipeline.backends import BACKENDS
+from pipeline.backends.api import ApiBackend
+from pipeline.backends.protocol import Ended, Fault
+from pipeline.config.providers import Api
+from pipeline.errors import UserError
+from pipeline.gateway.proxy import ModelGateway
+from pipeline.gateway.spending import Allowance
+from pipeline.process import Completed, SandboxError
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from model_service.script import Turn
+
+DONE = {"result": "COMPLETE", "summary": "a is 2"}
+READING = {"read", "search"}
+ALL = pytest.mark.parametrize("api", list(Api))
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    return Play(tmp_path)
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("turn", "fault", "sentence"),
+    [
+        (Fail(401), Fault.UNAUTHORIZED, "The model service ours refused the credential: Scripted failure 401."),
+        (Fail(403), Fault.UNAUTHORIZED, "The model service ours refused the credential: Scripted failure 403."),
+        (Fail(404), Fault.UNAVAILABLE, "The model service ours answered 404: Scripted failure 404."),
+        (Fail(400), Fault.UNAVAILABLE, "The model service ours answered 400: Scripted failure 400."),
+        (Refuse(), Fault.REFUSED, "The model declined to answer."),
+        (Truncate(), Fault.TRUNCATED, "The model's answer was cut off at its limit of output; say less at once."),
+        (Empty(), Fault.EMPTY, "The model's answer was empty."),
+        (Garbage(), Fault.UNAVAILABLE, "The model service ours gave no proper answer: "),
+    ],
+)
+def test_what_is_no_answer_is_told_apart(tmp_path: Path, api: Api, turn: Turn, fault: Fault, sentence: str) -> None:
+    play = Play(tmp_path, api)
+    result = play.play(conversation(Use(edit("app.py", "a = 1", "a = 2")), turn))
+    assert (result.fault, result.ended, result.exit_code) == (fault, Ended.NONZERO, 1), result.complaint
+    assert (result.complaint or "").startswith(sentence)
+    assert result.report_file is None
+    assert told(result, "failed") == [{"fault": fault.value, "text": result.complaint}]
+    assert SECRET.encode() not in result.stdout
+
+
+@pytest.mark.slow
+@ALL
+@pytest.mark.parametrize("turn", [Fail(500), Fail(529), Cut(), Fail(429, headers={"retry-after": "0"})])
+def test_an_outage_is_waited_for_a_moment_and_then_told(tmp_path: Path, api: Api, turn: Turn) -> None:
+    play = Play(tmp_path, api)
+    with ModelService([conversation(turn)], secret=SECRET) as service:
+        result = play.run(service)
+        assert len(service.requests) == 3
+    assert result.fault is Fault.UNAVAILABLE
+    assert len(told(result, "again")) == 2
+    assert result.steps == 0
+    assert result.session is None
+
+
+@ALL
+def test_what_is_over_in_a_moment_is_not_noticed(tmp_path: Path, api: Api) -> None:
+    result = Play(tmp_path, api).play(conversation(Fail(503, times=1), Report(DONE)))
+    assert (result.fault, report(result)) == (None, DONE)
+
+
+@pytest.mark.slow
+def test_a_service_that_is_not_there(play: Play) -> None:
+    result = anyio.run(ApiBackend().run, play.job("http://127.0.0.1:9"))
+    assert result.fault is Fault.UNAVAILABLE
+    assert result.complaint == "redfirst: The model service cannot be reached."
+
+
+def test_a_refused_call_is_told_in_words_and_counted(play: Play) -> None:
+    result = play.play(
+        conversation(
+            Use(write("other.py", "mine\n"), read("no-such-file"), call("run", {"command": "git commit -a"})),
+            Use(call("no_such_tool", {"x": 1}), call("write", {"path": 1}), call("read", "{nonsense")),
+            Report(DONE),
+        )
+    )
+    assert report(result) == DONE
+    assert result.denials == (
+        "write other.py: outside-task",
+        "run git commit -a: program-not-listed",
+        "no_such_tool: no-such-tool",
+    )
+    answers = [line["text"] for line in told(result, "answer")]
+    assert answers[0].startswith("Not done: ")
+    assert "read, search, write" in answers[3]
+    assert "content: Field required" in answers[4]
+    assert "not the arguments of read" in answers[5]
+    assert play.changes() == ()
+
+
+def test_the_model_reads_why_it_was_refused(play: Play) -> None:
+    with ModelService([conversation(Use(write("other.py", "mine\n")), Report(DONE))], secret=SECRET) as service:
+        play.run(service)
+    (refusal,) = [said for said in service.requests[-1].body["messages"] if said["role"] == "tool"]
+    assert refusal["content"].startswith("Not done: ")
+
+
+def test_who_gives_up_over_a_refusal_is_told_apart(play: Play) -> None:
+    result = play.play(conversation(Use(write("other.py", "mine\n")), Say("I may not do that.")))
+    assert (result.ended, result.fault, result.report_file) == (Ended.OK, Fault.DENIED, None)
+    assert result.complaint == "There was no report after a refused call (write other.py: outside-task)."
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "tools"),
+    [
+        (Role.CHECK, "review-plan", {"read", "search"}),
+        (
+            Role.TEST,
+            "write-tests",
+            {"read", "search", "write", "edit", "delete", "changes", "run", "run_tests", "run_check"},
+        ),
+    ],
+)
+def test_a_role_is_offered_what_it_may_use(tmp_path: Path, role: Role, kind: str, tools: set[str]) -> None:
+    play = Play(tmp_path, role=role, kind=kind)
+    script = conversation(Use(call("write", {"path": "app.py", "content": ""})), Report({"verdict": "ACCEPTABLE"}))
+    with ModelService([script], secret=SECRET) as service:
+        result = play.run(service)
+    assert set(service.requests[0].tools) == tools | {"final_result"}
+    assert len(result.denials) == 1
+    assert play.changes() == ()
+
+
+def test_a_report_in_words_counts_too(play: Play) -> None:
+    result = play.play(conversation(Say('The work is done.\n{"result": "COMPLETE"}')))
+    assert (report(result), result.fault) == ({"result": "COMPLETE"}, None)
+
+
+def test_no_report_is_not_the_backends_to_judge(play: Play) -> None:
+    result = play.play(conversation(Say("I have finished.")))
+    assert (result.ended, result.report_file, result.complaint) == (Ended.OK, None, None)
+    assert not [line for line in result.stdout.splitlines() if line.startswith(b"{")]
+
+
+def test_a_report_that_is_no_json_is_handed_on(play: Play) -> None:
+    result = play.play(conversation(Use(call("final_result", '{"result": "COMP'))))
+    assert result.report_file == b'{"result": "COMP'
+
+
+def test_the_last_answer_that_a_model_may_give(play: Play) -> None:
+    turns = [Use(read("app.py")) for _ in range(3)]
+    result = play.play(conversation(*turns), max_steps=3)
+    assert (result.fault, result.steps) == (Fault.STEPS, 3)
+    assert result.complaint == "The model did not come to an end within 3 answers."
+    assert report(Play(play.folder / "again").play(conversation(*turns[:2], Report(DONE)), max_steps=3)) == DONE
+
+
+@pytest.mark.parametrize(
+    ("allowed", "caps", "fault"),
+    [
+        (Allowance(tokens=150), {}, Fault.BUDGET),
+        (Allowance(answers=1), {}, Fault.STEPS),
+        (Allowance(), {"max_requests": 1}, Fault.STEPS),
+    ],
+)
+def test_what_a_dispatch_may_take(play: Play, allowed: Allowance, caps: dict[str, Any], fault: Fault) -> None:
+    with ModelService([conversation(Use(read("app.py")), Use(read("app.py")), Report(DONE))], secret=SECRET) as service:
+        job = play.job(service.url, provider=caps)
+        assert job.service is not None
+        gateway = ModelGateway(job.service.provider, SecretStr(SECRET), play.folder / "log", allowance=allowed)
+        result = anyio.run(ApiBackend().run, replace(job, gateway=gateway))
+        assert len(service.requests) <= 2
+    assert result.fault is fault, result.complaint
+    assert (result.complaint or "").startswith("redfirst: ")
+
+
+def test_the_time_limit_holds_while_the_model_is_silent(play: Play) -> None:
+    result = play.play(conversation(Use(edit("app.py", "a = 1", "a = 2")), Hang()), timeout_s=2)
+    assert (result.ended, result.exit_code, result.fault) == (Ended.TIMED_OUT, None, None)
+    assert result.complaint == "The agent did not finish within 2 seconds and was stopped."
+    assert (result.steps, result.usage.output_tokens) == (1, 20)
+
+
+def test_a_cancelled_dispatch_leaves_nothing(play: Play) -> None:
+    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with ModelService([conversation(Use(read("app.py")), Hang())], secret=SECRET) as service:
+
+        async def main() -> None:
+            async with anyio.create_task_group() as group:
+                group.start_soon(ApiBackend().run, play.job(service.url))
+                await anyio.to_thread.run_sync(service.wait_for, lambda said: len(said) == 2)
+                group.cancel_scope.cancel()
+
+        anyio.run(main)
+    assert threading.active_count() == threads
+    assert len(os.listdir("/proc/self/fd")) <= descriptors  # noqa: PTH208
+
+
+def test_a_huge_answer_is_bounded(play: Play) -> None:
+    result = play.play(conversation(Huge(characters=3_000_000)))
+    assert len(result.stdout) < 100_000
+    assert b"[2980000 more characters]" in result.stdout
+
+
+def test_a_long_file_does_not_fill_the_conversation(play: Play) -> None:
+    (play.view.host / "app.py").write_text("x" * 300_000)
+    with ModelService([conversation(Use(read("app.py")), Report(DONE))], secret=SECRET) as service:
+        play.run(service)
+    (answer,) = [said for said in service.requests[-1].body["messages"] if said["role"] == "tool"]
+    assert len(answer["content"]) < 61_000
+    assert "\n[240000 characters are left out here]\n" in answer["content"]
+
+
+def test_a_broken_box_is_no_answer_of_the_model(play: Play) -> None:
+    class Broken:
+        name, maps_paths = "broken", False
+
+        def inside(self, host: Path, target: Path) -> Path:
+            return host or target
+
+        async def run(self, command: object) -> Completed:
+            raise SandboxError(f"no box for {type(command).__name__}")
+
+    with ModelService([conversation(Use(call("run", {"command": "cat app.py"})))], secret=SECRET) as service:
+        bench = replace(play.bench(), sandbox=Broken())
+        with pytest.raises(SandboxError, match="no box for Command"):
+            play.run(service, bench=bench)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({"model": None}, "a model"), ({"service": None}, "a provider"), ({"gateway": None}, "network")],
+)
+def test_what_the_configuration_leaves_out(play: Play, change: dict[str, Any], word: str) -> None:
+    with pytest.raises(UserError, match=word):
+        anyio.run(BACKENDS["api"].run, play.job("http://127.0.0.1:9", **change))

@@ -1,0 +1,308 @@
+"""A person as a backend: the desk, the hand-in, and that nothing of theirs is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pipeline.backends import BACKENDS
+from pipeline.backends.desk import Desk, desk_around, desks_of
+from pipeline.backends.protocol import AgentJob, AgentResult, Ended, Session
+from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.view import ShadowView
+from pipeline.policy.scope import ChangeKind
+from pipeline.process import Mount
+from pipeline.reports.kinds import report_schema
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DONE = {"result": "COMPLETE"}
+
+
+def fill(folder: Path) -> None:
+    (folder / "app.py").write_text("a = 1\n")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    (folder / "lib").mkdir()
+    (folder / "lib/one.py").write_text("one\n")
+    (folder / "outside").symlink_to("/etc")
+
+
+@dataclass
+class Slot:
+    """One slot of a run: its desk stays from dispatch to dispatch, its view does not."""
+
+    folder: Path
+    base: Callable[[Path], None] = fill
+    said: list[str] = field(default_factory=list[str])
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        (self.folder / "sessions/3-make").mkdir(parents=True)
+
+    @property
+    def desk(self) -> Desk:
+        return Desk(self.folder / "sessions/3-make.person")
+
+    def job(self, **changes: Any) -> AgentJob:
+        self.number += 1
+        writable = bool(changes.pop("writable", True))
+        self.view = ShadowView.open(
+            self.base, self.folder / f"view-{self.number}", workspace=Path("/redfirst-view"), writable=writable
+        )
+        exchange = self.folder / f"try-{self.number}/run-GAL-1/dispatches/003-implement-make/exchange"
+        exchange.mkdir(parents=True)
+        document = {
+            "run_id": "run-GAL-1",
+            "dispatch": "003-implement-make",
+            "role": "make",
+            "kind": "implement",
+            "task": "1",
+            "attempt": 1,
+            "write": [{"path": "app.py", "action": "modify"}],
+            "reask": changes.pop("reask", None),
+        }
+        mount = self.view.mount
+        settings: dict[str, Any] = {
+            "sandbox": NoBox(),
+            "document": json.dumps(document).encode(),
+            "view": mount,
+            "exchange": exchange,
+            "prompt": f"Workspace: `{mount.source}`",
+            "report_schema": report_schema("implement", Role.MAKE),
+            "session": Session(Mount(self.folder / "sessions/3-make", Path("/redfirst-session"), writable=True)),
+            "timeout_s": 60.0,
+            "say": self.hear,
+        }
+        return AgentJob(**(settings | changes))
+
+    def play(self, work: Callable[[Path], object] | None = None, report: object = None, **changes: Any) -> AgentResult:
+        """Ask; a person does *work* at the desk once it is announced, and hands in."""
+        job = self.job(**changes)
+        answers: list[AgentResult] = []
+
+        async def person() -> None:
+            with anyio.fail_after(30):
+                await self.announced.wait()
+            if work is not None:
+                work(self.desk.files)
+            if report is not None:
+                self.desk.put(self.desk.report, json.dumps(report))
+
+        async def both() -> None:
+            self.listen()
+            async with anyio.create_task_group() as group:
+                group.start_soon(person)
+                answers.append(await BACKENDS["human"].run(job))
+
+        anyio.run(both)
+        return answers[0]
+
+    def leave(self, work: Callable[[Path], object], **changes: Any) -> None:
+        """Ask; the driver is stopped while the person is at work."""
+        job = self.job(**changes)
+
+        async def driver() -> None:
+            self.listen()
+            async with anyio.create_task_group() as group:
+                group.start_soon(BACKENDS["human"].run, job)
+                with anyio.fail_after(30):
+                    await self.announced.wait()
+                work(self.desk.files)
+                group.cancel_scope.cancel()
+
+        anyio.run(driver)
+
+    def listen(self) -> None:
+        self.said.clear()
+        self.announced = anyio.Event()
+
+    def hear(self, line: str) -> None:
+        self.said.append(line)
+        if "then: redfirst hand-in" in line:
+            self.announced.set()
+
+    def changes(self) -> dict[str, ChangeKind]:
+        return {change.path: change.kind for change in self.view.survey().changes}
+
+
+@pytest.fixture
+def slot(tmp_path: Path) -> Slot:
+    return Slot(tmp_path)
+
+
+def nothing(_: Path) -> None:
+    pass
+
+
+def other(folder: Path) -> None:
+    (folder / "app.py").write_text("b = 1\n")
+
+
+def test_work_at_the_desk_comes_into_the_view_as_it_is(slot: Slot) -> None:
+    def work(desk: Path) -> None:
+        (desk / "app.py").write_text("a = 2\n")
+        (desk / "run.sh").chmod(0o644)
+        (desk / "lib/one.py").unlink()
+        (desk / "lib").rmdir()
+        (desk / "new/deep").mkdir(parents=True)
+        (desk / "new/deep/tool").write_text("#!/bin/sh\n")
+        (desk / "new/deep/tool").chmod(0o755)
+        (desk / "link").symlink_to("/etc/passwd")
+
+    result = slot.play(work, DONE)
+    assert (result.ended, result.complaint, json.loads(result.report_file or b"")) == (Ended.OK, None, DONE)
+    assert slot.changes() == {
+        "app.py": ChangeKind.MODIFIED,
+        "lib/one.py": ChangeKind.DELETED,
+        "link": ChangeKind.SYMLINK,
+        "new/deep/tool": ChangeKind.ADDED,
+        "run.sh": ChangeKind.MODE,
+    }
+    assert (slot.view.host / "new/deep/tool").stat().st_mode & stat.S_IXUSR
+    assert (slot.view.host / "link").readlink() == Path("/etc/passwd")
+    assert not (slot.view.host / "lib").exists()
+    assert b"changed app.py" in result.stdout
+    assert result.usage.cost_usd == 0
+
+
+def test_nothing_is_written_through_a_link_of_the_view(slot: Slot, tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+
+    def linked(folder: Path) -> None:
+        (folder / "door").symlink_to(outside)
+        (folder / "file").write_text("x")
+
+    def work(desk: Path) -> None:
+        (desk / "door").unlink()
+        (desk / "door").mkdir()
+        (desk / "door/planted").write_text("x")
+        (desk / "file").unlink()
+        (desk / "file").symlink_to(outside / "written")
+
+    slot.base = linked
+    assert slot.play(work, DONE).ended is Ended.OK
+    assert list(outside.iterdir()) == []
+    assert (slot.view.host / "door/planted").read_text() == "x"
+    assert (slot.view.host / "file").is_symlink()
+
+
+def test_the_person_reads_paths_that_are_theirs(slot: Slot) -> None:
+    slot.play(nothing, DONE)
+    prompt = slot.desk.prompt.read_text()
+    assert f"Workspace: `{slot.desk.files}`" in prompt
+    assert "You may change: app.py (modify)." in prompt
+    assert "redfirst hand-in run-GAL-1" in prompt
+    assert json.loads(slot.desk.template.read_text())[0]["result"] == "COMPLETE"
+    assert any(str(slot.desk.files) in line for line in slot.said)
+    assert stat.S_IMODE(slot.desk.folder.stat().st_mode) == 0o700
+
+
+def test_git_shows_the_person_what_they_changed_and_stays_at_the_desk(slot: Slot) -> None:
+    def work(desk: Path) -> None:
+        assert (desk / ".git/HEAD").is_file()
+        (desk / ".git/planted").write_text("x")
+
+    slot.play(work, DONE)
+    assert not (slot.view.host / ".git/planted").exists()
+
+
+def test_a_role_that_changes_nothing_only_reports(slot: Slot) -> None:
+    result = slot.play(lambda desk: (desk / "app.py").unlink(), {"verdict": "ACCEPTABLE"}, writable=False)
+    assert result.complaint is None
+    assert slot.changes() == {}
+    assert any("is not taken over" in line for line in slot.said)
+
+
+def test_a_stopped_driver_loses_nothing(slot: Slot) -> None:
+    slot.leave(lambda desk: (desk / "app.py").write_text("half\n"))
+    assert (slot.desk.files / "app.py").read_text() == "half\n"
+
+    def rest(desk: Path) -> None:
+        assert (desk / "app.py").read_text() == "half\n"
+        (desk / "app.py").write_text("whole\n")
+
+    assert slot.play(rest, DONE).complaint is None
+    assert slot.view.read("app.py") == b"whole\n"
+
+
+def test_a_hand_in_that_nobody_took_counts_when_the_same_is_asked_again(slot: Slot) -> None:
+    slot.leave(lambda desk: (desk / "app.py").write_text("done\n"))
+    slot.desk.put(slot.desk.report, json.dumps(DONE))
+    assert slot.play().report_file == slot.desk.report.read_bytes()
+    assert slot.view.read("app.py") == b"done\n"
+
+
+def test_an_answer_that_did_not_count_is_given_again_at_the_same_desk(slot: Slot) -> None:
+    slot.play(lambda desk: (desk / "other.py").write_text("x\n"), DONE)
+
+    def again(desk: Path) -> None:
+        assert not slot.desk.report.exists()
+        (desk / "other.py").unlink()
+        (desk / "app.py").write_text("a = 3\n")
+
+    result = slot.play(again, {"result": "COMPLETE", "summary": "now"}, reask="other.py: not yours")
+    assert json.loads(result.report_file or b"")["summary"] == "now"
+    assert slot.changes() == {"app.py": ChangeKind.MODIFIED}
+    assert any("did not count: other.py" in line for line in slot.said)
+
+
+def test_a_desk_that_was_laid_out_with_other_code_is_kept_aside(slot: Slot) -> None:
+    slot.leave(lambda desk: (desk / "app.py").write_text("mine\n"))
+    slot.desk.put(slot.desk.report, json.dumps(DONE))
+    slot.base = other
+
+    def work(desk: Path) -> None:
+        assert (desk / "app.py").read_text() == "b = 1\n"
+        assert not slot.desk.report.exists()
+
+    slot.play(work, {"result": "COMPLETE", "summary": "other"})
+    assert slot.changes() == {}
+    assert (slot.desk.folder / "desk.old-1/app.py").read_text() == "mine\n"
+    assert any("desk.old-1" in line for line in slot.said)
+
+
+def test_what_an_agent_left_in_the_session_is_never_taken_for_a_desk(slot: Slot) -> None:
+    planted = Desk(slot.folder / "sessions/3-make")
+    planted.files.symlink_to("/etc")
+    planted.put(planted.report, json.dumps(DONE))
+    result = slot.play(nothing, {"result": "COMPLETE", "summary": "mine"})
+    assert json.loads(result.report_file or b"")["summary"] == "mine"
+
+
+def test_nobody_answers_in_time(slot: Slot) -> None:
+    result = slot.play(nothing, timeout_s=0.3)
+    assert (result.ended, result.exit_code) == (Ended.TIMED_OUT, None)
+    assert result.complaint == "Nothing was handed in within 0.3 seconds."
+    assert slot.desk.files.is_dir()
+
+
+def test_what_is_no_file_is_said_and_not_waited_for(slot: Slot) -> None:
+    result = slot.play(lambda desk: os.mkfifo(desk / "pipe"), DONE)
+    assert result.complaint == "These are at the desk and cannot be taken over: pipe (no file, folder or link)."
+
+
+def test_desks_are_found_by_where_one_stands_and_by_the_run(slot: Slot) -> None:
+    slot.leave(nothing)
+    run_folder = slot.folder / "try-1/run-GAL-1"
+    assert desk_around(slot.desk.files / "lib") == slot.desk
+    assert desk_around(slot.folder) is None
+    assert desks_of(run_folder) == [slot.desk]
+    (run_folder / "dispatches/003-implement-make/result.json").touch()
+    assert desks_of(run_folder) == []
+
+
+def test_without_a_session_the_desk_goes_with_the_dispatch(slot: Slot) -> None:
+    job = slot.job(session=None, timeout_s=0.1, say=slot.said.append)
+    assert anyio.run(BACKENDS["human"].run, job).ended is Ended.TIMED_OUT
+    assert (job.exchange / "person/desk/app.py").is_file()

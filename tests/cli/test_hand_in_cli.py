@@ -1,0 +1,219 @@
+"""`redfirst hand-in`: which desk is meant, what is refused before anything is handed in, and what is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from runs.real import alone, begin, make_repository
+
+from pipeline.backends.desk import POINTER, Asked, Desk
+from pipeline.backends.layout import manifest_of
+from pipeline.routing.vocabulary import Question, Role
+
+if TYPE_CHECKING:
+    from pipeline.git import Repository
+
+REDFIRST = Path(sys.executable).with_name("redfirst")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    alone(monkeypatch, tmp_path / "home")
+    made = make_repository(tmp_path / "project", {"app.py": "a = 1\n"})
+    monkeypatch.chdir(made.worktree)
+    begin(made, "run-GAL-1")
+    return made
+
+
+def lay_out(
+    repository: Repository,
+    role: Role = Role.MAKE,
+    kind: str = "implement",
+    *,
+    number: int = 3,
+    question: Question | None = None,
+) -> Desk:
+    """Lay out a desk as the backend does for a dispatch of run-GAL-1 that waits."""
+    dispatch = f"{number:03}-step-{role}"
+    exchange = repository.worktree / ".workflow/run-GAL-1/dispatches" / dispatch / "exchange"
+    exchange.mkdir(parents=True)
+    desk = Desk(repository.worktree.parent / "desks" / dispatch)
+    desk.files.mkdir(parents=True)
+    (desk.files / "app.py").write_text("a = 1\n")
+    desk.put(desk.base, json.dumps(manifest_of(desk.files)))
+    asked = Asked(
+        run_id="run-GAL-1",
+        dispatch=dispatch,
+        role=role,
+        kind=kind,
+        question=question,
+        writable=role in {Role.MAKE, Role.TEST},
+        token="t",
+        base="b",
+        exchange=str(exchange),
+    )
+    desk.ask(asked)
+    (exchange / POINTER).write_text(str(desk.folder))
+    return desk
+
+
+def hand_in(*argv: str, cwd: Path | None = None, code: int = 0) -> dict[str, Any]:
+    done = subprocess.run(
+        [str(REDFIRST), "hand-in", *argv, "--json"],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def message(*argv: str) -> str:
+    return str(hand_in(*argv, code=2)["error"]["message"])
+
+
+def test_what_changed_is_said_and_that_nobody_drives_the_run(repository: Repository) -> None:
+    desk = lay_out(repository)
+    (desk.files / "app.py").unlink()
+    (desk.files / "new.py").write_text("x")
+    told = hand_in("--verdict", "COMPLETE")
+    assert told["changes"] == [{"path": "new.py", "kind": "changed"}, {"path": "app.py", "kind": "removed"}]
+    assert (told["ok"], told["waiting"], told["dispatch"]) == (True, False, "003-step-make")
+    assert json.loads(desk.report.read_text()) == {"result": "COMPLETE"}
+
+
+def test_for_a_person_it_says_how_it_goes_on(repository: Repository) -> None:
+    lay_out(repository)
+    done = subprocess.run(
+        [str(REDFIRST), "hand-in", "--verdict", "COMPLETE"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[0] == "handed in 003-step-make of run-GAL-1"
+    assert "redfirst resume run-GAL-1" in done.stdout
+
+
+def test_at_a_desk_no_run_needs_to_be_named(repository: Repository) -> None:
+    desk = lay_out(repository)
+    lay_out(repository, number=4)
+    (desk.files / "lib").mkdir()
+    assert hand_in("--verdict", "COMPLETE", cwd=desk.files / "lib")["dispatch"] == "003-step-make"
+
+
+def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
+    lay_out(repository, Role.CHECK, "review-plan")
+    lay_out(repository, Role.SIMPLIFY, "review-plan", number=4)
+    error = hand_in("--verdict", "BLOCK", code=2)["error"]
+    assert error["safe_next_actions"] == [f"redfirst hand-in run-GAL-1 --role {role}" for role in ("check", "simplify")]
+    assert hand_in("GAL-1", "--role", "check", "--verdict", "needs work")["report"] == {"verdict": "NEEDS WORK"}
+
+
+def test_nothing_waits(repository: Repository) -> None:
+    assert message("--verdict", "COMPLETE").startswith("Nothing waits for a person here.")
+    assert "fits" in message("GAL-9") or "not a run" in message("GAL-9")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "Cannot read"),
+        ("{", "not JSON"),
+        ('{"result": "INCOMPLETE"}', "blocking_issue"),
+        ('{"result": "COMPLETE", "sumary": ""}', "sumary"),
+        ('{"result": "FINISHED"}', "COMPLETE"),
+    ],
+)
+def test_a_report_that_is_wrong_is_not_handed_in(
+    repository: Repository, tmp_path: Path, text: str | None, words: str
+) -> None:
+    desk = lay_out(repository)
+    report = tmp_path / "report.json"
+    if text is not None:
+        report.write_text(text)
+    assert words in message("--report", str(report))
+    assert not desk.report.exists()
+
+
+def test_a_report_may_say_more_than_the_word_that_decides(repository: Repository, tmp_path: Path) -> None:
+    lay_out(repository)
+    report = tmp_path / "report.json"
+    report.write_text('{"result": "INCOMPLETE", "blocking_issue": "no seam"}')
+    assert hand_in("--report", str(report))["report"]["blocking_issue"] == "no seam"
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "report"),
+    [
+        (Role.MAKE, "seam", {"result": "CANNOT_PROCEED", "missing": "why"}),
+        (Role.TEST, "write-tests", {"verdict": "BLOCKED", "problem": "why"}),
+    ],
+)
+def test_giving_up_is_an_answer_of_the_kind(
+    repository: Repository, role: Role, kind: str, report: dict[str, str]
+) -> None:
+    lay_out(repository, role, kind)
+    assert hand_in("--give-up", "why")["report"] == report
+
+
+def test_who_cannot_give_up_is_told_what_to_do(repository: Repository) -> None:
+    lay_out(repository, Role.CHECK, "review-plan")
+    assert "redfirst abandon" in message("--give-up", "why")
+    assert "one of --report" in message("--give-up", "why", "--verdict", "BLOCK")
+
+
+@pytest.mark.parametrize(
+    ("question", "word", "report"),
+    [
+        (Question.AMEND, "yes", {"accepted": True}),
+        (Question.DIAGNOSE, "Plan", {"diagnosis": "plan"}),
+        (Question.TESTS, "block", {"verdict": "BLOCK"}),
+    ],
+)
+def test_the_word_that_decides_has_another_key_in_each_kind(
+    repository: Repository, question: Question, word: str, report: dict[str, object]
+) -> None:
+    lay_out(repository, Role.CHECK, "judge", question=question)
+    assert hand_in("--verdict", word)["report"] == report
+    assert "accepted" in message("--verdict", "perhaps")
+
+
+def test_what_a_role_may_not_change_is_left_out_and_named(repository: Repository) -> None:
+    desk = lay_out(repository, Role.CHECK, "review-plan")
+    (desk.files / "app.py").write_text("b = 1\n")
+    told = hand_in("--verdict", "ACCEPTABLE")
+    assert (told["changes"], told["left_out"]) == ([], ["app.py"])
+
+
+def test_what_no_run_can_take_over_is_named_before(repository: Repository) -> None:
+    desk = lay_out(repository)
+    os.mkfifo(desk.files / "pipe")
+    assert "pipe (no file, folder or link)" in message("--verdict", "COMPLETE")
+    assert not desk.report.exists()
+
+
+def test_without_a_terminal_or_an_option_nothing_is_asked(repository: Repository) -> None:
+    lay_out(repository)
+    assert message().startswith("There is no terminal to ask you at.")
+
+
+def test_at_a_terminal_what_must_be_said_is_asked_for(repository: Repository) -> None:
+    desk = lay_out(repository)
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, b"perhaps\nincomplete\nthe seam is missing\n")
+        done = subprocess.run(
+            [str(REDFIRST), "hand-in"], stdin=theirs, stdout=theirs, stderr=theirs, timeout=60, check=False
+        )
+        assert done.returncode == 0
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert json.loads(desk.report.read_text()) == {"result": "INCOMPLETE", "blocking_issue": "the seam is missing"}

@@ -1,0 +1,124 @@
+"""A whole run in which people play roles: `redfirst hand-in` from another terminal while `redfirst run` waits."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kit import GREET, GREET_DONE, HONEST, REDFIRST, TEST_GREET, make_project
+
+from pipeline.backends.desk import desks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kit import Project
+
+    from pipeline.backends.desk import Asked, Desk
+
+pytestmark = pytest.mark.slow
+
+PEOPLE = ("--agent", "check=human", "--agent", "make=human")
+
+
+def begin(project: Project, *argv: str) -> subprocess.Popen[str]:
+    with log_of(project).open("w", encoding="utf-8") as log:
+        return subprocess.Popen(
+            [str(REDFIRST), *argv, "--json"],
+            cwd=project.root,
+            env=project.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+
+
+def log_of(project: Project) -> Path:
+    return project.home / "driver.log"
+
+
+def wait_for(project: Project, words: str, *, within_s: float = 60) -> None:
+    end = time.monotonic() + within_s
+    while words not in log_of(project).read_text(encoding="utf-8"):
+        assert time.monotonic() < end, words
+        time.sleep(0.02)
+
+
+def turns(project: Project, driver: subprocess.Popen[str], *, within_s: float = 240) -> Iterator[tuple[Desk, Asked]]:
+    """Yield each desk at which it is a person's turn, until the driver ends."""
+    end = time.monotonic() + within_s
+    while driver.poll() is None:
+        assert time.monotonic() < end, "the run neither ends nor asks"
+        for desk in desks_of(project.run_folder()):
+            asked = desk.asked()
+            if asked is not None and not desk.report.exists():
+                yield desk, asked
+        time.sleep(0.05)
+
+
+def hand_in(project: Project, asked: Asked, *argv: str) -> dict[str, Any]:
+    return project.document("hand-in", asked.run_id, "--role", asked.role, *argv)
+
+
+def result(driver: subprocess.Popen[str]) -> dict[str, Any]:
+    out, _ = driver.communicate(timeout=240)
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    driver = begin(project, "run", "GAL-1", *PEOPLE)
+    asked_of: list[str] = []
+    for desk, asked in turns(project, driver):
+        asked_of.append(f"{asked.role} {asked.kind}{' again' if asked.reask else ''}")
+        if asked.role == "check":
+            assert hand_in(project, asked, "--verdict", "ACCEPTABLE")["waiting"] is True
+        elif asked.reask is None:
+            (desk.files / "greet.py").write_text(GREET_DONE)
+            (desk.files / "tests/test_greet.py").write_text(TEST_GREET)  # not @make's to change
+            told = hand_in(project, asked, "--verdict", "complete")
+            assert {change["path"] for change in told["changes"]} == {"greet.py", "tests/test_greet.py"}
+        else:
+            assert "tests/test_greet.py" in asked.reask
+            assert (desk.files / "greet.py").read_text() == GREET_DONE
+            subprocess.run(["git", "checkout", "--quiet", "tests"], cwd=desk.files, check=True)
+            wrong = tmp_path / "wrong.json"
+            wrong.write_text('{"result": "COMPLETE", "sumary": "x"}')
+            assert "sumary" in hand_in(project, asked, "--report", str(wrong))["error"]["message"]
+            assert not desk.report.exists()
+            hand_in(project, asked, "--verdict", "COMPLETE")
+    document = result(driver)
+    assert document["outcome"] == "completed", document
+    assert asked_of == [
+        "check review-plan",
+        "check review-split",
+        "make implement",
+        "make implement again",
+        "check review-result",
+    ]
+    assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
+
+
+def test_after_ctrl_c_the_desk_is_offered_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    driver = begin(project, "run", "GAL-1", "--agent", "make=human")
+    desk, asked = next(turns(project, driver))
+    assert (desk.files / "greet.py").read_text() == GREET
+    (desk.files / "greet.py").write_text(GREET_DONE)
+    driver.send_signal(signal.SIGINT)
+    wait_for(project, "stopping at the next safe point")
+    driver.send_signal(signal.SIGINT)
+    assert result(driver)["outcome"] == "cancelled"
+    told = project.document("hand-in", "--verdict", "COMPLETE")
+    assert (told["dispatch"], told["waiting"]) == (asked.dispatch, False)
+    document = project.document("resume", "GAL-1", "--agent", "make=human")
+    assert document["outcome"] == "completed", document
