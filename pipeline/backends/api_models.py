@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import httpx2
 from pydantic_ai.settings import ModelSettings
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_ai.models import Model
+    from pydantic_ai.settings import ThinkingEffort
 
     from pipeline.backends.protocol import AgentJob, Service
     from pipeline.process import Gateway
@@ -60,11 +61,8 @@ def _listening(folder: Path) -> Generator[tuple[socket.socket, str]]:
 def settings_of(job: AgentJob, service: Service) -> ModelSettings:
     """Return what every request says beside the conversation: effort, caching, limits. The loop tries again itself."""
     settings = ModelSettings(max_retries=0, timeout=service.provider.timeout_s + _LATER_S, cache=True)
-    match job.effort:
-        case "low" | "medium" | "high":
-            settings["thinking"] = job.effort
-        case _:
-            pass
+    if job.effort is not None:
+        settings["thinking"] = cast("ThinkingEffort", job.effort)
     return settings
 
 

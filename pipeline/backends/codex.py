@@ -93,7 +93,9 @@ class CodexBackend:
         mounts = (*program.mounts, *home.mounts, exchange.shown(schema))
         goes_on = home.session if home.session is not None and home.session.id is not None else None
         prompt = goes_on.prompt if goes_on is not None else job.prompt
-        ended = await exchange.run(argv, mounts, prompt.encode(), {"CODEX_HOME": str(home.path)})
+        # It makes the default folder itself, and refuses a named one that is not there.
+        env = {"CODEX_HOME": str(home.path)} if home.made else {}
+        ended = await exchange.run(argv, mounts, prompt.encode(), env)
         heard = hear(
             ended.stdout,
             ended.stderr,

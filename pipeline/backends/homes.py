@@ -45,11 +45,13 @@ class Home:
         path: The folder as the agent sees it.
         mounts: What the box shows of it.
         session: Where the conversation is kept; None if it is not.
+        made: Whether it is there when the product starts.
     """
 
     path: Path
     mounts: tuple[Mount, ...] = ()
     session: Session | None = None
+    made: bool = True
 
 
 def home_for(place: Place, exchange: Exchange) -> Home:
@@ -75,4 +77,4 @@ def home_for(place: Place, exchange: Exchange) -> Home:
         if not file.is_file():
             raise UserError(f"login = true, and there is no login at {file}: {_LOGIN}.", Reason.CONFIG, path=str(file))
         mounts.append(Mount(file.resolve(), top / place.login))
-    return Home(top, tuple(mounts), job.session)
+    return Home(top, tuple(mounts), job.session, made=bool(mounts))

@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
+from pipeline.backends import BACKENDS
 from pipeline.cli.config import file_at_head
+from pipeline.cli.installed import agent_lines, agent_text
 from pipeline.cli.isolation import check_isolation, check_networks
 from pipeline.cli.leftovers import check_leftovers
 from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import Check, DoctorDocument
 from pipeline.config import trust
-from pipeline.config.folders import state_folder
 from pipeline.config.agents import Backend
+from pipeline.config.folders import state_folder
 from pipeline.config.load import load, require_agents
 from pipeline.config.model import SandboxMode
+from pipeline.dispatch.box import open_box
+from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.programs import locate
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 
     from pipeline.cli.plain import Colour
     from pipeline.config.load import Loaded
+    from pipeline.dispatch.box import Box
+    from pipeline.dispatch.choice import Choice
 
 _GIT_NEEDED: Final = (2, 36)
 _GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"
@@ -43,12 +49,13 @@ _SHOWN: Final = 5
 _COLOURS: Final[Mapping[str, Colour]] = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-async def checkup(here: Path, environ: Mapping[str, str]) -> DoctorDocument:
+async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = False) -> DoctorDocument:
     """Return what was found.
 
     Args:
         here: The folder the user stands in.
         environ: The user's environment.
+        agents: Also start the agents that are installed: their version, and whether the box holds them.
     """
     checks = [_git_version(environ)]
     try:
@@ -64,15 +71,22 @@ async def checkup(here: Path, environ: Mapping[str, str]) -> DoctorDocument:
         checks += [_trust(repository, loaded, environ), *_agents(loaded, environ)]
         checks += check_networks(loaded.config, environ)
         checks.append(await _tests(repository, loaded, environ))
-    checks += await check_isolation(
-        SandboxMode.AUTO if loaded is None else loaded.config.sandbox, state_folder(environ)
-    )
+    mode = SandboxMode.AUTO if loaded is None else loaded.config.sandbox
+    checks += await check_isolation(mode, state_folder(environ))
     checks.append(_state(state_folder(environ)))
     if repository is not None:
         checks.append(check_leftovers(repository, state_folder(environ)))
+    found = await agent_lines(environ, await _box(mode) if agents else None, thorough=agents)
     statuses = {check.status for check in checks}
     proceed = "block" if "fail" in statuses else "judge" if "warn" in statuses else "true"
-    return DoctorDocument(ok=proceed != "block", proceed=proceed, checks=tuple(checks), version=VERSION)
+    return DoctorDocument(ok=proceed != "block", proceed=proceed, checks=tuple(checks), version=VERSION, agents=found)
+
+
+async def _box(mode: SandboxMode) -> Box | None:
+    try:
+        return await open_box(mode.value)
+    except UserError:  # said by the check of the sandbox
+        return None
 
 
 def _failed(id_: str, error: UserError) -> Check:
@@ -171,25 +185,37 @@ def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -
 
 
 def _agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
-    return [_agent(loaded, role, environ.get("PATH", os.defpath)) for role in Role]
+    """Return a line for each role; what is wrong with several of them is said once."""
+    found: list[Check] = []
+    for role in Role:
+        check = _agent(loaded, role, environ.get("PATH", os.defpath))
+        same = next((each for each in found if check.status == "fail" and each.message == check.message), None)
+        found.append(check if same is None else check.model_copy(update={"message": f"as {same.id}", "advice": ""}))
+    return found
 
 
 def _agent(loaded: Loaded, role: Role, search_path: str) -> Check:
-    id_, agent = f"agent-{role.value}", loaded.config.agent(role)
+    id_ = f"agent-{role.value}"
     try:
         require_agents(loaded, [role])
-        if agent.backend is Backend.COMMAND:
-            program = locate(agent.argv[0], search_path)
-            message = f"command: {program.path}, network {agent.reaches.value}"
-        elif agent.backend is Backend.SCRIPTED and agent.script is not None:
-            if not Path(agent.script).is_file():
-                return _failed_with(id_, f"the script {agent.script} does not exist", f"set agents.{role.value}.script")
-            message = f"scripted: {agent.script}"
-        else:
-            message = agent.backend.value
+        for agent in loaded.config.candidates(role):
+            if agent.backend.value in BACKENDS:
+                BACKENDS[agent.backend.value].require(agent, search_path)
+        message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
     except UserError as error:
         return _failed(id_, error)
     return Check(id=id_, status="ok", message=message)
+
+
+def _said(choice: Choice, search_path: str) -> str:
+    agent = choice.agent
+    match agent.backend:
+        case Backend.COMMAND:
+            return f"command: {locate(agent.argv[0], search_path).path}, network {agent.reaches}"
+        case Backend.SCRIPTED:
+            return f"scripted: {agent.script}"
+        case _:
+            return str(choice)
 
 
 async def _tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:
@@ -242,7 +268,7 @@ def _failed_with(id_: str, message: str, advice: str) -> Check:
     return Check(id=id_, status="fail", message=message, advice=advice)
 
 
-def checkup_text(document: DoctorDocument) -> str:
+def checkup_text(document: DoctorDocument, *, agents: bool = False) -> str:
     """Return the same for a person; the advice stands below what it is about."""
     width = max(len(check.id) for check in document.checks)
     lines = [f"redfirst {document.version}"]
@@ -252,9 +278,17 @@ def checkup_text(document: DoctorDocument) -> str:
         )
         if check.advice:
             lines.append(f"  {'':4}  {'':{width}}  -> {plain(check.advice)}")
+    lines += _agents_text(document, thorough=agents)
     said = {
         "true": "A run can be started.",
         "judge": "A run can be started; look at the warnings first.",
         "block": "A run cannot be started before what failed is mended.",
     }
     return "\n".join([*lines, said[document.proceed]])
+
+
+def _agents_text(document: DoctorDocument, *, thorough: bool) -> list[str]:
+    if not document.agents:
+        return ["No agent that redfirst knows is installed here; what to do: redfirst init"]
+    more = "" if thorough else " (versions, the box, how each is configured: redfirst doctor --agents)"
+    return [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=thorough)]

@@ -10,13 +10,17 @@ _BLOCKED = 2
 
 
 def doctor(
+    agents: Annotated[
+        bool, typer.Option("--agents", help="Also start the agents that are installed: version, box, configuration.")
+    ] = False,
     as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Check git, the repository, the sandbox, the tests, configuration and agents; exit code 2 when a run is blocked.
 
-    Nothing is changed and the network is not used.
+    Nothing is changed and the network is not used; with --agents, model servers are looked for on this machine.
     """
     import os  # noqa: PLC0415  (imports of the check-up are not on the path of --help)
+    from functools import partial  # noqa: PLC0415  (the same)
     from pathlib import Path  # noqa: PLC0415  (the same)
 
     import anyio  # noqa: PLC0415  (the same)
@@ -24,10 +28,10 @@ def doctor(
     from pipeline.cli.checkup import checkup, checkup_text  # noqa: PLC0415  (the same)
     from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
 
-    document = anyio.run(checkup, Path.cwd(), os.environ)
+    document = anyio.run(partial(checkup, agents=agents), Path.cwd(), os.environ)
     if as_document:
         print_document(document)
     else:
-        typer.echo(checkup_text(document))
+        typer.echo(checkup_text(document, agents=agents))
     if document.proceed == "block":
         raise typer.Exit(_BLOCKED)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
+from pipeline.cli.installed import hinted
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
@@ -63,7 +64,10 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
     flags = Flags.parse(list(order.values), list(order.agents))
     loaded = load(repository.worktree, environ=order.environ, repo_file=repo_file, flags=flags)
     trust.require_trust(loaded.widening, repository.common_dir, order.environ)
-    require_agents(loaded)
+    try:
+        require_agents(loaded)
+    except UserError as error:
+        raise hinted(error, order.environ) from None
     if loaded.config.stub_first.pytest:
         raise UserError(
             "stub_first.pytest is not available in this version; leave it out or set it to false.",

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.cli.agent_line import AgentLine
 from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal
@@ -303,6 +304,7 @@ class DoctorDocument(_Document):
     proceed: Literal["true", "judge", "block"]
     checks: tuple[Check, ...]
     version: str
+    agents: tuple[AgentLine, ...] = ()
 
 
 READING_SCHEMAS: Final[dict[str, type[BaseModel]]] = {

@@ -17,12 +17,7 @@ API: Final = "api"
 _COLUMN: Final = 34
 _TIERS: Final = "small, medium, large are its haiku, sonnet, opus; or a model's own name"
 _NAMED: Final = "needed: a model's name, as the service has it"
-_LIST: Final[Mapping[str, str]] = {
-    "codex": "codex lists them with /model",
-    "codex-acp": "codex lists them with /model",
-    "opencode": "opencode models lists them, without what is before the slash",
-    "gemini": "such as gemini-2.5-pro; gemini lists them with /model",
-}
+_LISTED: Final[Mapping[str, str]] = {"opencode": f"{_NAMED}; opencode models PROVIDER lists them"}
 _OWN: Final[Mapping[str, str]] = {
     "claude": "anthropic",
     "claude-acp": "anthropic",
@@ -115,7 +110,7 @@ def start_of(known: Known, found: Found | None, environ: Mapping[str, str], mode
     own = _OWN.get(known.name)
     lines += _service(environ) if own is None else _access(known, found, own, environ)
     tiers = known.backend is Backend.CLAUDE or known.name == "claude-acp"
-    lines.append(_model(model or ("medium" if tiers else None), _TIERS if tiers else _LIST.get(known.name, _NAMED)))
+    lines.append(_model(model or ("medium" if tiers else None), _TIERS if tiers else _LISTED.get(known.name, _NAMED)))
     title = known.title if found is None or found.version is None else f"{known.title} {found.version}"
     return Start(known.name, title, tuple(lines), install=known.program.install if found is None else None)
 
@@ -128,14 +123,21 @@ def toml(start: Start) -> str:
         "[agents]  # what every role inherits; [agents.make], [agents.check] ... say what is different for one role",
         *map(str, start.agents),
         *map(str, start.more),
+        *([] if start.name == HUMAN else _examples(start)),
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _examples(start: Start) -> list[str]:
+    larger = "large" if any(line.says == _TIERS for line in start.agents) else "NAME"
+    return [
         "",
         "# [agents.check]",
-        str(Line('model = "large"', "for example: a larger model where judgement counts", off=True)),
+        str(Line(f'model = "{larger}"', "for example: a larger model where judgement counts", off=True)),
         "",
         "# [budget]",
         str(Line("cost_usd = 5.0", "one run; it is parked when this is used up, and can go on with more", off=True)),
-    )
-    return "\n".join(lines) + "\n"
+    ]
 
 
 def _access(known: Known, found: Found | None, own: str, environ: Mapping[str, str]) -> list[Line]:

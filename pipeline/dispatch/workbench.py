@@ -36,7 +36,6 @@ _FILES: Final = "{files}"
 _FIXED: Final = {"PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
 _SEARCHER: Final = Path(searcher.__file__)
 _SEARCHER_INSIDE: Final = Path("/run/redfirst/searcher.py")
-_SEARCH_S: Final = 20.0
 _STATUS: Final = ("--no-optional-locks", "status", "--short", "--untracked-files=all")
 _DIFF: Final = ("--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD")
 
@@ -58,6 +57,7 @@ class Workbench(FileTools):
         checks: `[checks] commands`; `{files}` stands for the files of the task that are there.
         timeout_s: Wall time limit of one command, in seconds.
         output_limit: Bytes kept of one command's output.
+        search_s: Wall time limit of one search, in seconds.
     """
 
     tools: Tools = field(default_factory=Tools)
@@ -66,6 +66,7 @@ class Workbench(FileTools):
     checks: tuple[tuple[str, ...], ...] = ()
     timeout_s: float = 300.0
     output_limit: int = 60_000
+    search_s: float = 20.0
 
     async def run(self, text: str) -> ToolAnswer:
         """Run one listed command.
@@ -126,7 +127,7 @@ class Workbench(FileTools):
         player = Mount(_SEARCHER, _SEARCHER_INSIDE)
         program = str(self.sandbox.inside(player.source, player.target))
         argv = ("-I", "-S", program, pattern, place)
-        completed = await self._run(locate(sys.executable), argv, (player,), timeout_s=_SEARCH_S)
+        completed = await self._run(locate(sys.executable), argv, (player,), timeout_s=self.search_s)
         output = _output(completed, self.workspace)
         match completed.exit_code:
             case 0:
@@ -137,7 +138,7 @@ class Workbench(FileTools):
                 return ToolAnswer(f"{path!r} is not there, or is reached through a link", Mishap.NO_SUCH_FILE)
             case _:
                 return ToolAnswer(
-                    f"the search was given up after {_SEARCH_S:g} seconds; make it simpler", Mishap.PATTERN
+                    f"the search was given up after {self.search_s:g} seconds; make it simpler", Mishap.PATTERN
                 )
 
     async def changes(self) -> ToolAnswer:

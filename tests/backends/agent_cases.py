@@ -144,7 +144,7 @@ CASES = (
     ),
     # Some ask the model to go on, a few times.
     _case("truncated", *[Truncate()] * 4, facts=Facts(fault=Fault.TRUNCATED, complaint=r"cut off|max_output_tokens")),
-    Case("empty", (conversation(Empty()), conversation(Empty())), _EMPTY),
+    Case("empty", (conversation(Empty()),) * 4, _EMPTY),
     _case("no report", Say("All done."), Say("I said so."), facts=_NO_REPORT),
     _case(
         "a report in the last words",

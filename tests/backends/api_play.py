@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import pytest
 from model_service.service import ModelService
 from pydantic import SecretStr
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 SECRET = "the-real-credential-0123456789"
 WORK = Path("/redfirst-view")
+DIALECTS = [pytest.param(api, marks=() if api is Api.CHAT else pytest.mark.slow) for api in Api]
+"""The quick tests speak one: each SDK takes a second to import."""
 GRANTS = (Grant("app.py", Action.MODIFY), Grant("new.py", Action.CREATE))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from backends.api_play import SECRET, Play, report, told
+from backends.api_play import DIALECTS, SECRET, Play, report, told
 from model_service.script import (
     Cut,
     Empty,
@@ -34,7 +34,6 @@ from pydantic import SecretStr
 from pipeline.backends import BACKENDS
 from pipeline.backends.api import ApiBackend
 from pipeline.backends.protocol import Ended, Fault
-from pipeline.config.providers import Api
 from pipeline.errors import UserError
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import Allowance
@@ -44,11 +43,14 @@ from pipeline.routing.vocabulary import Role
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from model_service.record import Request
     from model_service.script import Turn
+
+    from pipeline.config.providers import Api
 
 DONE = {"result": "COMPLETE", "summary": "a is 2"}
 READING = {"read", "search"}
-ALL = pytest.mark.parametrize("api", list(Api))
+ALL = pytest.mark.parametrize("api", DIALECTS)
 
 
 @pytest.fixture
@@ -217,10 +219,13 @@ def test_a_cancelled_dispatch_leaves_nothing(play: Play) -> None:
     threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with ModelService([conversation(Use(read("app.py")), Hang())], secret=SECRET) as service:
 
+        def two(requests: list[Request]) -> bool:
+            return len(requests) == 2
+
         async def main() -> None:
             async with anyio.create_task_group() as group:
                 group.start_soon(ApiBackend().run, play.job(service.url))
-                await anyio.to_thread.run_sync(service.wait_for, lambda said: len(said) == 2)
+                await anyio.to_thread.run_sync(service.wait_for, two)
                 group.cancel_scope.cancel()
 
         anyio.run(main)

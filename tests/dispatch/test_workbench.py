@@ -12,11 +12,13 @@ import anyio
 import pytest
 from toolchains.direct import environment, write
 
+from pipeline.backends.protocol import ToolAnswer
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.request import Tools
+from pipeline.dispatch.request import Request, Tools
 from pipeline.dispatch.roles import load_roles
-from pipeline.dispatch.workbench import ToolAnswer, Workbench
+from pipeline.dispatch.view import ShadowView
+from pipeline.dispatch.workbench import Workbench, bench_of
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.routing.vocabulary import Role
@@ -209,3 +211,97 @@ def test_a_role_without_a_shell_runs_nothing(tmp_path: Path, role: Role) -> None
     assert run(bench, "ls").rule == "shell"
     assert run_tests(bench).rule == "shell"
     assert anyio.run(bench.run_check).rule == "shell"
+
+
+def search(bench: Workbench, pattern: str, path: str = ".") -> ToolAnswer:
+    return anyio.run(bench.search, pattern, path)
+
+
+def test_lines_are_found_by_a_regular_expression(bench: Workbench) -> None:
+    assert search(bench, r"return\s\d+").text == "core.py:2:     return 41\n"
+    assert search(bench, "answer", "tests/test_core.py").text.splitlines() == [
+        "tests/test_core.py:1: from core import answer",
+        "tests/test_core.py:3: def test_right(): assert answer() == 42",
+        "tests/test_core.py:4: def test_called(): assert answer()",
+    ]
+    assert search(bench, "answer", f"{bench.workspace}/tests").text.startswith("tests/test_core.py:1: ")
+    assert search(bench, "no such words").text == "nothing matches"
+
+
+def test_a_search_that_cannot_be_made_says_why(bench: Workbench) -> None:
+    for pattern, path, rule in (
+        ("(", ".", "pattern"),
+        ("x\0", ".", "pattern"),
+        ("\udcff", ".", "pattern"),
+        ("x", "no-such-folder", "no-such-file"),
+        ("x", "../outside", "path-form"),
+        ("x", "/etc", "path-form"),
+    ):
+        answer = search(bench, pattern, path)
+        assert (answer.rule, bool(answer.text)) == (rule, True), (pattern, path)
+
+
+def test_a_search_follows_no_link_and_reads_text_only(bench: Workbench, tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside", {"secret.txt": "answer: secret\n"})
+    tree = bench.view.source
+    (tree / "link.txt").symlink_to(outside / "secret.txt")
+    (tree / "folder").symlink_to(outside)
+    (tree / "binary").write_bytes(b"answer\0")
+    os.mkfifo(tree / "fifo")
+    assert "secret" not in search(bench, "answer|secret").text
+    assert search(bench, "secret", "folder").rule == "no-such-file"
+    assert search(bench, "secret", "folder/secret.txt").rule == "no-such-file"
+    assert search(bench, "secret", "link.txt").rule == "no-such-file"
+    assert "binary" not in search(bench, "answer").text
+
+
+def test_many_matches_and_long_lines_are_cut(bench: Workbench) -> None:
+    (bench.view.source / "many.txt").write_text("needle " + "x" * 5000 + "\n" + "needle\n" * 500)
+    lines = search(bench, "needle").text.splitlines()
+    assert len(lines) == 201
+    assert lines[-1] == "[only the first 200 matches are shown; search for less]"
+    assert len(lines[0]) < 400
+
+
+def test_a_pattern_without_end_is_given_up(bench: Workbench) -> None:
+    (bench.view.source / "trap.txt").write_text("a" * 60 + "\n")
+    answer = search(replace(bench, search_s=1.0), "(a+)+$b")
+    assert (answer.rule, answer.text) == ("pattern", "the search did not end within 1 s; make it simpler")
+
+
+def test_a_role_without_a_shell_searches(tmp_path: Path, box: Sandbox) -> None:
+    bench = workbench(tmp_path, box, Role.CHECK)
+    assert search(bench, "def answer").text == "core.py:1: def answer():\n"
+
+
+def test_what_was_changed_is_shown(tmp_path: Path, box: Sandbox) -> None:
+    def fill(top: Path) -> None:
+        write(top, PROJECT)
+
+    view = ShadowView.open(fill, tmp_path / "view", workspace=WORKSPACE, writable=True)
+    mount = replace(view.mount, target=box.inside(view.mount.source, WORKSPACE))
+    bench = replace(workbench(tmp_path, box), view=mount)
+    assert anyio.run(bench.changes).text == "nothing was changed"
+    assert bench.edit("core.py", "41", "42").rule is None
+    assert bench.write("new.py", "x = 1\n").rule is None
+    lines = anyio.run(bench.changes).text.splitlines()
+    assert lines[:2] == [" M core.py", "?? new.py"]
+    assert "-    return 41" in lines
+    assert "+    return 42" in lines
+    view.close()
+
+
+def test_the_bench_of_a_dispatch_finds_the_projects_programs(tmp_path: Path, box: Sandbox) -> None:
+    bench = workbench(tmp_path, box)
+    made = bench_of(
+        bench.spec,
+        Request(Role.MAKE, "implement", "0" * 40, grants=bench.grants, tests=bench.tests),
+        bench.view,
+        replace(bench.tools, folders=(environment().prefix / "bin",), test_command=environment().command),
+        box,
+        search_path="/usr/bin:/bin",
+        checks=(("pytest", "--version"),),
+    )
+    assert run_tests(made, "tests/test_core.py::test_called").exit_code == 0
+    assert anyio.run(made.run_check).exit_code == 0
+    assert made.write("core.py", "").rule is None

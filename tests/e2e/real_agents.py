@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_clis import cli
 from e2e.test_third_party import prepare
-from model_service.script import Report, Use, conversation, edit, read, run
+from kit import HONEST
+from model_service.script import Report, Use, conversation, edit, read, run, write
 from model_service.service import ModelService
 
 if TYPE_CHECKING:
@@ -111,3 +112,24 @@ def results(project: Project) -> list[dict[str, Any]]:
     """Return every result.json of the run, in order."""
     found = sorted(project.run_folder().glob("dispatches/*/result.json"))
     return [json.loads(path.read_text(encoding="utf-8")) for path in found]
+
+
+def story(*, before: Sequence[Turn] = (), instead: dict[str, Sequence[Turn]] | None = None) -> list[Conversation]:
+    """Return the kit's honest story as conversations.
+
+    Args:
+        before: Turns that come before everything else, in the first conversation.
+        instead: Kind -> its turns instead of the honest ones.
+    """
+    found: list[Conversation] = []
+    for number, entry in enumerate(HONEST):
+        turns = list((instead or {}).get(entry["when"]["kind"], _honest(entry)))
+        found.append(conversation(*(before if number == 0 else ()), *turns, **entry["when"]))
+    return found
+
+
+def _honest(entry: Entry) -> list[Turn]:
+    turns: list[Turn] = []
+    for path, content in entry.get("files", {}).items():
+        turns += [Use(read(path)), Use(write(path, content))]
+    return [*turns, Report(entry["report"])]

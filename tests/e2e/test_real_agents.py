@@ -53,5 +53,5 @@ def test_a_real_agent_makes_the_same_commits(
     found = results(project)
     assert {result["agent"]["model"] for result in found} == {MODEL}
     assert all(result["usage"]["model"] for result in found)
-    assert all(request.model == MODEL for request in service.work)
+    assert all(request.asked is not None and request.asked.model == MODEL for request in service.work)
     assert KEY not in texts_of(project)

@@ -32,6 +32,14 @@ def texts(document: Json, key: str) -> list[str]:
     return [item for item in cast("list[object]", found) if isinstance(item, str)]
 
 
+def given_object(arguments: str) -> Json:
+    """Return the arguments of a call as an object; what is no JSON cannot be said in a dialect that sends objects."""
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return {"arguments": arguments}
+
+
 def event(data: Json | str, name: str | None = None) -> bytes:
     """Return one server-sent event."""
     head = f"event: {name}\n" if name else ""

@@ -66,6 +66,11 @@ class _Part:
                 return index
         return None
 
+    @property
+    def ends_badly(self) -> bool:
+        """Return whether a product may well send its request again after the last turn."""
+        return not isinstance(self.turns[-1], Says | Uses | Reports | Huge)
+
     def take(self, index: int) -> Move:
         turn = self.turns[index]
         if not isinstance(turn, Answering):
@@ -131,7 +136,7 @@ class Player:
             return None
         latest = known[-1]
         part = latest.parts[-1]
-        retried = asked.session == latest.session and bool(asked.session or part.troubles)
+        retried = asked.session == latest.session and (asked.session is not None or part.ends_badly)
         return latest if asked.rounds or retried or not (part.finished or part.base) else None
 
     def _unused(self, asked: Asked) -> int | None:

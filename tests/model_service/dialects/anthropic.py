@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from model_service.asked import Asked, Dialect, Message, Reply, Speaker, Stop, Tool
-from model_service.documents import event, part, parts
+from model_service.documents import event, given_object, part, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from model_service.documents import Json
 
+_REMINDER: Final = "<system-reminder>"
+"""What a product puts behind the results of calls by itself."""
 _STOPS: Final = {Stop.DONE: "end_turn", Stop.CALLS: "tool_use", Stop.LENGTH: "max_tokens", Stop.REFUSED: "refusal"}
 _ERRORS: Final = {
     400: "invalid_request_error",
@@ -30,21 +31,29 @@ def _text(content: Any) -> str:
     return "\n".join(block.get("text") or _text(block.get("content") or "") for block in content)
 
 
-def _message(message: Json) -> Message:
+def _said(message: Json) -> list[Message]:
+    """Return the results of calls in a message apart from what the user says behind them."""
     if message["role"] == "assistant":
-        return Message(Speaker.MODEL, _text(message["content"]))
+        return [Message(Speaker.MODEL, _text(message["content"]))]
     blocks: Any = message["content"]
-    results = not isinstance(blocks, str) and any(block["type"] == "tool_result" for block in blocks)
-    return Message(Speaker.TOOL if results else Speaker.USER, _text(blocks))
+    if isinstance(blocks, str) or not any(block["type"] == "tool_result" for block in blocks):
+        return [Message(Speaker.USER, _text(blocks))]
+    *results, last = blocks
+    if last["type"] == "text" and not last["text"].startswith(_REMINDER):
+        return [Message(Speaker.TOOL, _text(results)), Message(Speaker.USER, last["text"])]
+    return [Message(Speaker.TOOL, _text(blocks))]
 
 
 def _read(body: Json, headers: Mapping[str, str]) -> Asked:
     wanted = part(body, "output_config", "format") or part(body, "output_format")
     inner = [_text(message["content"]) for message in parts(body, "messages") if message["role"] == "system"]
+    spoken = [message for message in parts(body, "messages") if message["role"] != "system"]
     return Asked(
         model=body["model"],
         system="\n".join([_text(body.get("system") or ""), *inner]),
-        messages=tuple(_message(message) for message in parts(body, "messages") if message["role"] != "system"),
+        messages=tuple(
+            said for message in parts(body, "messages") if message["role"] != "system" for said in _said(message)
+        ),
         tools=tuple(Tool(tool["name"], part(tool, "input_schema")) for tool in parts(body, "tools")),
         schema=wanted.get("schema"),
         stream=body.get("stream") is True,
@@ -73,7 +82,7 @@ def _id(reply: Reply, index: int) -> str:
 def _whole(reply: Reply) -> Json:
     content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
     content += [
-        {"type": "tool_use", "id": _id(reply, index), "name": call.name, "input": json.loads(call.arguments)}
+        {"type": "tool_use", "id": _id(reply, index), "name": call.name, "input": given_object(call.arguments)}
         for index, call in enumerate(reply.calls)
     ]
     ends: Json = {"stop_reason": _STOPS[reply.stop], "stop_sequence": None}

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from model_service.asked import Asked, Dialect, Message, Reply, Speaker, Stop, Tool
-from model_service.documents import event, part, parts
+from model_service.documents import event, given_object, part, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,8 +38,8 @@ def _message(content: Json) -> Message:
 
 def _parameters(function: Json) -> Json:
     # The service takes names in both spellings, and Google's own SDK writes this one in the other.
-    names = ("parametersJsonSchema", "parameters_json_schema", "parameters")
-    return next(filter(None, (part(function, name) for name in names)), {})
+    schema = part(function, "parametersJsonSchema") or part(function, "parameters_json_schema")
+    return schema or part(function, "parameters")
 
 
 def _read(body: Json, headers: Mapping[str, str]) -> Asked:
@@ -78,7 +78,7 @@ def _calls(reply: Reply) -> list[Json]:
             "functionCall": {
                 "id": f"call-{reply.number}-{index}",
                 "name": call.name,
-                "args": json.loads(call.arguments),
+                "args": given_object(call.arguments),
             }
         }
         for index, call in enumerate(reply.calls)

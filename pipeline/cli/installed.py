@@ -1,0 +1,159 @@
+"""The agents that are installed here, for `doctor`, and for a run that has none configured."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.backends.discovery import (
+    Found,
+    api_version,
+    find_agents,
+    find_servers,
+    services,
+    with_versions,
+)
+from pipeline.cli.agent_line import AgentLine, LoginLine
+from pipeline.cli.plain import plain
+from pipeline.cli.starting import starts
+from pipeline.errors import UserError
+from pipeline.process import Command, SandboxError
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.cli.starting import Start
+    from pipeline.process import Sandbox
+
+_START_S: Final = 60.0
+_HINT_S: Final = 3.0
+_LAST: Final = 200
+_NO_FOLDER: Final = Path("/tmp")  # noqa: S108  (of the box, which makes its own)
+
+
+async def agent_lines(environ: Mapping[str, str], box: Sandbox | None, *, thorough: bool) -> tuple[AgentLine, ...]:
+    """Return what is here.
+
+    Args:
+        environ: The user's environment.
+        box: Where the agents are started to see whether that works; None where no box works here.
+        thorough: Also ask programs for their version, start them in the box, and look for servers on this machine.
+    """
+    agents = find_agents(environ)
+    if thorough:
+        agents = with_versions(agents, environ.get("PATH", os.defpath))
+    servers, api = find_servers() if thorough else (), api_version()
+    lines = {start.name: start for start in starts(agents, servers, api, environ, None)}
+    found = [
+        AgentLine(
+            name=each.known.name,
+            title=each.known.title,
+            path=str(each.path),
+            version=each.version,
+            tested=each.known.program.tested,
+            logins=tuple(LoginLine(path=str(login.path), private=login.private) for login in each.logins),
+            variables=each.variables,
+            box=await _tried(each, box) if thorough else None,
+            config=_config(lines[each.known.name]),
+        )
+        for each in agents
+    ]
+    found += [
+        AgentLine(
+            name=server.name,
+            title=server.title,
+            path=server.url,
+            models=server.models,
+            config=_config(lines[server.name]),
+        )
+        for server in servers
+    ]
+    if "api" in lines:
+        found.append(AgentLine(name="api", title="model API", version=api, config=_config(lines["api"])))
+    return tuple(found)
+
+
+def agent_text(agents: Sequence[AgentLine], *, thorough: bool) -> list[str]:
+    """Return the same for a person."""
+    lines: list[str] = []
+    for each in agents:
+        lines.append(f"  {plain(' '.join((each.title, _version_of(each))).strip())}: {plain(each.path or '-')}")
+        lines += [f"      {plain(said)}" for said in _access(each)]
+        if thorough:
+            lines += [f"      {each.box}"] if each.box else []
+            lines += [f"      models: {', '.join(each.models)}"] if each.models else []
+            lines += [f"        {plain(line)}" for line in each.config]
+    return lines
+
+
+def hinted(error: UserError, environ: Mapping[str, str]) -> UserError:
+    """Return the error of a run without an agent with what is installed here, and how to use it."""
+    agents = with_versions(find_agents(environ), environ.get("PATH", os.defpath), _HINT_S)
+    mine = [each for each in agents if each.known.name not in {"claude-acp", "codex-acp"}]
+    if mine:
+        said = "".join(
+            f" {each.known.title}{f' {each.version}' if each.version else ''} is installed:"
+            f" redfirst init --agent {each.known.name}."
+            for each in mine
+        )
+    elif api_version() is not None and services(environ):
+        said = " A key for a model service is set: redfirst init --agent api."
+    else:
+        said = (
+            " No agent that redfirst knows is installed here. Install one (npm install -g @anthropic-ai/claude-code),"
+            " then: redfirst init."
+        )
+    return UserError(
+        error.message + said,
+        Reason.CONFIG,
+        path=error.path,
+        pointer=error.pointer,
+        details={**error.details, "installed": [each.known.name for each in mine]},
+        actions=(*(f"redfirst init --agent {each.known.name}" for each in mine[:1]), *error.actions),
+    )
+
+
+def _config(start: Start) -> tuple[str, ...]:
+    return tuple(str(line) for line in ("[agents]", *start.agents, *start.more) if str(line))
+
+
+def _version_of(each: AgentLine) -> str:
+    if each.version is None:
+        return ""
+    if each.tested is None or each.version == each.tested:
+        return each.version
+    return f"{each.version} (tested with {each.tested})"
+
+
+def _access(each: AgentLine) -> list[str]:
+    if each.tested is None:
+        return []
+    said = [f"{name} is set" for name in each.variables]
+    said += [
+        f"login file {login.path}{'' if login.private else ', which others can read: chmod 600'}"
+        for login in each.logins
+    ]
+    return ["; ".join(said) if said else "not logged in, as far as can be seen without reading secrets"]
+
+
+async def _tried(found: Found, box: Sandbox | None) -> str:
+    """Say whether the program starts in the box; a whole turn needs a model, and is not tried."""
+    if box is None:
+        return "not tried: no box works here"
+    command = Command(
+        argv=found.program.argv(found.known.asked),
+        cwd=_NO_FOLDER if box.maps_paths else Path.cwd(),
+        mounts=found.program.mounts,
+        timeout_s=_START_S,
+    )
+    try:
+        ended = await box.run(command)
+    except SandboxError as error:
+        return f"does not start in the box: {plain(str(error)[-_LAST:])}"
+    if ended.exit_code == 0:
+        return f"starts in the box ({box.name}); a whole turn: redfirst agents try"
+    last = (ended.stderr + ended.stdout).decode(errors="replace").strip().splitlines()[-1:]
+    why = "it did not end" if ended.timed_out else "".join(last)[-_LAST:] or f"exit code {ended.exit_code}"
+    return f"does not start in the box: {plain(why)}"

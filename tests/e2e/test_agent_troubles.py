@@ -1,0 +1,180 @@
+"""What goes wrong between an agent and its model ends in its row of the matrix: nothing applied, nothing left running."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crashes import await_end_of, processes_of, spawn
+from e2e.real_agents import AGENTS, KEY, MODEL, Agent, playing, results, story
+from e2e.test_signals import await_line
+from kit import PLAN, make_project
+from model_service.script import Cut, Empty, Fail, Garbage, Hang, Refuse, Report, Say, Truncate, Use, run
+from model_service.service import ModelService
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kit import Project
+    from model_service.script import Turn
+
+pytestmark = pytest.mark.slow
+
+BY_NAME = {agent.name: agent for agent in AGENTS}
+LIGHT = [BY_NAME[name] for name in ("claude", "codex", "api-chat")]
+QUICK = "[outage]\nbackoff_s = [0]\n"
+DRAFT = Report(PLAN["report"])
+
+
+@pytest.fixture(params=LIGHT, ids=[agent.name for agent in LIGHT])
+def agent(request: pytest.FixtureRequest) -> Agent:
+    return request.param
+
+
+def ended(
+    project: Project, agent: Agent, before: Sequence[Turn], *, more: str = QUICK, flags: Sequence[str] = ()
+) -> tuple[dict[str, Any], ModelService]:
+    """Return how a run stands in which the first conversation meets trouble, and who was asked."""
+    start = project.git("rev-parse", "HEAD")
+    with playing(agent, story(before=before), project, more) as service:
+        document = project.run(*flags)
+    if document["outcome"] != "completed":
+        assert project.git("rev-parse", "HEAD") == start
+        assert project.git("diff", "--name-only", "HEAD", "--", ":!TODO") == ""
+        assert results(project)[-1]["changes"] == []
+    assert processes_of(project) == {}
+    return document, service
+
+
+def test_a_refused_credential_parks_at_once(agent: Agent, tmp_path: Path) -> None:
+    document, service = ended(make_project(tmp_path), agent, [Fail(401)])
+    assert (document["_code"], document["reason"]) == (75, "agent_unavailable")
+    assert "LOOP_KEY" in document["note"]
+    assert "401" in document["note"]
+    assert len(service.work) == 1
+
+
+def test_a_service_that_is_down_is_asked_again_and_then_parks(agent: Agent, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    document, _ = ended(project, agent, [Fail(500)])
+    assert (document["_code"], document["reason"]) == (75, "agent_unavailable")
+    (result,) = results(project)
+    assert result["fault"] == "unavailable"
+    assert len(result["tries"]) == 1
+
+
+def test_a_service_that_comes_back_is_no_trouble(agent: Agent, tmp_path: Path) -> None:
+    document, _ = ended(
+        make_project(tmp_path), agent, [Fail(529, times=1), Fail(429, headers={"retry-after": "0"}, times=1)]
+    )
+    assert document["outcome"] == "completed", document["note"]
+
+
+def test_a_spare_takes_over_and_stays(agent: Agent, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    spare = BY_NAME["api-responses"]
+    with ModelService(story(), secret=KEY) as good:
+        more = (
+            f'{QUICK}[spares.other]\nbackend = "api"\nprovider = "good"\nmodel = "{MODEL}"\n'
+            f'[providers.good]\nurl = "{good.url}"\ncredential_env = "LOOP_KEY"\napi = ["{spare.api}"]\n'
+        )
+        flags = ("--set", 'agents.fallback=["other"]')
+        document, bad = ended(project, agent, [Fail(500)], more=more, flags=flags)
+    assert document["outcome"] == "completed", document["note"]
+    first, *others = results(project)
+    assert [each["agent"]["service"] for each in first["tries"]] == ["loop", "loop"]
+    assert first["agent"]["service"] == "good"
+    assert all(result["agent"]["service"] == "good" and result["tries"] == [] for result in others)
+    assert {request.status for request in bad.work} == {500}
+
+
+@pytest.mark.parametrize(
+    ("turn", "fault"),
+    [(Refuse(), "refused"), (Truncate(), "truncated"), (Empty(), "empty")],
+    ids=lambda it: str(it)[:20],
+)
+def test_an_answer_that_is_none_is_asked_for_once_more(agent: Agent, turn: Turn, fault: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    document, _ = ended(project, agent, [turn], flags=("--set", "limits.reask=0"))
+    assert (document["_code"], document["reason"]) == (4, "agent_unusable"), document["note"]
+    assert results(project)[0]["fault"] == fault
+    assert results(project)[0]["complaint"]
+
+
+def test_the_wrong_report_is_asked_for_again_in_the_same_conversation(agent: Agent, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    document, service = ended(project, agent, [Report({"problem": "none"}), DRAFT])
+    assert document["outcome"] == "completed", document["note"]
+    wrong, right = results(project)[:2]
+    assert (wrong["signal"], right["signal"]) == ("MALFORMED", None)
+    assert wrong["session"] == right["session"] is not None
+    again = [request for request in service.work if request.asked and "did not count" in str(request.body)]
+    assert again
+    assert '"none"' in str(again[0].body).replace("'", '"').replace("\\", "")
+
+
+def test_twice_the_wrong_report_parks(agent: Agent, tmp_path: Path) -> None:
+    document, _ = ended(make_project(tmp_path), agent, [Report({"problem": "none"}), Report({"nothing": 1})])
+    assert (document["_code"], document["reason"]) == (4, "agent_unusable")
+
+
+@pytest.mark.parametrize("turn", [Cut(), Garbage()], ids=["cut", "garbage"])
+def test_a_broken_answer_is_no_answer(agent: Agent, turn: Turn, tmp_path: Path) -> None:
+    document, _ = ended(make_project(tmp_path), agent, [turn], flags=("--set", "limits.reask=0"))
+    assert document["_code"] in {4, 75}, document["note"]
+
+
+def test_a_model_that_hangs_is_stopped_in_time(agent: Agent, tmp_path: Path) -> None:
+    flags = ("--set", "limits.reask=0", "--set", "agents.timeout_s=5")
+    document, _ = ended(make_project(tmp_path), agent, [Hang()], flags=flags)
+    assert (document["_code"], document["reason"]) == (4, "agent_unusable")
+
+
+def test_a_budget_ends_a_dispatch_in_its_middle_and_more_of_it_goes_on(agent: Agent, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    look = [Use(run("ls"))] * 3 if agent.name != "api-chat" else [Say("x")] * 0
+    document, service = ended(project, agent, look, flags=("--set", "budget.tokens=100"))
+    assert (document["_code"], document["reason"]) == (5, "budget"), document["note"]
+    assert "tokens" in document["note"]
+    begun = len(service.work)
+    assert begun <= 2
+    with playing(agent, story(), project):
+        resumed = project.document("resume", "GAL-1", "--set", "budget.tokens=1000000")
+    assert resumed["outcome"] == "completed", resumed
+    assert resumed["usage"]["input_tokens"] is None or resumed["usage"]["input_tokens"] > 0
+
+
+def test_a_budget_in_money_is_kept_with_known_prices_only(agent: Agent, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    document, _ = ended(project, agent, [], flags=("--set", "budget.cost_usd=0.001"))
+    assert (document["_code"], document["reason"]) == (5, "budget"), document["note"]
+    shown = project.document("show", "GAL-1")
+    assert {line["name"]: line["cost_usd"] for line in shown["costs"]}["orchestrator"] > 0
+
+
+def test_a_killed_driver_leaves_no_agent_and_its_tokens_count(agent: Agent, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    with playing(agent, story(instead={"review-plan": [Hang(begun=True)]}), project) as service:
+        with spawn(project, "run", "GAL-1") as driver:
+            service.wait_for(lambda asked: any("review-plan" in request.line() for request in asked))
+            driver.kill()
+            driver.communicate()
+        await_end_of(processes_of(project))
+    with playing(agent, story(), project):
+        resumed = project.document("resume", "GAL-1")
+    assert resumed["outcome"] == "completed", resumed
+    assert list(project.run_folder().glob("dispatches/*.lost-1"))
+
+
+def test_two_signals_take_the_agent_away(agent: Agent, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    with playing(agent, story(before=[Hang()]), project) as service, spawn(project, "run", "GAL-1", "--json") as driver:
+        service.wait_for(lambda asked: len(asked) > 0)
+        driver.send_signal(signal.SIGINT)
+        await_line(driver, "stopping at the next safe point")
+        driver.send_signal(signal.SIGINT)
+        driver.communicate(timeout=60)
+        assert driver.returncode == 130
+    assert processes_of(project) == {}
