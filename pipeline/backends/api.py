@@ -93,9 +93,11 @@ def _judged(
         return Ended.TIMED_OUT, None, f"The agent did not finish within {timeout_s:g} seconds and was stopped."
     if ending.failure is not None:
         return Ended.NONZERO, ending.failure.fault, ending.failure.sentence
-    if ending.report is None and conversation.denials:
+    if ending.report is not None:
+        return Ended.OK, None, None
+    if conversation.denials:
         return Ended.OK, Fault.DENIED, f"There was no report after a refused call ({conversation.denials[-1]})."
-    return Ended.OK, None, None
+    return Ended.OK, None, "There was no report: give it by calling final_result."
 
 
 def _is_there(name: str) -> bool:

@@ -64,7 +64,8 @@ def failure_of(error: Exception, service: str) -> Failure:
         case ModelContextWindowExceededError():
             return Failure(None, "The conversation is longer than the model can take; read less at a time.")
         case ModelAuthenticationError():
-            return Failure(Fault.UNAUTHORIZED, f"The model service {service} refused the credential: {said}")
+            status = getattr(error, "status_code", "")
+            return Failure(Fault.UNAUTHORIZED, f"The model service {service} refused the credential ({status}): {said}")
         case ModelQuotaExceededError():
             return Failure(Fault.UNAVAILABLE, f"The account at the model service {service} is used up: {said}")
         case ModelHTTPError():
@@ -88,7 +89,7 @@ def fault_in(response: ModelResponse) -> Failure | None:
     if response.finish_reason == "length":
         return _TRUNCATED
     if not response.tool_calls and not (response.text or "").strip():
-        return Failure(Fault.EMPTY, "The model's answer was empty.")
+        return Failure(Fault.EMPTY, "The turn ended without a word.")
     return None
 
 

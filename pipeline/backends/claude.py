@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.claude_stream import hear
 from pipeline.backends.forms import form
-from pipeline.backends.heard import result_of
+from pipeline.backends.heard import anew, result_of
 from pipeline.backends.homes import Place, home_for
 from pipeline.backends.natives import Native
 from pipeline.backends.program import Exchange
@@ -82,7 +82,8 @@ class ClaudeBackend:
         report = form(job.report_schema, strict=False)
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         ended = await exchange.run(argv, (*program.mounts, *home.mounts), _prompt(job, home).encode(), _env(job, home))
-        return result_of(exchange, ended, hear(ended.stdout, report, keeps=home.session is not None))
+        heard = hear(ended.stdout, report, keeps=home.session is not None)
+        return await self.run(anew(job)) if heard.lost else result_of(exchange, ended, heard)
 
 
 def _prompt(job: AgentJob, home: Home) -> str:

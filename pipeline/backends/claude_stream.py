@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _UNAUTHORIZED: Final = frozenset({401, 402, 403})
 _BAD_FORM: Final = "Output does not match required schema"
 _NO_TOOL: Final = "No such tool available"
+_LOST: Final = "No conversation found"
 _PRICED: Final = "claude"
 
 _Count = Annotated[int, Field(ge=0)]
@@ -85,6 +86,7 @@ class _Ended(Line):
     models: Mapping[str, _Model] = Field(default={}, alias="modelUsage")
     permission_denials: tuple[_Denied, ...] = ()
     structured_output: Any = None
+    errors: tuple[str, ...] = ()
 
 
 _Event = _Started | _Retrying | _Answered | _Told | _Ended
@@ -115,11 +117,11 @@ def hear(stdout: bytes, report: Form, *, keeps: bool) -> Heard:
         text=text,
         fault=fault,
         complaint=complaint,
-        finished=True,
         usage=_usage(last, model),
         steps=_steps(said),
         session=session,
         denials=tuple(_denials(last, said)),
+        lost=any(error.startswith(_LOST) for error in last.errors),
     )
 
 
@@ -129,6 +131,8 @@ def _fault(last: _Ended, said: Sequence[_Event]) -> tuple[Fault | None, str | No
         return Fault.STEPS, f"The model gave {_steps(said)} answers, and no more are allowed."
     if last.subtype == "error_max_structured_output_retries":
         return None, f"The report did not fit its schema, several times. {_last_misfit(said)}".strip()
+    if last.errors:
+        return None, f"Claude Code gave up: {short('; '.join(last.errors))}"
     if last.stop_reason == "refusal":
         return Fault.REFUSED, f"The model declined: {words}"
     if not last.is_error:

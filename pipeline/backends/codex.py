@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.codex_stream import hear
 from pipeline.backends.forms import form
-from pipeline.backends.heard import result_of
+from pipeline.backends.heard import anew, result_of
 from pipeline.backends.homes import Place, home_for
 from pipeline.backends.natives import Native
 from pipeline.backends.program import Exchange
@@ -104,7 +104,7 @@ class CodexBackend:
             resumed=goes_on is not None,
             keeps=home.session is not None,
         )
-        return result_of(exchange, ended, heard)
+        return await self.run(anew(job)) if heard.lost else result_of(exchange, ended, heard)
 
 
 def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _DENIED: Final = re.compile(r"ERROR codex_core::tools::router: error=(.+)")
 _REJECTED: Final = re.compile(r'Rejected\("(.+)"\)')
+_LOST: Final = b"no rollout found for thread"
 _FAULTS: Final = (
     (re.compile(r"status:? 40[123]\b"), Fault.UNAUTHORIZED),
     (re.compile(r"max_output_tokens"), Fault.TRUNCATED),
@@ -91,10 +92,10 @@ def hear(stdout: bytes, stderr: bytes, report: Form, *, model: str | None, resum
         text=text,
         fault=fault,
         complaint=complaint,
-        finished=end is not None,
         usage=_usage(end, model, resumed=resumed),
         session=thread if keeps else None,
         denials=tuple(_denials(stderr)),
+        lost=resumed and thread is None and _LOST in stderr,
     )
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.routing.vocabulary import Question, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 POINTER: Final = "desk"
 """The file in the exchange folder of a dispatch that says where its desk is."""
@@ -100,6 +104,13 @@ class Desk:
         fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(path)
+
+    def lay_out(self, fill: Callable[[Path], None]) -> None:
+        """Let *fill* make the desk, which is not there yet; what a crash left of an earlier attempt is nobody's work."""
+        fresh = self.folder / "desk.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fill(fresh)
+        fresh.rename(self.files)
 
     def manifest(self) -> dict[str, str]:
         """Return what the code was before, as `layout.manifest_of` says it."""

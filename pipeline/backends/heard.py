@@ -16,6 +16,7 @@ from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
 
 if TYPE_CHECKING:
     from pipeline.backends.program import Exchange
+    from pipeline.backends.protocol import AgentJob
     from pipeline.process import Completed
 
 Event = TypeVar("Event")
@@ -40,22 +41,22 @@ class Heard:
         text: The last words.
         fault: Why this is no answer.
         complaint: The same in one sentence; also without a fault, where asking again may help.
-        finished: Whether the product said that its turn was over.
         usage: What it says that it consumed.
         steps: How many answers the model gave; None if it does not say.
         session: Its name of the conversation.
         denials: The calls that it refused.
+        lost: Whether the conversation to go on with is not there, so that nothing was asked.
     """
 
     report: bytes | None = None
     text: str = ""
     fault: Fault | None = None
     complaint: str | None = None
-    finished: bool = False
     usage: Usage = field(default_factory=Usage)
     steps: int | None = None
     session: str | None = None
     denials: tuple[str, ...] = ()
+    lost: bool = False
 
 
 def events(stdout: bytes, known: TypeAdapter[Event]) -> list[Event]:
@@ -74,6 +75,11 @@ def short(words: object) -> str:
     """Return words of a product on one line, cut."""
     line = " ".join(str(words).split())
     return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
+
+
+def anew(job: AgentJob) -> AgentJob:
+    """Return the job in a conversation that begins: there is none to go on with."""
+    return replace(job, session=replace(job.session, id=None) if job.session is not None else None)
 
 
 def result_of(exchange: Exchange, ended: Completed, heard: Heard) -> AgentResult:
@@ -101,9 +107,9 @@ def result_of(exchange: Exchange, ended: Completed, heard: Heard) -> AgentResult
         return result
     if heard.complaint is not None:
         return replace(result, complaint=heard.complaint)
-    if not heard.finished or report is not None:
+    if report is not None or complaint is not None:
         return result
-    return _without_report(replace(result, complaint=complaint or unreadable), heard)
+    return _without_report(replace(result, complaint=unreadable), heard)
 
 
 def _without_report(result: AgentResult, heard: Heard) -> AgentResult:

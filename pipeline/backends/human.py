@@ -78,7 +78,7 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
     asked, before = _asked(job, digest(manifest)), desk.asked()
     if before is None or (before.base != asked.base and asked.reask is None):
         _clear(job, desk)
-        copy_out(job.view.reach, desk.files)
+        desk.lay_out(lambda files: copy_out(job.view.reach, files))
     if before is None or before.token != asked.token:
         desk.set_aside(desk.report)
     desk.put(desk.base, json.dumps(manifest))
@@ -136,7 +136,7 @@ def _prompt(job: AgentJob, desk: Desk, asked: Asked) -> str:
 # To the person who plays @{asked.role}: {_request(asked)}
 
 Work in `{desk.files}`, a copy of the code; use any tool you like. {_may_change(asked)}
-When you are done, give your report: `{_hand_in(asked)}` asks you for it. You can also fill in a copy of
+When you are done, give your report: `{_hand_in(asked, desk)}` asks you for it. You can also fill in a copy of
 `{desk.template}` and add `--report FILE`; where it is a list, keep one of its entries and drop the brackets.
 What follows is what an agent would be told. You need not write JSON as it says at the end.
 
@@ -152,7 +152,7 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
         job.say("  the desk is as you left it: nothing was put back there")
     job.say(f"  read {desk.prompt}")
     job.say(f"  work in {desk.files}. {_may_change(asked)}")
-    job.say(f"  then: {_hand_in(asked)} (Ctrl-C twice stops waiting; the desk stays, and resume goes on with it)")
+    job.say(f"  then: {_hand_in(asked, desk)} (Ctrl-C twice stops waiting; the desk stays, and resume goes on with it)")
 
 
 def _request(asked: Asked) -> str:
@@ -166,8 +166,10 @@ def _may_change(asked: Asked) -> str:
     return f"You may change: {', '.join(asked.write)}." if asked.write else "PROMPT.md says what you may change."
 
 
-def _hand_in(asked: Asked) -> str:
-    return f"redfirst hand-in {asked.run_id}".rstrip()
+def _hand_in(asked: Asked, desk: Desk) -> str:
+    """Return the command; a trial is no run that could be named, but a desk is known from within."""
+    is_run = asked.run_folder.parent.name == ".workflow"
+    return f"redfirst hand-in {asked.run_id}" if is_run else f"cd {desk.files} && redfirst hand-in"
 
 
 def _taken(job: AgentJob, desk: Desk) -> _Work:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.policy.roles import Network
 from pipeline.process import Mount
 from pipeline.programs import Program, locate
 from pipeline.routing.vocabulary import Reason
@@ -56,11 +57,11 @@ class Native:
             UserError: it is not installed, or is no program that the box can run.
         """
         if len(argv) > 1:
-            raise self._refusal(f"argv of the backend {self.name} names its program and nothing more")
+            raise self._refusal(f"For the backend {self.name}, argv names the program and nothing more.")
         path = self.installed(search_path, argv[0] if argv else None)
         if path is None:
-            where = argv[0] if argv else f"{self.name} on PATH"
-            raise self._refusal(f"{where} was not found, or is no build for this machine; {self.install}")
+            what = argv[0] if argv else f"The program {self.name}"
+            raise self._refusal(f"{what} was not found, or is no build for this machine. Install it: {self.install}.")
         located = locate(str(path), search_path)
         home = path.parent.parent
         if self.marker is None or not (home / self.marker).is_file():
@@ -88,10 +89,12 @@ class Native:
             UserError: it is not, or does not.
         """
         self.program(agent.argv, search_path)
-        if agent.reaches == "none":
-            raise self._refusal(f'{self.name} cannot work with network = "none": it has to reach its model')
-        if agent.login and agent.reaches != "open":
-            raise self._refusal('login = true is for network = "open"; with "model" no login is shown to an agent')
+        if agent.reaches is Network.NONE:
+            raise self._refusal(
+                f'The backend {self.name} cannot work with network = "none": it has to reach its model.'
+            )
+        if agent.login and agent.reaches is not Network.OPEN:
+            raise self._refusal('The key login is for network = "open"; with "model" no login is shown to an agent.')
 
     def _behind(self, wrapper: Path) -> Iterator[Path]:
         """Yield the native programs of the npm package that a script belongs to."""
@@ -102,10 +105,8 @@ class Native:
                 found = sorted(near.glob(f"{name}-linux-{machine}*/{self.inside}"))
                 yield from (path.resolve() for path in found)
 
-    def _refusal(self, sentence: str) -> UserError:
-        return UserError(
-            f"{sentence[0].upper()}{sentence[1:]}.", Reason.CONFIG, path=self.name, actions=(self.install,)
-        )
+    def _refusal(self, message: str) -> UserError:
+        return UserError(message, Reason.CONFIG, path=self.name, actions=(self.install,))
 
 
 def _is_native(path: Path) -> bool:

@@ -30,7 +30,7 @@ class Exchange:
     """The files that pass between this program and one agent: `dispatch.json` in, `out/report.json` back.
 
     Args:
-        job: The job; its exchange folder is empty.
+        job: The job; its exchange folder is its own.
         document: The dispatch document on the host.
         out: The folder on the host that the agent may write.
     """
@@ -44,7 +44,7 @@ class Exchange:
         """Return the exchange of *job*, with the document in it."""
         exchange = cls(job, job.exchange / "dispatch.json", job.exchange / "out")
         exchange.document.write_bytes(job.document)
-        exchange.out.mkdir()
+        exchange.out.mkdir(exist_ok=True)
         return exchange
 
     @property

@@ -17,7 +17,7 @@ from pipeline.cli.issue import FOLDER
 from pipeline.cli.plain import plain
 from pipeline.cli.starting import HUMAN, Start, names, start_called, starts, toml
 from pipeline.config.load import load
-from pipeline.config.sources import OWN_FILE, RepositoryFile
+from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.vocabulary import Reason
@@ -99,9 +99,9 @@ def _chosen(agent: str | None, known: tuple[Start, ...], environ: Mapping[str, s
 
 
 def _refuse_second(repository: Repository) -> None:
-    found = file_at_head(repository)
-    own = repository.worktree / OWN_FILE
-    if found is not None or os.path.lexists(own):
+    # What counts is the committed file; what lies there uncommitted is the user's all the same.
+    found = file_at_head(repository) or repository_file(repository.worktree, lambda _: None)
+    if found is not None or os.path.lexists(repository.worktree / OWN_FILE):
         name = found.name if found is not None else OWN_FILE
         raise UserError(
             f"This repository is configured already, in {name}; nothing was written.",

@@ -55,8 +55,10 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None) ->
         raise failed
     if answer is None:
         answer = _stopped(anyio.current_time() - began)
-    if gateway.halt is not None:
-        answer = replace(answer, fault=_FAULTS[gateway.halt.trouble], complaint=gateway.halt.why)
+    # An agent that gave up by itself, while nothing but failures came back, did so for that.
+    trouble = gateway.halt or (gateway.failing if answer.complaint is not None else None)
+    if trouble is not None:
+        answer = replace(answer, fault=_FAULTS[trouble.trouble], complaint=trouble.why)
     return _metered(answer, gateway, job.model)
 
 

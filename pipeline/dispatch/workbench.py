@@ -137,9 +137,8 @@ class Workbench(FileTools):
             case searcher.NO_PLACE:
                 return ToolAnswer(f"{path!r} is not there, or is reached through a link", Mishap.NO_SUCH_FILE)
             case _:
-                return ToolAnswer(
-                    f"the search was given up after {self.search_s:g} seconds; make it simpler", Mishap.PATTERN
-                )
+                why = f"the search did not end within {self.search_s:g} s; make it simpler"
+                return ToolAnswer(why, Mishap.PATTERN)
 
     async def changes(self) -> ToolAnswer:
         """Return what was changed in the workspace since the dispatch began: new files by name, others as a diff.

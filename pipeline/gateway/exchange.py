@@ -20,7 +20,7 @@ from pipeline.gateway.usage import UsageReader
 from pipeline.gateway.wire import Caller, End, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pydantic import SecretStr
 
@@ -87,14 +87,24 @@ def _credential_headers(header: CredentialHeader, credential: SecretStr | None) 
 
 @dataclass
 class Exchange:
-    """Carries one admitted request, and sees how it ends."""
+    """Carries one admitted request.
+
+    Args:
+        caller: Who asks.
+        upstream: Who is asked.
+        meter: Counts what passes.
+        line: What the log will say of it.
+        learn: Is told once how it ended, and what the answer says of itself, before the caller can know that it ended:
+            what an answer took counts before there is another request.
+    """
 
     caller: Caller
     upstream: Upstream
     meter: Meter
     line: Line
-    usage: UsageReader = field(default_factory=UsageReader)
+    learn: Callable[[Line, Ending, Reading], None] | None = None
     refusal: Refusal | None = field(default=None, init=False)
+    _usage: UsageReader = field(default_factory=UsageReader, init=False)
     _whole: bool = field(default=False, init=False)
     _retry_after_s: float | None = field(default=None, init=False)
 
@@ -103,23 +113,28 @@ class Exchange:
 
         When the caller hangs up, the service is hung up on.
         """
-        with anyio.move_on_after(self.meter.provider.timeout_s) as limit:
-            connection = await self.upstream.route.connect()
-            if isinstance(connection, Refusal):
-                self.refusal = connection
-                return connection
-            async with connection:
-                await self._both_ways(Service(connection), request)
-        if limit.cancelled_caught:
-            self.refusal = self.meter.late()
-        return self.refusal
+        try:
+            with anyio.move_on_after(self.meter.provider.timeout_s) as limit:
+                connection = await self.upstream.route.connect()
+                if isinstance(connection, Refusal):
+                    self.refusal = connection
+                    return connection
+                async with connection:
+                    await self._both_ways(Service(connection), request)
+            if limit.cancelled_caught:
+                self.refusal = self.meter.late()
+            return self.refusal
+        finally:
+            self._tell()
 
-    def ending(self) -> tuple[Ending, Reading]:
-        """Return how it ended, and what the answer says of itself."""
-        reading = self.usage.reading(whole=self._whole)
-        # An agent may hang up as soon as it has heard the last word.
-        whole = self._whole or reading.complete
-        return Ending(self.line.status, whole, reading.failed, self.refusal, self._retry_after_s), reading
+    def _tell(self) -> None:
+        learn, self.learn = self.learn, None
+        if learn is not None:
+            reading = self._usage.reading(whole=self._whole)
+            # An agent may hang up as soon as it has heard the last word.
+            whole = self._whole or reading.complete
+            ending = Ending(self.line.status, whole, reading.failed, self.refusal, self._retry_after_s)
+            learn(self.line, ending, reading)
 
     async def _both_ways(self, service: Service, request: Admitted) -> None:
         await self.caller.ask_for_body()
@@ -170,13 +185,14 @@ class Exchange:
             self.line.bytes_down += len(piece)
             if not (text := body.feed(piece)):
                 continue
-            self.usage.feed(text)
+            self._usage.feed(text)
             if not await self.caller.send(h11.Data(data=text)):
                 return None
         if piece is not End.DONE:
             return _BROKEN
         self._whole, rest = True, body.rest()
-        self.usage.feed(rest)
+        self._usage.feed(rest)
+        self._tell()
         if not rest or await self.caller.send(h11.Data(data=rest)):
             await self.caller.send(h11.EndOfMessage())
         return None

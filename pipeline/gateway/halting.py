@@ -135,13 +135,12 @@ class Watch:
             return Halt(Trouble.UNAVAILABLE, f"No answer from {self.service}: {refusal.why}", status)
         if status is None:
             return None
-        if ending.failed:
+        if (trouble := trouble_of(status)) is not None:
+            why = f"{self.service} answered {status}: {self._meaning(trouble, status)}."
+            return Halt(trouble, why, status, ending.retry_after_s)
+        if ending.failed and status < HTTPStatus.BAD_REQUEST:
             return Halt(Trouble.UNAVAILABLE, f"{self.service} broke off its answer with an error.", status)
-        trouble = trouble_of(status)
-        if trouble is None:
-            return None
-        why = f"{self.service} answered {status}: {self._meaning(trouble, status)}."
-        return Halt(trouble, why, status, ending.retry_after_s)
+        return None
 
     def _meaning(self, trouble: Trouble, status: int) -> str:
         match trouble:

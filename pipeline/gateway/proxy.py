@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import h11
-from anyio.abc import SocketListener
 
 from pipeline.gateway.exchange import Exchange, Upstream
 from pipeline.gateway.halting import PATIENCE, Halt, Patience, Trouble, Watch
@@ -19,7 +18,7 @@ from pipeline.gateway.log import Line, RequestLog
 from pipeline.gateway.rules import Refusal, is_greeting, judge_request
 from pipeline.gateway.spending import Account, Allowance
 from pipeline.gateway.usage import consumes
-from pipeline.gateway.wire import Caller
+from pipeline.gateway.wire import Caller, accept, stream_of
 from pipeline.prices import cost_of
 
 if TYPE_CHECKING:
@@ -28,11 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
-    from anyio.abc import SocketStream
     from pydantic import SecretStr
 
     from pipeline.config.providers import PriceTable, Provider
+    from pipeline.gateway.halting import Ending
     from pipeline.gateway.route import Proxy
+    from pipeline.gateway.usage import Reading
 
 _CONNECTIONS: Final = 64
 """More wait in the kernel: an agent must not use up the descriptors of the driver."""
@@ -98,32 +98,38 @@ class ModelGateway:
     async def serve(self, listener: socket.socket) -> AsyncGenerator[None]:
         """Answer what connects to *listener*, and close it at the end with every connection that is open then.
 
+        Args:
+            listener: A listening socket, of TCP or of a socket file.
+
         Raises:
             OSError: the log cannot be written.
         """
         failure: Exception | None = None
-        async with await SocketListener.from_socket(listener) as sockets, anyio.create_task_group() as group:
-            group.start_soon(self._accept, sockets)
-            try:
-                yield
-            except Exception as error:  # noqa: BLE001  (raised again below, as it is: the group would wrap it)
-                failure = error
-            group.cancel_scope.cancel()
+        listener.setblocking(False)
+        with listener:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._accept, listener)
+                try:
+                    yield
+                except Exception as error:  # noqa: BLE001  (raised again below, as it is: the group would wrap it)
+                    failure = error
+                group.cancel_scope.cancel()
         if failure is not None:
             raise failure
 
-    async def _accept(self, sockets: SocketListener) -> None:
+    async def _accept(self, listener: socket.socket) -> None:
         slots = anyio.Semaphore(_CONNECTIONS)
 
-        async def attend(stream: SocketStream) -> None:
-            async with stream:
-                await self._attend(Caller(stream))
+        async def attend(connection: socket.socket) -> None:
+            if (stream := await stream_of(connection)) is not None:
+                async with stream:
+                    await self._attend(Caller(stream))
             slots.release()
 
         async with anyio.create_task_group() as group:
             while True:
                 await slots.acquire()
-                group.start_soon(attend, await sockets.accept())
+                group.start_soon(attend, await accept(listener))
 
     async def _attend(self, caller: Caller) -> None:
         request = None
@@ -162,13 +168,11 @@ class ModelGateway:
             return admitted
         if refusal := self._stopped() or self._meter.begin(admitted.length or 0):
             return refusal
-        exchange = Exchange(caller, self._upstream, self._meter, line)
+        learn = self._learn if consumes(admitted.method, admitted.path) else None
         try:
-            return await exchange.run(admitted)
+            return await Exchange(caller, self._upstream, self._meter, line, learn).run(admitted)
         finally:
             self._meter.end()
-            if consumes(admitted.method, admitted.path):
-                self._learn(exchange)
             self._halt_when_used_up()
 
     def _stopped(self) -> Refusal | None:
@@ -184,9 +188,8 @@ class ModelGateway:
         if self._used_up is not None and not self._meter.running:
             self._watch.stop(Halt(Trouble(self._used_up.rule), self._used_up.why))
 
-    def _learn(self, exchange: Exchange) -> None:
+    def _learn(self, line: Line, ending: Ending, reading: Reading) -> None:
         """Note what an answer took, and how the service is."""
-        line, (ending, reading) = exchange.line, exchange.ending()
         if ending.status is not None and HTTPStatus.OK <= ending.status < HTTPStatus.MULTIPLE_CHOICES:
             line.answered, line.model, line.tokens = True, reading.model, reading.tokens
             line.cost_usd = self._account.settle(reading)

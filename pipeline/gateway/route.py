@@ -68,7 +68,8 @@ def _is_spared(host: str, port: int, spared: str) -> bool:
 def _proxy(name: str, address: str) -> Proxy:
     try:
         parts = urlsplit(address if "://" in address else f"http://{address}")
-        port = parts.port or _PORTS[parts.scheme]
+        usual = _PORTS[parts.scheme]
+        port = parts.port or usual
     except (ValueError, KeyError):
         parts, port = None, 0
     if parts is None or not parts.hostname:

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import h11
+from anyio.abc import SocketStream
 
 from pipeline.gateway.rules import HEAD_BYTES, Refusal, judge_bytes, judge_lines
 
 if TYPE_CHECKING:
+    import socket
+
     from anyio.abc import ByteStream
 
 _PIECE: Final = 65_536
@@ -28,6 +31,35 @@ class End(Enum):
     GONE = auto()
     """The peer hung up before the end."""
     MALFORMED = auto()
+
+
+async def accept(listener: socket.socket) -> socket.socket:
+    """Return the next connection to *listener*, which does not block.
+
+    Not anyio's own listener: on a socket file its streams break when a reader is cancelled as something arrives.
+
+    Raises:
+        OSError: there are no descriptors left.
+    """
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            await anyio.wait_readable(listener)
+        else:
+            return connection
+
+
+async def stream_of(connection: socket.socket) -> SocketStream | None:
+    """Return the stream of *connection*; None if the peer has gone already."""
+    try:
+        return await SocketStream.from_socket(connection)
+    except (OSError, ValueError):
+        connection.close()
+        return None
+    except BaseException:
+        connection.close()
+        raise
 
 
 class Peer:

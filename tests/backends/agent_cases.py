@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from backends.real_agents import COMPLETE
 from model_service.script import (
     Cut,
     Empty,
@@ -29,7 +30,6 @@ from model_service.script import (
     write,
 )
 
-from backends.real_agents import COMPLETE
 from pipeline.backends.protocol import Ended, Fault
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ CASES = (
         Use(run("cat app.py > made.txt")),
         Report(COMPLETE),
         facts=Facts(report=COMPLETE, ended=Ended.OK, changes=frozenset({"app.py", "new.txt", "made.txt"})),
+        # It has no shell.
+        but={"api": Facts(report=COMPLETE, changes=frozenset({"app.py", "new.txt"}), denied="cat app.py > made.txt")},
     ),
     _case("401", Fail(401), facts=Facts(fault=Fault.UNAUTHORIZED, complaint="401")),
     _case(
@@ -149,6 +151,12 @@ CASES = (
     _case(
         "a report in the last words",
         *[Say(f"All done.\n```json\n{json.dumps(COMPLETE)}\n```")] * 2,
+        facts=DONE,
+    ),
+    _case(
+        "a report in the file",
+        Use(run(f'printf %s \'{json.dumps(COMPLETE)}\' > "$REDFIRST_REPORT"; cat "$REDFIRST_DISPATCH"')),
+        *[Say("Done.")] * 2,
         facts=DONE,
     ),
     _case(
@@ -186,6 +194,7 @@ CASES = (
         Use(run("head -c 9000000 /dev/zero | tr '\\0' x")),
         Report(COMPLETE),
         facts=DONE,
+        but={"api": Facts(report=COMPLETE, denied="head -c 9000000")},  # it has no shell
     ),
     _case(
         "too many steps",
@@ -193,6 +202,9 @@ CASES = (
         Report(COMPLETE),
         facts=Facts(fault=Fault.STEPS, complaint="2 answers"),
         job={"max_steps": 2},
-        but={"codex": DONE},  # it has no such limit; the gateway counts
+        but={
+            "codex": DONE,  # it has no such limit; the gateway counts
+            "api": Facts(fault=Fault.STEPS, complaint="2 answers", denied="run true"),  # no listed command
+        },
     ),
 )

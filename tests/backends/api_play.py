@@ -57,12 +57,14 @@ class Play:
     box: Sandbox = field(default_factory=NoBox)
     role: Role = Role.MAKE
     kind: str = "implement"
+    grants: tuple[Grant, ...] = GRANTS
+    writable: bool = True
     number: int = 0
 
     def __post_init__(self) -> None:
         self.spec = load_roles()[self.role]
-        self.writes = self.role in {Role.MAKE, Role.TEST}
-        self.view = ShadowView.open(fill, self.folder / "view", workspace=WORK, writable=self.writes)
+        self.writable &= self.role in {Role.MAKE, Role.TEST}
+        self.view = ShadowView.open(fill, self.folder / "view", workspace=WORK, writable=self.writable)
         (self.folder / "session").mkdir()
 
     def prompt(self, reask: str = "") -> str:
@@ -100,7 +102,7 @@ class Play:
 
     def bench(self) -> Workbench:
         tests = TestScope(files=(Grant("tests/test_app.py", Action.MODIFY),), folders=("tests",))
-        return Workbench(self.spec, self.view.mount, self.box, grants=GRANTS, tests=tests)
+        return Workbench(self.spec, self.view.mount, self.box, grants=self.grants, tests=tests)
 
     def session(self, id: str | None = None, prompt: str = "") -> Session:  # noqa: A002  (its name)
         return Session(Mount(self.folder / "session", Path("/session"), writable=True), id, prompt)

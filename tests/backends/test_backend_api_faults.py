@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from backends.agent_cases import CASES, Case
 from backends.api_play import DIALECTS, SECRET, Play, report, told
 from model_service.script import (
     Cut,
@@ -37,6 +38,7 @@ from pipeline.backends.protocol import Ended, Fault
 from pipeline.errors import UserError
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import Allowance
+from pipeline.policy.scope import Action, Grant
 from pipeline.process import Completed, SandboxError
 from pipeline.routing.vocabulary import Role
 
@@ -62,13 +64,13 @@ def play(tmp_path: Path) -> Play:
 @pytest.mark.parametrize(
     ("turn", "fault", "sentence"),
     [
-        (Fail(401), Fault.UNAUTHORIZED, "The model service ours refused the credential: Scripted failure 401."),
-        (Fail(403), Fault.UNAUTHORIZED, "The model service ours refused the credential: Scripted failure 403."),
+        (Fail(401), Fault.UNAUTHORIZED, "The model service ours refused the credential (401): Scripted failure 401."),
+        (Fail(403), Fault.UNAUTHORIZED, "The model service ours refused the credential (403): Scripted failure 403."),
         (Fail(404), Fault.UNAVAILABLE, "The model service ours answered 404: Scripted failure 404."),
         (Fail(400), Fault.UNAVAILABLE, "The model service ours answered 400: Scripted failure 400."),
         (Refuse(), Fault.REFUSED, "The model declined to answer."),
         (Truncate(), Fault.TRUNCATED, "The model's answer was cut off at its limit of output; say less at once."),
-        (Empty(), Fault.EMPTY, "The model's answer was empty."),
+        (Empty(), Fault.EMPTY, "The turn ended without a word."),
         (Garbage(), Fault.UNAVAILABLE, "The model service ours gave no proper answer: "),
     ],
 )
@@ -170,9 +172,10 @@ def test_a_report_in_words_counts_too(play: Play) -> None:
     assert (report(result), result.fault) == ({"result": "COMPLETE"}, None)
 
 
-def test_no_report_is_not_the_backends_to_judge(play: Play) -> None:
+def test_nothing_of_a_transcript_can_be_taken_for_a_report(play: Play) -> None:
     result = play.play(conversation(Say("I have finished.")))
-    assert (result.ended, result.report_file, result.complaint) == (Ended.OK, None, None)
+    assert (result.ended, result.report_file, result.fault) == (Ended.OK, None, None)
+    assert result.complaint == "There was no report: give it by calling final_result."
     assert not [line for line in result.stdout.splitlines() if line.startswith(b"{")]
 
 
@@ -271,3 +274,15 @@ def test_a_broken_box_is_no_answer_of_the_model(play: Play) -> None:
 def test_what_the_configuration_leaves_out(play: Play, change: dict[str, Any], word: str) -> None:
     with pytest.raises(UserError, match=word):
         anyio.run(BACKENDS["api"].run, play.job("http://127.0.0.1:9", **change))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_situation_of_every_agent(case: Case, tmp_path: Path) -> None:
+    named = ("app.py", "new.txt", "made.txt", "half.txt")
+    grants = tuple(Grant(path, Action.MODIFY if path == "app.py" else Action.CREATE) for path in named)
+    play = Play(tmp_path, grants=grants, writable=case.writable)
+    with ModelService(case.script, secret=SECRET) as service:
+        result = play.run(service, **case.job)
+    assert service.problems == []
+    case.check("api", result, {change.path: change for change in play.changes()})

@@ -5,23 +5,31 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from agent_clis import cli
+from backends.agent_cases import CASES, Case
+from backends.real_agents import COMPLETE, PROMPT, SECRET, Stand, boxed
 from model_service.script import Hang, Report, Use, conversation, run, write
 from model_service.service import ModelService
 
-from backends.agent_cases import CASES, Case
-from backends.real_agents import COMPLETE, SECRET, Stand, boxed
 from pipeline.backends import BACKENDS
+from pipeline.config.agents import AgentConfig, Backend
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.limits import BOX_USER
+from pipeline.dispatch.nobox import NoBox
 from pipeline.pids import carries, pids
+from pipeline.policy.roles import Network
+from pipeline.process import WORKSPACE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from model_service.service import Request
 
 pytestmark = pytest.mark.slow
 
@@ -31,8 +39,8 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def stand(backend: str, folder: Path, **more: object) -> Stand:
-    return Stand(folder, backend, cli(backend), boxed(), **more)  # type: ignore[arg-type]
+def stand(backend: str, folder: Path, **more: Any) -> Stand:
+    return Stand(folder, backend, cli(backend), boxed(), **more)
 
 
 def left(mark: str) -> list[int]:
@@ -52,7 +60,7 @@ def test_a_situation(backend: str, case: Case, tmp_path: Path) -> None:
 
 def test_what_it_says_of_itself(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
-    result, service = place.ask(conversation(Use(run("true")), Report(COMPLETE)), effort="high")
+    result, service = place.ask(conversation(Use(run("true")), Report(COMPLETE)))
     assert service.problems == []
     assert (result.usage.input_tokens, result.usage.output_tokens) == (200, 40)
     assert result.usage.model == "claude-sonnet-4-5"
@@ -85,13 +93,66 @@ def test_asked_again_in_the_same_conversation(backend: str, tmp_path: Path) -> N
         assert results[1].usage.input_tokens is None, "it counts the whole conversation"
 
 
+def test_a_conversation_that_is_gone_begins_anew(backend: str, tmp_path: Path) -> None:
+    gone = "01a200c1-bd5f-46a1-80d0-d468956fa29f"
+    result, service = stand(backend, tmp_path).ask(conversation(Report(COMPLETE), reask=False), session=gone)
+    assert (result.complaint, service.problems) == (None, [])
+    assert result.session not in {None, gone}
+
+
+def test_a_prompt_of_any_length(backend: str, tmp_path: Path) -> None:
+    place = stand(backend, tmp_path)
+    result, service = place.ask(
+        conversation(Report(COMPLETE)), prompt=PROMPT.format(workspace=WORKSPACE) + "long " * 60_000
+    )
+    assert (result.complaint, service.problems) == (None, [])
+    assert "long long" in json.dumps(service.work[0].body)
+
+
+def test_how_much_it_thinks(backend: str, tmp_path: Path) -> None:
+    result, service = stand(backend, tmp_path).ask(
+        conversation(Report(COMPLETE)), model="claude-opus-4-6", effort="low"
+    )
+    assert result.complaint is None
+    assert [request.asked.effort for request in service.work if request.asked] == ["low"]
+
+
+def test_the_users_login(tmp_path: Path) -> None:
+    """The product's own file, read-only, and its own connection: here to the service, by the user's variable."""
+    place = stand("claude", tmp_path)
+    home = tmp_path / "home"
+    (home / ".claude").mkdir(parents=True)
+    file = home / ".claude" / ".credentials.json"
+    login = {"accessToken": SECRET, "refreshToken": "x", "expiresAt": 4102444800000, "scopes": ["user:inference"]}
+    file.write_text(json.dumps({"claudeAiOauth": login}))
+    spoil = run("echo x >> ~/.claude/.credentials.json; rm -f ~/.claude/.credentials.json")
+    with ModelService([conversation(Use(spoil), Report(COMPLETE))], secret=SECRET) as service:
+        agent = AgentConfig(backend=Backend.CLAUDE, login=True, network=Network.OPEN)
+        env = {"ANTHROPIC_BASE_URL": service.url}
+        job = place.job(service, network="open", gateway=None, agent=agent, home=home, env=env)
+        result = anyio.run(BACKENDS["claude"].run, job)
+    assert (result.complaint, service.problems) == (None, [])
+    assert service.work[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert json.loads(file.read_text()) == {"claudeAiOauth": login}
+
+
+def test_without_a_box(tmp_path: Path) -> None:
+    place = Stand(tmp_path, "claude", cli("claude"), NoBox())
+    script = conversation(Use(write("new.txt", "x\n")), Use(run("echo x > made.txt")), Report(COMPLETE))
+    with ModelService([script], secret=SECRET) as service:
+        env = {"ANTHROPIC_BASE_URL": service.url, "ANTHROPIC_API_KEY": SECRET}
+        prompt = PROMPT.format(workspace=place.view.mount.source)
+        job = place.job(service, network="open", gateway=None, env=env, prompt=prompt)
+        result = anyio.run(BACKENDS["claude"].run, job)
+    assert (result.complaint, result.session, result.denials, service.problems) == (None, None, (), [])
+    assert place.changes().keys() == {"new.txt", "made.txt"}
+
+
 def test_without_a_session_nothing_is_kept(backend: str, tmp_path: Path) -> None:
-    result, _ = stand(backend, tmp_path).ask(conversation(Report(COMPLETE)), session=None)
-    assert result.session is not None
-    place = stand(backend, tmp_path / "second")
+    place = stand(backend, tmp_path)
     with ModelService([conversation(Report(COMPLETE))], secret=SECRET) as service:
-        job = place.job(service)
-        result = anyio.run(BACKENDS[backend].run, type(job)(**{**vars(job), "session": None}))
+        job = replace(place.job(service), session=None)
+        result = anyio.run(BACKENDS[backend].run, job)
     assert (result.session, result.complaint) == (None, None)
     assert list(place.sessions.iterdir()) == []
 
@@ -101,11 +162,14 @@ def test_a_cancelled_dispatch_leaves_no_process(backend: str, tmp_path: Path) ->
     mark = secrets.token_hex(8)
     script = [conversation(Use(run("setsid sleep 300 >/dev/null 2>&1 &")), Hang())]
 
+    def hanging(seen: list[Request]) -> bool:
+        return any(request.turn == 1 for request in seen)
+
     async def cancelled() -> None:
         with ModelService(script, secret=SECRET) as service:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(BACKENDS[backend].run, place.job(service, env={"MARK": mark}))
-                await anyio.to_thread.run_sync(service.wait_for, lambda seen: any(each.turn == 1 for each in seen))
+                await anyio.to_thread.run_sync(service.wait_for, hanging)
                 assert left(f"MARK={mark}")
                 tasks.cancel_scope.cancel()
 

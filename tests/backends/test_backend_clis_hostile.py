@@ -6,17 +6,19 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from agent_clis import cli
-from model_service.script import Report, Use, conversation, run
-
 from backends.real_agents import COMPLETE, Stand, boxed
+from model_service.script import Report, Use, conversation, run
+from model_service.service import ModelService
+
+from pipeline.process import MODEL_URL, Command, Mount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from model_service.service import ModelService
 
 pytestmark = pytest.mark.slow
 
@@ -107,11 +109,8 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 def heard(service: ModelService) -> set[str]:
-    """Return what the model was told of what is hostile, but for what the agent itself typed."""
-    said = [request.body for request in service.work]
-    first = [{key: value for key, value in body.items() if key not in {"messages", "input"}} for body in said]
-    openings = [(body.get("messages") or body.get("input"))[:3] for body in said[:1]]
-    return set(WORD.findall(json.dumps([first, openings])))
+    """Return what is hostile in the first request: system prompt, tools, and the messages before the model spoke."""
+    return set(WORD.findall(json.dumps(service.work[0].body)))
 
 
 def test_nothing_of_the_repository_runs_or_is_told(backend: str, tmp_path: Path) -> None:
@@ -131,7 +130,9 @@ def planting(top: str, files: Mapping[str, str]) -> str:
     code = (
         "import json, pathlib, sys\n"
         "for name, text in json.loads(sys.argv[2]).items():\n"
-        "    path = pathlib.Path(sys.argv[1], name); path.parent.mkdir(parents=True, exist_ok=True); path.write_text(text)\n"
+        "    path = pathlib.Path(sys.argv[1], name)\n"
+        "    path.parent.mkdir(parents=True, exist_ok=True)\n"
+        "    path.write_text(text)\n"
     )
     quoted = json.dumps(dict(files)).replace("'", "'\\''")
     return f"python3 -c '{code}' {top} '{quoted}'"
@@ -167,6 +168,29 @@ def test_an_agent_cannot_steer_the_next_one(backend: str, tmp_path: Path) -> Non
     assert fresh.complaint is None
     assert place.changes() == {}
     assert heard(seen) == set()
+
+
+def test_without_the_isolation_it_would(tmp_path: Path) -> None:
+    """The attack is alive: the same repository, the same product, none of our options."""
+    place = Stand(tmp_path, "claude", cli("claude"), boxed(), files=REPOSITORY)
+    with ModelService([conversation(Report(COMPLETE))]) as service:
+        job = place.job(service)
+        ended = anyio.run(
+            job.sandbox.run,
+            Command(
+                argv=(str(place.program), "-p", "--permission-mode", "bypassPermissions"),
+                cwd=job.view.target,
+                mounts=(Mount(place.program, place.program), job.view),
+                env={"ANTHROPIC_BASE_URL": MODEL_URL, "ANTHROPIC_API_KEY": "placeholder"},
+                stdin=job.prompt.encode(),
+                network="model",
+                gateway=job.gateway,
+                timeout_s=60,
+            ),
+        )
+    assert ended.exit_code == 0, ended
+    assert {"RAN-hook-settings", "RAN-mcp"} <= place.changes().keys()
+    assert heard(service)
 
 
 def test_a_commit_comes_to_nothing(backend: str, tmp_path: Path) -> None:

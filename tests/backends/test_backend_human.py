@@ -59,7 +59,7 @@ class Slot:
         self.view = ShadowView.open(
             self.base, self.folder / f"view-{self.number}", workspace=Path("/redfirst-view"), writable=writable
         )
-        exchange = self.folder / f"try-{self.number}/run-GAL-1/dispatches/003-implement-make/exchange"
+        exchange = self.folder / f"try-{self.number}/.workflow/run-GAL-1/dispatches/003-implement-make/exchange"
         exchange.mkdir(parents=True)
         document = {
             "run_id": "run-GAL-1",
@@ -294,7 +294,7 @@ def test_what_is_no_file_is_said_and_not_waited_for(slot: Slot) -> None:
 
 def test_desks_are_found_by_where_one_stands_and_by_the_run(slot: Slot) -> None:
     slot.leave(nothing)
-    run_folder = slot.folder / "try-1/run-GAL-1"
+    run_folder = slot.folder / "try-1/.workflow/run-GAL-1"
     assert desk_around(slot.desk.files / "lib") == slot.desk
     assert desk_around(slot.folder) is None
     assert desks_of(run_folder) == [slot.desk]
@@ -306,3 +306,12 @@ def test_without_a_session_the_desk_goes_with_the_dispatch(slot: Slot) -> None:
     job = slot.job(session=None, timeout_s=0.1, say=slot.said.append)
     assert anyio.run(BACKENDS["human"].run, job).ended is Ended.TIMED_OUT
     assert (job.exchange / "person/desk/app.py").is_file()
+
+
+def test_what_a_crash_left_of_a_desk_is_made_anew(slot: Slot) -> None:
+    half = slot.desk.folder / "desk.new"
+    half.mkdir(parents=True)
+    (half / "app.py").touch()
+    assert slot.play(lambda desk: (desk / "app.py").write_text("a = 2\n"), DONE).complaint is None
+    assert slot.changes() == {"app.py": ChangeKind.MODIFIED}
+    assert not half.exists()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
+from agent_clis import cli
 from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
@@ -19,8 +21,6 @@ from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.store import run_ref, state_of_run, take_claim
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.cli.reading import Check
 
 app = typer.Typer()
@@ -169,7 +169,7 @@ def test_an_agent_that_is_not_there_blocks(home: Path, repository: Repository) -
     )
     checks = ask(exit_code=2)
     assert "no-such-program" in checks["agent-make"].message
-    assert "x.yaml does not exist" in checks["agent-test"].message
+    assert "x.yaml cannot be read" in checks["agent-test"].message
     assert checks["agent-check"].status == "ok"
 
 
@@ -294,3 +294,76 @@ def test_runs_of_another_worktree_are_not_taken_for_leftovers(repository: Reposi
     assert take_claim(linked, "GAL-5", "run-GAL-5") is None
     repository.set_ref(run_ref(linked, "run-GAL-5"), repository.resolve("HEAD") or "")
     assert ask()["leftovers"].status == "ok"
+
+
+def test_what_is_installed_is_listed_without_starting_it(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (folder / "gemini").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    (folder / "gemini").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("GEMINI_API_KEY", "secret-of-the-user")
+    result = CliRunner().invoke(app, ["--json"])
+    gemini = next(each for each in json.loads(result.stdout)["agents"] if each["name"] == "gemini")
+    assert (gemini["path"], gemini["version"], gemini["box"]) == (str(folder / "gemini"), None, None)
+    assert gemini["variables"] == ["GEMINI_API_KEY"]
+    assert [line.split("  ")[0] for line in gemini["config"]] == [
+        "[agents]",
+        'backend = "acp"',
+        'profile = "gemini"',
+        'provider = "google"',
+        '# model = "NAME"',
+    ]
+    assert "secret-of-the-user" not in result.stdout
+    assert not (tmp_path / "started").exists()
+    assert "Gemini CLI: " in CliRunner().invoke(app, []).stdout
+
+
+@pytest.mark.slow
+def test_on_request_agents_are_started_in_the_box(
+    home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (folder / "gemini").write_text('#!/bin/sh\n[ "$HOME" = /home/agent ] && echo broken >&2 && exit 3\necho 0.1.2\n')
+    (folder / "gemini").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    configure(home, '[agents]\nargv = ["sh"]\n')
+    result = CliRunner().invoke(app, ["--agents", "--json"])
+    document = json.loads(result.stdout)
+    sandbox = next(check for check in document["checks"] if check["id"] == "sandbox")
+    if not sandbox["message"].startswith("bubblewrap"):
+        pytest.skip("no bubblewrap here")
+    gemini = next(each for each in document["agents"] if each["name"] == "gemini")
+    assert (gemini["version"], gemini["tested"]) == ("0.1.2", "0.61.0")
+    assert gemini["box"] == "does not start in the box: broken"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "gemini", "claude-agent-acp", "codex-acp"])
+def test_the_real_agents_start_in_the_box(
+    home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (folder / name).symlink_to(cli(name))
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    configure(home, '[agents]\nargv = ["sh"]\n')
+    document = json.loads(CliRunner().invoke(app, ["--agents", "--json"]).stdout)
+    found = next(each for each in document["agents"] if each["path"] and Path(each["path"]).name == cli(name).name)
+    assert found["version"] == found["tested"]
+    assert found["box"].startswith("starts in the box")
+
+
+def test_what_is_wrong_with_several_roles_is_said_once(home: Path, repository: Repository) -> None:
+    configure(home, 'sandbox = "none"\n[agents]\nbackend = "codex"\nargv = ["/no/such/codex"]\n')
+    checks = ask(exit_code=2)
+    assert "/no/such/codex" in checks["agent-orchestrator"].message
+    assert checks["agent-make"].message == "as agent-orchestrator"
+
+
+def test_a_person_and_a_model_are_named(home: Path, repository: Repository) -> None:
+    configure(home, 'sandbox = "none"\n[agents]\nbackend = "human"\n')
+    assert ask()["agent-make"].message == "human"

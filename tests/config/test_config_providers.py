@@ -6,15 +6,17 @@ import pytest
 
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load
-from pipeline.config.providers import BUILTIN, CredentialHeader, Provider
+from pipeline.config.providers import BUILTIN, PATHS_OF, Api, CredentialHeader, Provider, ProviderTable, Tier
 from pipeline.config.sources import RepositoryFile
 from pipeline.config.trust import require_trust
 from pipeline.errors import UserError
-from pipeline.gateway.providers import gateway_for, provider_of, require_providers
+from pipeline.gateway.providers import asks_a_service, gateway_of, provider_of, require_providers
 from pipeline.routing.vocabulary import Reason, Role
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipeline.config.model import Config
 
 CUSTOM = """
 [agents]
@@ -27,6 +29,10 @@ header = "authorization: bearer"
 paths = ["POST /v1/chat", "GET /v1/*"]
 """
 KEY = "0123456789"
+
+
+def of(config: Config, role: Role) -> Provider:
+    return provider_of(config, role, config.agent(role))[1]
 
 
 def read(
@@ -50,13 +56,15 @@ def refused(tmp_path: Path, text: str) -> UserError:
 @pytest.mark.parametrize("name", BUILTIN)
 def test_a_built_in_provider_needs_no_table(tmp_path: Path, name: str) -> None:
     config = read(tmp_path, f'[agents]\nprovider = "{name}"\n').config
-    provider = provider_of(config, Role.MAKE)
-    assert provider.url.startswith("https://")
+    name_of_it, provider = provider_of(config, Role.MAKE, config.agent(Role.MAKE))
+    assert name_of_it == name
+    assert provider.url.startswith("https://") or provider.is_local
+    assert (provider.credential_env is None) is provider.is_local
     assert provider.paths
 
 
 def test_a_provider_of_ones_own_is_described_in_a_table(tmp_path: Path) -> None:
-    assert provider_of(read(tmp_path, CUSTOM).config, Role.MAKE) == Provider(
+    assert of(read(tmp_path, CUSTOM).config, Role.MAKE) == Provider(
         url="https://models.example.org/api",
         credential_env="ACME_KEY",
         header=CredentialHeader.BEARER,
@@ -72,7 +80,7 @@ def test_single_keys_of_a_provider_are_laid_over_the_built_in_one(tmp_path: Path
         environ={"REDFIRST_PROVIDERS__OPENAI__CREDENTIAL_ENV": "WORK_KEY"},
         flags=Flags.parse(["providers.openai.max_response_bytes=7"]),
     )
-    provider = provider_of(loaded.config, Role.CHECK)
+    provider = of(loaded.config, Role.CHECK)
     assert (provider.max_requests, provider.timeout_s, provider.credential_env) == (6, 5, "WORK_KEY")
     assert (provider.max_response_bytes, provider.url) == (7, BUILTIN["openai"].url)
     said = {key: str(origin) for key, origin in loaded.origins.items() if key.startswith("providers.")}
@@ -86,8 +94,8 @@ def test_single_keys_of_a_provider_are_laid_over_the_built_in_one(tmp_path: Path
 
 def test_each_role_may_have_its_own_provider(tmp_path: Path) -> None:
     config = read(tmp_path, '[agents]\nprovider = "openai"\n[agents.check]\nprovider = "google"\n').config
-    assert provider_of(config, Role.CHECK).header is CredentialHeader.X_GOOG_API_KEY
-    assert provider_of(config, Role.MAKE).header is CredentialHeader.BEARER
+    assert of(config, Role.CHECK).header is CredentialHeader.X_GOOG_API_KEY
+    assert of(config, Role.MAKE).header is CredentialHeader.BEARER
 
 
 @pytest.mark.parametrize(
@@ -160,12 +168,14 @@ def test_a_credential_in_place_of_its_variables_name_is_refused_and_not_repeated
 
 def test_every_key_of_a_provider_in_a_repository_needs_trust(tmp_path: Path) -> None:
     caps = "max_requests = 1\nmax_request_bytes = 1\nmax_response_bytes = 1\ntimeout_s = 1\n"
-    loaded = read(tmp_path, CUSTOM + caps + '[agents.check]\nprovider = "openai"\n')
+    more = 'api = ["chat"]\nmodels.small = "m"\n'
+    loaded = read(tmp_path, CUSTOM + caps + more + '[agents.check]\nprovider = "openai"\n')
     assert {item.key for item in loaded.widening} == {
         "agents.network",
         "agents.provider",
         "agents.check.provider",
-        *(f"providers.acme.{key}" for key in Provider.model_fields),
+        *(f"providers.acme.{key}" for key in Provider.model_fields if key != "models"),
+        "providers.acme.models.small",
     }
 
 
@@ -200,10 +210,95 @@ def test_a_provider_that_nobody_described_names_a_near_one(tmp_path: Path) -> No
 
 
 def test_a_provider_that_is_described_in_part_names_what_is_missing(tmp_path: Path) -> None:
-    text = '[agents]\nnetwork = "model"\nprovider = "acme"\n[providers.acme]\nurl = "https://example.org"\n'
-    with pytest.raises(UserError, match=r"\[providers.acme\] does not say credential_env, header, paths") as caught:
+    text = '[agents]\nnetwork = "model"\nprovider = "acme"\n[providers.acme]\ncredential_env = "ACME_KEY"\n'
+    with pytest.raises(UserError, match=r"\[providers.acme\] does not say url") as caught:
         require_providers(read(tmp_path, text).config, {})
-    assert caught.value.pointer == "/providers/acme/credential_env"
+    assert caught.value.pointer == "/providers/acme/url"
+
+
+@pytest.mark.parametrize(
+    ("api", "header", "paths"),
+    [
+        (None, CredentialHeader.BEARER, PATHS_OF[Api.CHAT]),
+        ('["anthropic"]', CredentialHeader.X_API_KEY, PATHS_OF[Api.ANTHROPIC]),
+        ('["google"]', CredentialHeader.X_GOOG_API_KEY, PATHS_OF[Api.GOOGLE]),
+        ('["responses"]', CredentialHeader.BEARER, PATHS_OF[Api.RESPONSES]),
+        (
+            '["chat", "anthropic"]',
+            CredentialHeader.BEARER,
+            (*PATHS_OF[Api.CHAT], "POST /v1/messages", "POST /v1/messages/count_tokens"),
+        ),
+    ],
+)
+def test_the_dialects_of_a_service_say_where_it_is_asked_and_how(
+    tmp_path: Path, api: str | None, header: CredentialHeader, paths: tuple[str, ...]
+) -> None:
+    text = '[agents]\nprovider = "acme"\n[providers.acme]\nurl = "https://example.org"\n'
+    provider = of(read(tmp_path, text + (f"api = {api}\n" if api else "")).config, Role.MAKE)
+    assert (provider.header, provider.paths) == (header, paths)
+
+
+def test_the_dialects_of_a_built_in_service_can_be_changed_with_their_paths(tmp_path: Path) -> None:
+    text = '[agents]\nprovider = "openrouter"\n[providers.openrouter]\napi = ["anthropic"]\n'
+    provider = of(read(tmp_path, text).config, Role.MAKE)
+    assert (provider.api, provider.header) == ((Api.ANTHROPIC,), CredentialHeader.X_API_KEY)
+    assert provider.paths == PATHS_OF[Api.ANTHROPIC]
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ("api = []", "/providers/acme/api"),
+        ('api = ["chat", "soap"]', "/providers/acme/api/1"),
+        ('models = { huge = "m" }', "/providers/acme/models/huge/[key]"),
+        ('models = { small = "-m" }', "/providers/acme/models"),
+        ('models = { small = "two words" }', "/providers/acme/models"),
+        ('models = { small = "" }', "/providers/acme/models"),
+    ],
+)
+def test_dialects_and_models_that_do_not_fit_are_refused(tmp_path: Path, text: str, pointer: str) -> None:
+    assert refused(tmp_path, f"[providers.acme]\n{text}\n").pointer == pointer
+
+
+def test_models_are_laid_over_each_other_one_by_one(tmp_path: Path) -> None:
+    loaded = read(
+        tmp_path,
+        '[agents]\nprovider = "openai"\n[providers.openai.models]\nsmall = "s-1"\nlarge = "l-1"\n',
+        user='[providers.openai.models]\nlarge = "org/l:2@beta"\n',
+        environ={"REDFIRST_PROVIDERS__OPENAI__MODELS__MEDIUM": "m-1"},
+    )
+    models = of(loaded.config, Role.MAKE).models
+    assert models == {Tier.SMALL: "s-1", Tier.MEDIUM: "m-1", Tier.LARGE: "org/l:2@beta"}
+
+
+def test_the_models_of_a_table_are_laid_over_those_below() -> None:
+    below = ProviderTable(url="https://example.org", models={Tier.SMALL: "a", Tier.LARGE: "b"})
+    above = ProviderTable(timeout_s=3, models={Tier.LARGE: "c"})
+    assert above.over(below) == ProviderTable(
+        url="https://example.org", timeout_s=3, models={Tier.SMALL: "a", Tier.LARGE: "c"}
+    )
+
+
+def test_a_service_without_credential_needs_no_variable(tmp_path: Path) -> None:
+    config = read(tmp_path, '[agents]\nnetwork = "model"\nprovider = "ollama"\n').config
+    require_providers(config, {})
+    name, provider = provider_of(config, Role.MAKE, config.agent(Role.MAKE))
+    assert (provider.credential_env, provider.is_local) == (None, True)
+    assert gateway_of(provider, name, {}, tmp_path / "model.jsonl").use.requests == 0
+
+
+def test_a_spare_needs_its_credential_as_well(tmp_path: Path) -> None:
+    spare = '[agents.make]\nfallback = ["other"]\n[spares.other]\nprovider = "openai"\n'
+    config = read(tmp_path, CUSTOM + spare).config
+    with pytest.raises(UserError, match="OPENAI_API_KEY, which is not set"):
+        require_providers(config, {"ACME_KEY": KEY})
+
+
+def test_a_proxy_that_is_no_address_is_told_before_the_run(tmp_path: Path) -> None:
+    environ = {"ACME_KEY": KEY, "HTTPS_PROXY": "socks5://user:hidden@127.0.0.1:1"}
+    with pytest.raises(UserError, match="HTTPS_PROXY holds no address of an HTTP proxy") as caught:
+        require_providers(read(tmp_path, CUSTOM).config, environ)
+    assert "hidden" not in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -229,21 +324,22 @@ def test_a_missing_credential_is_told_before_the_run(tmp_path: Path, value: str 
 def test_roles_without_network_model_need_nothing(tmp_path: Path) -> None:
     config = read(tmp_path, '[agents]\nnetwork = "open"\n[agents.make]\nnetwork = "none"\n').config
     require_providers(config, {})
-    assert gateway_for(config, Role.MAKE, {}, tmp_path / "model.jsonl") is None
-    assert gateway_for(config, Role.TEST, {}, tmp_path / "model.jsonl") is None
+    assert not [role for role in Role if asks_a_service(config.agent(role))]
 
 
-def test_a_role_that_starts_no_program_needs_no_gateway(tmp_path: Path) -> None:
+def test_a_role_that_starts_no_program_asks_no_service(tmp_path: Path) -> None:
     config = read(tmp_path, CUSTOM).config
-    assert gateway_for(config, Role.PM, {}, tmp_path / "model.jsonl") is None
+    assert not asks_a_service(config.agent(Role.PM))
+    assert asks_a_service(config.agent(Role.MAKE))
 
 
 def test_a_role_with_network_model_gets_a_gateway(tmp_path: Path) -> None:
     config = read(tmp_path, CUSTOM).config
     require_providers(config, {"ACME_KEY": KEY})
-    gateway = gateway_for(config, Role.MAKE, {"ACME_KEY": KEY}, tmp_path / "model.jsonl")
-    assert gateway is not None
+    name, provider = provider_of(config, Role.MAKE, config.agent(Role.MAKE))
+    gateway = gateway_of(provider, name, {"ACME_KEY": KEY}, tmp_path / "model.jsonl")
     assert gateway.use.requests == 0
+    assert gateway.halt is None
 
 
 def test_the_address_in_the_box_is_no_key(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import anyio
 import pytest
 from toolchains.direct import environment, write
 
-from pipeline.backends.protocol import ToolAnswer
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.request import Request, Tools
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pipeline.backends.protocol import ToolAnswer
     from pipeline.process import Sandbox
 
 

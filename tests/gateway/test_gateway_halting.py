@@ -6,6 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import pytest
 from gateway.answers import ANTHROPIC_START, ANTHROPIC_WHOLE, sse
 from gateway.box import SECRET, box, provider
@@ -177,18 +178,18 @@ async def test_an_agent_that_hangs_up_says_nothing_of_the_service(log: Path) -> 
         with anyio.fail_after(10):
             await model.left.wait()
             while not agent.written():
-                await anyio.sleep(0.001)
+                await anyio.lowlevel.checkpoint()
     assert (agent.gateway.halt, agent.gateway.failing) == (None, None)
 
 
 @pytest.mark.anyio
 async def test_a_halt_wakes_who_waits_for_it(log: Path) -> None:
+    woken: list[Trouble] = []
     async with (
         upstream(failing(401)) as model,
         box(provider(model.url), log) as agent,
         anyio.create_task_group() as group,
     ):
-        woken: list[Trouble] = []
 
         async def wait() -> None:
             woken.append((await agent.gateway.halted()).trouble)

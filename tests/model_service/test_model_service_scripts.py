@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,8 +62,11 @@ def test_as_a_program(tmp_path: Path) -> None:
     options = [f"--script={script}", f"--port-file={port}", f"--log={log}"]
     with subprocess.Popen([*argv, *options], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         try:
-            while not port.exists():
-                assert process.poll() is None
+            for _ in range(600):
+                if port.exists():
+                    break
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(0.05)
             url = f"http://127.0.0.1:{port.read_text()}/v1/models"
             with urllib.request.urlopen(url, timeout=30) as models:
                 assert json.load(models)["data"]
@@ -112,7 +116,7 @@ def test_stories_of_the_scripted_agent_become_conversations() -> None:
     assert len(script) == len(STORY)
     made = next(one for one in script if one.when.kind == "implement")
     assert made.when.task == "1"
-    assert [type(turn) for turn in made.turns] == [Uses, Uses, Reports]
+    assert [type(turn) for turn in made.turns] == [Uses, Uses, Uses, Uses, Reports]
     assert [one.when.kind for one in from_answers(HONEST)] == [entry["when"]["kind"] for entry in HONEST]
     with pytest.raises(ValueError, match="exit, step"):
         from_answers([{"when": {"step": "plan"}, "exit": 3}])

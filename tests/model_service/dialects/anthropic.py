@@ -51,9 +51,7 @@ def _read(body: Json, headers: Mapping[str, str]) -> Asked:
     return Asked(
         model=body["model"],
         system="\n".join([_text(body.get("system") or ""), *inner]),
-        messages=tuple(
-            said for message in parts(body, "messages") if message["role"] != "system" for said in _said(message)
-        ),
+        messages=tuple(said for message in spoken for said in _said(message)),
         tools=tuple(Tool(tool["name"], part(tool, "input_schema")) for tool in parts(body, "tools")),
         schema=wanted.get("schema"),
         stream=body.get("stream") is True,

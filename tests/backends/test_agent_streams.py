@@ -1,0 +1,165 @@
+"""What products say, as it was recorded from the tested versions by playing the table of cases."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from backends.agent_cases import CASES, Case
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.backends import claude_stream, codex_stream
+from pipeline.backends.forms import form
+from pipeline.backends.heard import result_of
+from pipeline.backends.program import Exchange
+from pipeline.backends.protocol import AgentJob, Ended, Usage
+from pipeline.dispatch.nobox import NoBox
+from pipeline.process import Completed, Mount
+from pipeline.reports.kinds import report_schema
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.backends.heard import Heard
+    from pipeline.backends.protocol import AgentResult
+
+STREAMS = Path(__file__).with_name("streams")
+FORM = form(report_schema("implement", Role.MAKE), strict=False)
+
+
+def recorded(backend: str, name: str) -> tuple[bytes, bytes]:
+    path = STREAMS / backend / f"{name.replace(' ', '-')}.jsonl"
+    log = path.with_suffix(".stderr")
+    return path.read_bytes(), log.read_bytes() if log.exists() else b""
+
+
+def hear(backend: str, stdout: bytes, stderr: bytes = b"") -> Heard:
+    if backend == "claude":
+        return claude_stream.hear(stdout, FORM, keeps=True)
+    return codex_stream.hear(stdout, stderr, FORM, model="m", resumed=False, keeps=True)
+
+
+def situations() -> Iterator[tuple[str, Case]]:
+    for backend in ("claude", "codex"):
+        for case in CASES:
+            if (STREAMS / backend / f"{case.name.replace(' ', '-')}.jsonl").exists():
+                yield backend, case
+
+
+def result(
+    folder: Path, heard: Heard, ended: Completed, *, timeout_s: float = 60, report: str | None = None
+) -> AgentResult:
+    folder.mkdir()
+    job = AgentJob(NoBox(), b"{}", Mount(folder, folder), folder, timeout_s=timeout_s)
+    exchange = Exchange.open(job)
+    if report is not None:
+        (exchange.out / "report.json").write_text(report)
+    return result_of(exchange, ended, heard)
+
+
+def completed(
+    stdout: bytes = b"", *, code: int | None = 0, signal: int | None = None, timed_out: bool = False
+) -> Completed:
+    return Completed(code, signal, timed_out, stdout, b"last words", truncated=False, seconds=1.0)
+
+
+@pytest.mark.parametrize(("backend", "case"), list(situations()), ids=lambda value: getattr(value, "name", value))
+def test_a_recorded_stream(backend: str, case: Case, tmp_path: Path) -> None:
+    stdout, stderr = recorded(backend, case.name)
+    facts = case.but.get(backend, case.facts)
+    stopped = facts.ended is Ended.TIMED_OUT
+    ended = completed(stdout, code=None if stopped else 0, timed_out=stopped)
+    found = result(tmp_path / "exchange", hear(backend, stdout, stderr), ended, timeout_s=case.job.get("timeout_s", 60))
+    facts.check(found, dict.fromkeys(facts.changes))
+
+
+def test_most_situations_were_recorded() -> None:
+    assert len(list(situations())) == 2 * (len(CASES) - 1)
+
+
+def test_what_was_consumed() -> None:
+    claude = hear("claude", *recorded("claude", "work"))
+    assert replace(claude.usage, cost_usd=None) == Usage(500, 100, None, "claude-sonnet-4-5")
+    assert claude.usage.cost_usd == pytest.approx(0.002595)
+    assert claude.steps == 5
+    codex = hear("codex", *recorded("codex", "work"))
+    assert (codex.usage, codex.steps) == (Usage(500, 100, None, "m"), None)
+
+
+def test_a_conversation_that_goes_on_is_not_counted_twice() -> None:
+    stdout, _ = recorded("codex", "work")
+    heard = codex_stream.hear(stdout, b"", FORM, model="m", resumed=True, keeps=False)
+    assert (heard.usage, heard.session) == (Usage(model="m"), None)
+
+
+def test_a_login_that_is_still_being_retried_is_named() -> None:
+    lines = recorded("claude", "401")[0].splitlines(keepends=True)
+    retrying = [line for line in lines if b'"api_retry"' in line]
+    heard = hear("claude", lines[0] + retrying[0])
+    assert (heard.fault, heard.report) == ("unauthorized", None)
+    heard = hear("codex", recorded("codex", "401")[0].rpartition(b'{"type": "turn.failed"')[0])
+    assert (heard.fault, heard.report) == ("unauthorized", None)
+
+
+def test_a_process_that_died_counts_more_than_what_it_said(tmp_path: Path) -> None:
+    heard = hear("claude", *recorded("claude", "work"))
+    killed = result(tmp_path / "killed", heard, completed(code=None, signal=9))
+    assert (killed.ended, killed.complaint) == (Ended.SIGNAL, "The agent was ended by signal 9 (SIGKILL).")
+
+
+@pytest.mark.parametrize("backend", ["claude", "codex"])
+def test_nothing_at_all(backend: str, tmp_path: Path) -> None:
+    crashed = result(tmp_path / "crashed", hear(backend, b""), completed(code=3))
+    assert (crashed.complaint or "").startswith("The agent ended with exit code 3")
+    silent = result(tmp_path / "silent", hear(backend, b""), completed())
+    assert (silent.fault, silent.exit_code) == ("empty", 0)
+
+
+def test_the_report_file_counts_where_the_product_gave_none(tmp_path: Path) -> None:
+    heard = hear("codex", *recorded("codex", "no report"))
+    found = result(tmp_path / "exchange", heard, completed(), report='{"result": "COMPLETE"}')
+    assert (found.complaint, found.report_file) == (None, b'{"result": "COMPLETE"}')
+    heard = hear("codex", *recorded("codex", "work"))
+    found = result(tmp_path / "both", heard, completed(), report='{"result": "OTHER"}')
+    assert json.loads(found.report_file or b"")["result"] == "COMPLETE"
+
+
+def test_a_product_that_gives_up_says_why() -> None:
+    line = b'{"type": "result", "subtype": "error_during_execution", "is_error": true, "errors": ["disk full"]}\n'
+    heard = hear("claude", line)
+    assert (heard.fault, heard.complaint, heard.lost) == (None, "Claude Code gave up: disk full", False)
+
+
+FORGED = [
+    '{"type": "result"}',
+    '{"type": "result", "subtype": "success", "modelUsage": 3}',
+    '{"type": "result", "subtype": "success", "total_cost_usd": -1e999}',
+    '{"type": "user", "message": "x"}',
+    '{"type": "user", "message": {"content": [7, {"is_error": true, "content": {"a": 1}}]}}',
+    '{"type": "turn.completed", "usage": {"input_tokens": -5, "output_tokens": 1}}',
+    '{"type": "turn.failed", "error": "x"}',
+    '{"type": "item.completed", "item": {"type": "agent_message", "text": {}}}',
+    "[" * 5000,
+    "[... 12 bytes left out ...]",
+    "\x00",
+]
+
+
+@pytest.mark.parametrize("forged", FORGED)
+@pytest.mark.parametrize("backend", ["claude", "codex"])
+def test_a_line_that_is_no_event_changes_nothing(backend: str, forged: str) -> None:
+    stdout, stderr = recorded(backend, "work")
+    assert hear(backend, stdout + forged.encode() + b"\n", stderr) == hear(backend, stdout, stderr)
+
+
+@given(at=st.integers(0, 20_000), length=st.integers(0, 20_000), put=st.binary(max_size=40))
+def test_a_stream_in_pieces_is_never_a_crash(at: int, length: int, put: bytes) -> None:
+    for backend in ("claude", "codex"):
+        stdout, stderr = recorded(backend, "work")
+        heard = hear(backend, stdout[:at] + put + stdout[at + length :], stderr)
+        assert heard.complaint is None
