@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.backends.acp import AcpBackend
 from pipeline.backends.api import ApiBackend
 from pipeline.backends.claude import ClaudeBackend
 from pipeline.backends.codex import CodexBackend
@@ -22,5 +23,6 @@ BACKENDS: Final[Mapping[str, Backend]] = {
     "human": HumanBackend(),
     "claude": ClaudeBackend(),
     "codex": CodexBackend(),
+    "acp": AcpBackend(),
     "api": ApiBackend(),
 }

@@ -6,6 +6,7 @@ loads the protocol's SDK, which takes most of a second: nobody else waits for th
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
@@ -131,7 +132,8 @@ def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
         steps=job.max_steps,
     )
     setup = product.setup(terms) if product is not None else custom(terms)
-    return _Told(product, setup, home, tuple(_placed(setup, home, exchange)))
+    hidden = _hidden(job, product) if product is not None else ()
+    return _Told(product, setup, home, (*_placed(setup, home, exchange), *hidden))
 
 
 def _placed(setup: Setup, home: Home, exchange: Exchange) -> Iterator[Mount]:
@@ -140,6 +142,31 @@ def _placed(setup: Setup, home: Home, exchange: Exchange) -> Iterator[Mount]:
         folder = exchange.job.exchange if exchange.job.sandbox.maps_paths else home.path
         (folder / name).write_text(content, encoding="utf-8")
         yield Mount(folder / name, home.path / name)
+
+
+def _hidden(job: AgentJob, product: Product) -> Iterator[Mount]:
+    """Yield what stands in the box where the repository has code that the product would run.
+
+    Raises:
+        UserError: it has some, and nothing can be hidden without a box.
+    """
+    for name in product.hides:
+        there = job.view.reach / name
+        if not os.path.lexists(there):
+            continue
+        if not job.sandbox.maps_paths:
+            raise UserError(
+                f"{product.program.name} would run what this repository has in {name}, without isolation; use a box "
+                "that can hide it (bubblewrap), or another agent.",
+                Reason.CONFIG,
+                path=name,
+            )
+        nothing = job.exchange / f"instead-of-{name.removeprefix('.')}"
+        if there.is_dir():
+            nothing.mkdir()
+        else:
+            nothing.write_text("{}\n", encoding="utf-8")
+        yield Mount(nothing, job.view.target / name)
 
 
 def _api(job: AgentJob, product: Product | None) -> Api | None:

@@ -57,11 +57,18 @@ _FAREWELL_S: Final = 3.0
 """From being told to stop to being stopped, of a long time limit."""
 _DENIALS: Final = 200
 _TITLE: Final = 200
-_REFUSED_LOGIN: Final = re.compile(r"\b40[13]\b|unauthori[sz]ed|authenticat|api[ _-]?key", re.IGNORECASE)
-_NO_SERVICE: Final = re.compile(
-    r"\b(404|429|5\d\d)\b|overloaded|rate.?limit|econn|fetch failed|connect|unavailable|timed? ?out|stream",
-    re.IGNORECASE,
+_KINDS: Final = (
+    (Fault.TRUNCATED, re.compile(r"max_output|output token", re.IGNORECASE)),
+    (Fault.UNAUTHORIZED, re.compile(r"\b40[13]\b|unauthori[sz]ed|authenticat|api[ _-]?key", re.IGNORECASE)),
+    (
+        Fault.UNAVAILABLE,
+        re.compile(
+            r"\b(404|429|5\d\d)\b|overloaded|rate.?limit|fetch failed|connect|econn|unavailable|time.?out|stream|json",
+            re.IGNORECASE,
+        ),
+    ),
 )
+"""What agents say of their model service where the protocol has no word for it; the first that fits counts."""
 
 
 @dataclass
@@ -264,9 +271,9 @@ def _failed(what: str, error: RequestError | ValidationError) -> Failed:
     if isinstance(error, ValidationError):
         return Failed(f"The agent {what}: its answer breaks the protocol.")
     words = _words(error)
-    if error.code == RequestError.auth_required().code or _REFUSED_LOGIN.search(words):
+    if error.code == RequestError.auth_required().code:
         return Failed(f"The agent {what}: {words}", Fault.UNAUTHORIZED)
-    return Failed(f"The agent {what}: {words}", Fault.UNAVAILABLE if _NO_SERVICE.search(words) else None)
+    return Failed(f"The agent {what}: {words}", next((fault for fault, said in _KINDS if said.search(words)), None))
 
 
 def _words(error: RequestError) -> str:

@@ -83,6 +83,7 @@ class Product:
         apis: The dialects that it speaks.
         setup: How it is told the terms.
         sums: Whether what it says of tokens is the whole turn's, not the last answer's.
+        hides: What no setting keeps it from running, at the top of a repository: the box shows nothing there.
     """
 
     program: Native | Bundle
@@ -90,6 +91,7 @@ class Product:
     apis: tuple[Api, ...]
     setup: Callable[[Terms], Setup]
     sums: bool = True
+    hides: tuple[str, ...] = ()
 
 
 # --- opencode -------------------------------------------------------------------------------------------------------
@@ -182,7 +184,8 @@ def _gemini(terms: Terms) -> Setup:
         "mcp": {"allowed": []},
         "experimental": {"enableAgents": False, "skills": False},
         "hooksConfig": {"enabled": False},
-        "model": {"maxSessionTurns": terms.steps if terms.steps is not None else -1},
+        # To look for loops it would ask another model.
+        "model": {"maxSessionTurns": terms.steps if terms.steps is not None else -1, "disableLoopDetection": True},
     }
     env = {"GEMINI_CLI_NO_RELAUNCH": "1", "NO_BROWSER": "1"}
     if terms.folder is not None:
@@ -237,6 +240,8 @@ def _codex(terms: Terms) -> Setup:
         "analytics.enabled": False,
         "check_for_update_on_startup": False,
         "web_search": "disabled",
+        "skills.include_instructions": False,
+        "skills.bundled.enabled": False,
     }
     if terms.model is not None:
         said["model"] = terms.model
@@ -273,6 +278,7 @@ PRODUCTS: Final[Mapping[Profile, Product]] = {
         (Api.CHAT, Api.RESPONSES, Api.ANTHROPIC, Api.GOOGLE),
         _opencode,
         sums=False,
+        hides=(".opencode", "opencode.json", "opencode.jsonc"),
     ),
     Profile.GEMINI: Product(
         Bundle("gemini", "npm install -g @google/gemini-cli", "0.61.0"),

@@ -54,19 +54,20 @@ class ApiBackend:
             raise UserError('backend = "api" needs a model: the name that the provider has for it.', Reason.CONFIG)
         if job.bench is None:
             raise RuntimeError("the dispatcher gave no tools")
-        from pipeline.backends import api_loop, api_models, api_record  # noqa: PLC0415  (an extra, and heavy)
+        from pipeline.backends import api_loop, api_models, api_record, api_settings  # noqa: PLC0415  (an extra, and heavy)
 
         began = anyio.current_time()
         history = api_record.known(job.session) if job.session else None
         conversation = api_loop.Conversation(
-            job, job.bench, api_models.settings_of(job, job.service), api_record.Transcript(), history or []
+            job, job.bench, api_settings.common(job.service), api_record.Transcript(), history or []
         )
         prompt = job.session.prompt if job.session and history else job.prompt
         ending: Ending | None = None
         with anyio.move_on_after(job.timeout_s):
             async with api_models.opened_model(job, job.service, job.gateway, job.model) as model:
                 ending = await conversation.go_on(model, prompt)
-        kept = api_record.keep(job.session, conversation.messages) if job.session and conversation.steps else None
+        lasting = conversation.steps > 0 and not (ending and ending.failure and ending.failure.fault is None)
+        kept = api_record.keep(job.session, conversation.messages) if job.session and lasting else None
         how, fault, complaint = _judged(ending, conversation, job.timeout_s)
         return AgentResult(
             ended=how,

@@ -8,11 +8,15 @@ from google.genai.types import HttpRetryOptions
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.providers.google import GoogleProvider
 
+from pipeline.backends.api_settings import thinking
+
 if TYPE_CHECKING:
     import httpx2
 
+    from pipeline.config.agents import Effort
 
-def gemini(name: str, address: str, client: httpx2.AsyncClient) -> GoogleModel:
+
+def gemini(name: str, address: str, client: httpx2.AsyncClient, effort: Effort | None) -> GoogleModel:
     """Return the model *name*."""
     provider = GoogleProvider(
         api_key="placeholder",
@@ -20,4 +24,4 @@ def gemini(name: str, address: str, client: httpx2.AsyncClient) -> GoogleModel:
         http_client=client,
         retry_options=HttpRetryOptions(attempts=1),
     )
-    return GoogleModel(name, provider=provider)
+    return GoogleModel(name, provider=provider, settings=thinking(effort))

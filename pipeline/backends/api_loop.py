@@ -28,6 +28,7 @@ from pipeline.backends.api_faults import Failure, failure_of, fault_in
 from pipeline.backends.api_tools import Tool, asked_for, shortened, tools_of
 from pipeline.backends.forms import form
 from pipeline.backends.protocol import Fault, ToolAnswer, Usage
+from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, Bench
 
 _REPORT: Final = "final_result"
+_SHOWN: Final = 200
 _TAKEN: Final = "The report was taken."
 _PAUSES_S: Final = (0.5, 2.0)
 _LONGEST_S: Final = 30.0
@@ -163,7 +165,7 @@ class Conversation:
             answer = await wanted.on(self.bench) if isinstance(wanted, Tool) else wanted
             subject = wanted.subject if isinstance(wanted, Tool) else ""
             if answer.denied:
-                self.denials.append(f"{call.tool_name} {subject}".rstrip() + f": {answer.rule}")
+                self.denials.append(f"{_line(f'{call.tool_name} {subject}')}: {answer.rule}")
         text = f"Not done: {answer.text}" if answer.rule is not None else answer.text
         self.transcript.note("answer", tool=call.tool_name, text=text, rule=answer.rule, exit_code=answer.exit_code)
         return ToolReturnPart(call.tool_name, shortened(text), call.tool_call_id)
@@ -198,6 +200,12 @@ def _is_report(call: ToolCallPart) -> bool:
 
 def _arguments(call: ToolCallPart) -> str:
     return call.args if isinstance(call.args, str) else json.dumps(call.args or {})
+
+
+def _line(text: str) -> str:
+    """Return what a model wrote as a short line."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 
 
 def _definition(kind: type[Tool]) -> ToolDefinition:

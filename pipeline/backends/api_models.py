@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import httpx2
-from pydantic_ai.settings import ModelSettings
 
+from pipeline.backends.api_settings import LATER_S
+from pipeline.config.agents import Effort
 from pipeline.config.providers import Api
 
 if TYPE_CHECKING:
@@ -20,15 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_ai.models import Model
-    from pydantic_ai.settings import ThinkingEffort
 
     from pipeline.backends.protocol import AgentJob, Service
     from pipeline.process import Gateway
 
 ADDRESS: Final = "http://redfirst"
 """Never looked up: every connection goes to the socket. The path of the real address is the gateway's to add."""
-_LATER_S: Final = 10
-"""The gateway's own limit for one request is to come first: it says what happened."""
 
 
 @asynccontextmanager
@@ -37,9 +35,9 @@ async def opened_model(job: AgentJob, service: Service, gateway: Gateway, name: 
     with _listening(job.exchange / "model") as (listener, address):
         async with gateway.serve(listener):
             transport = httpx2.AsyncHTTPTransport(uds=address)
-            limit = service.provider.timeout_s + _LATER_S
+            limit = service.provider.timeout_s + LATER_S
             async with httpx2.AsyncClient(transport=transport, trust_env=False, timeout=limit) as client:
-                yield _model(service, name, client)
+                yield _model(service, name, client, Effort(job.effort) if job.effort else None)
 
 
 @contextmanager
@@ -58,35 +56,27 @@ def _listening(folder: Path) -> Generator[tuple[socket.socket, str]]:
         os.close(descriptor)
 
 
-def settings_of(job: AgentJob, service: Service) -> ModelSettings:
-    """Return what every request says beside the conversation: effort, caching, limits. The loop tries again itself."""
-    settings = ModelSettings(max_retries=0, timeout=service.provider.timeout_s + _LATER_S, cache=True)
-    if job.effort is not None:
-        settings["thinking"] = cast("ThinkingEffort", job.effort)
-    return settings
-
-
 def dialect_of(service: Service) -> Api:
     """Return the dialect to speak: the first that the service names."""
     return service.provider.api[0]
 
 
-def _model(service: Service, name: str, client: httpx2.AsyncClient) -> Model:
+def _model(service: Service, name: str, client: httpx2.AsyncClient, effort: Effort | None) -> Model:
     # Each SDK costs about as much as all of redfirst: only the one that is spoken is imported.
     match dialect_of(service):
         case Api.ANTHROPIC:
             from pipeline.backends import api_anthropic  # noqa: PLC0415
 
-            return api_anthropic.messages(name, ADDRESS, client)
+            return api_anthropic.messages(name, ADDRESS, client, effort)
         case Api.GOOGLE:
             from pipeline.backends import api_google  # noqa: PLC0415
 
-            return api_google.gemini(name, ADDRESS, client)
+            return api_google.gemini(name, ADDRESS, client, effort)
         case Api.RESPONSES:
             from pipeline.backends import api_openai  # noqa: PLC0415
 
-            return api_openai.responses(name, ADDRESS, client, service)
+            return api_openai.responses(name, ADDRESS, client, service, effort)
         case Api.CHAT:
             from pipeline.backends import api_openai  # noqa: PLC0415
 
-            return api_openai.chat(name, ADDRESS, client, service)
+            return api_openai.chat(name, ADDRESS, client, service, effort)

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from openai import AsyncOpenAI
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel, OpenAIResponsesModelSettings
+from pydantic_ai.models.openai import (
+    OpenAIChatModel,
+    OpenAIChatModelSettings,
+    OpenAIResponsesModel,
+    OpenAIResponsesModelSettings,
+)
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
@@ -14,18 +19,29 @@ if TYPE_CHECKING:
     import httpx2
 
     from pipeline.backends.protocol import Service
+    from pipeline.config.agents import Effort
 
+# Effort is said in OpenAI's own word: the SDK's general one reaches only the models that it knows by name.
 _OPENAI: Final = "api.openai.com"
 
 
-def chat(name: str, address: str, client: httpx2.AsyncClient, service: Service) -> OpenAIChatModel:
+def chat(
+    name: str, address: str, client: httpx2.AsyncClient, service: Service, effort: Effort | None
+) -> OpenAIChatModel:
     """Return the model *name*, asked for chat completions."""
-    return OpenAIChatModel(name, provider=_provider(address, client, service))
+    settings = OpenAIChatModelSettings()
+    if effort is not None:
+        settings["openai_reasoning_effort"] = effort.value
+    return OpenAIChatModel(name, provider=_provider(address, client, service), settings=settings)
 
 
-def responses(name: str, address: str, client: httpx2.AsyncClient, service: Service) -> OpenAIResponsesModel:
+def responses(
+    name: str, address: str, client: httpx2.AsyncClient, service: Service, effort: Effort | None
+) -> OpenAIResponsesModel:
     """Return the model *name*, asked for responses; the service is told not to store them."""
     settings = OpenAIResponsesModelSettings(openai_store=False)
+    if effort is not None:
+        settings["openai_reasoning_effort"] = effort.value
     return OpenAIResponsesModel(name, provider=_provider(address, client, service), settings=settings)
 
 

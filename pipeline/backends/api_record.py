@@ -39,8 +39,8 @@ class Transcript:
         if self.truncated:
             return
         said = {name: self._short(fact) for name, fact in facts.items() if fact is not None}
-        line = json.dumps([round(time.monotonic() - self._began, 3), what, said], ensure_ascii=False)
-        encoded = line.encode(errors="replace") + b"\n"
+        line = json.dumps([round(time.monotonic() - self._began, 3), what, said])
+        encoded = line.encode("ascii") + b"\n"
         if self._size + len(encoded) > _WHOLE:
             self.truncated = True
             encoded = b'[0, "cut", {"text": "this transcript is full"}]\n'

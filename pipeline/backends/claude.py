@@ -83,7 +83,8 @@ class ClaudeBackend:
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         ended = await exchange.run(argv, (*program.mounts, *home.mounts), _prompt(job, home).encode(), _env(job, home))
         heard = hear(ended.stdout, report, keeps=home.session is not None)
-        return await self.run(anew(job)) if heard.lost else result_of(exchange, ended, heard)
+        again = anew(job, heard)
+        return result_of(exchange, ended, heard) if again is None else await self.run(again)
 
 
 def _prompt(job: AgentJob, home: Home) -> str:

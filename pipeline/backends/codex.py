@@ -104,7 +104,8 @@ class CodexBackend:
             resumed=goes_on is not None,
             keeps=home.session is not None,
         )
-        return await self.run(anew(job)) if heard.lost else result_of(exchange, ended, heard)
+        again = anew(job, heard)
+        return result_of(exchange, ended, heard) if again is None else await self.run(again)
 
 
 def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:

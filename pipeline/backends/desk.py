@@ -106,7 +106,7 @@ class Desk:
         fresh.replace(path)
 
     def lay_out(self, fill: Callable[[Path], None]) -> None:
-        """Let *fill* make the desk, which is not there yet; what a crash left of an earlier attempt is nobody's work."""
+        """Let *fill* make the desk, which is not there yet; what a crash left of another try is nobody's work."""
         fresh = self.folder / "desk.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fill(fresh)

@@ -77,9 +77,11 @@ def short(words: object) -> str:
     return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
 
 
-def anew(job: AgentJob) -> AgentJob:
-    """Return the job in a conversation that begins: there is none to go on with."""
-    return replace(job, session=replace(job.session, id=None) if job.session is not None else None)
+def anew(job: AgentJob, heard: Heard) -> AgentJob | None:
+    """Return the job in a conversation that begins, where the one to go on with is gone; None where it was not."""
+    if not heard.lost or job.session is None or job.session.id is None:
+        return None
+    return replace(job, session=replace(job.session, id=None))
 
 
 def result_of(exchange: Exchange, ended: Completed, heard: Heard) -> AgentResult:

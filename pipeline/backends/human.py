@@ -18,6 +18,7 @@ import anyio.to_thread
 from pipeline.backends.desk import POINTER, Asked, Desk
 from pipeline.backends.layout import copy_back, copy_out, digest, manifest_of
 from pipeline.backends.protocol import AgentResult, Ended, Usage
+from pipeline.policy.characters import visible
 from pipeline.reports.blanks import blanks
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class _Work:
 
 
 def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
-    """Return the slot's desk and what is asked there: the desk that is there if it is about the same, else a new one."""
+    """Return the slot's desk, the one that is there if it is about the same, and what is asked at it."""
     desk = Desk(_place(job))
     desk.folder.mkdir(mode=0o700, exist_ok=True)
     desk.folder.chmod(0o700)
@@ -193,7 +194,7 @@ def _log(difference: Difference) -> str:
 def _strange(difference: Difference) -> str | None:
     if not difference.strange:
         return None
-    told = "; ".join(f"{path} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
+    told = "; ".join(f"{visible(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
     return f"These are at the desk and cannot be taken over: {told}."
 
 

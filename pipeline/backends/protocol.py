@@ -109,7 +109,7 @@ class Service:
 class Session:
     """Where an agent keeps its conversation, so that a re-ask can go on in it.
 
-    The folder is shown to agents of this slot only, and what they leave in it is never read by this program.
+    The folder is shown to agents of this slot only. This program reads nothing of it but what it wrote itself.
 
     Args:
         mount: A writable folder, the same for each dispatch of one slot.

@@ -13,7 +13,7 @@ import typer
 
 from pipeline.backends import BACKENDS
 from pipeline.cli.orders import Order, load_config, refuse_recursion
-from pipeline.cli.plain import block
+from pipeline.cli.plain import block, plain
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
@@ -113,6 +113,7 @@ async def _dispatch(
         templates=load_templates(),
         search_path=order.environ.get("PATH", os.defpath),
         environ=order.environ,
+        say=_say,
     )
     is_test = role is Role.TEST
     request = Request(
@@ -145,6 +146,10 @@ async def _dispatch(
         (folder / name).read_text(encoding="utf-8", errors="replace") for name in ("stdout.log", "stderr.log")
     )
     return result, log
+
+
+def _say(text: str) -> None:
+    typer.echo(plain(text), err=True)
 
 
 def _named(artifacts: tuple[str, ...]) -> dict[str, list[Path]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from pipeline.errors import UserError
-from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required
+from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.decode import Malformed, decode_object
 from pipeline.routing.vocabulary import Reason
 
@@ -94,6 +94,8 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from error
     if isinstance(found, Malformed):
         raise UserError(f"Nothing was handed in. {found.sentence}", Reason.USAGE, path=str(path))
+    if (place := unfilled(found)) is not None:
+        raise UserError(f"Nothing was handed in. At {place} nothing is filled in yet.", Reason.USAGE, pointer=place)
     return cast("dict[str, Any]", found)
 
 

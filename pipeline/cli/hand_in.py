@@ -102,7 +102,7 @@ def _refuse_wrong(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
 
 def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:
     if asked.writable and difference.strange:
-        told = "; ".join(f"{path} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
+        told = "; ".join(f"{plain(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
         raise UserError(f"Nothing was handed in. The run cannot take over {told}.", Reason.USAGE, path=str(desk.files))
 
 

@@ -153,7 +153,8 @@ async def _tried(found: Found, box: Sandbox | None) -> str:
     except SandboxError as error:
         return f"does not start in the box: {plain(str(error)[-_LAST:])}"
     if ended.exit_code == 0:
-        return f"starts in the box ({box.name}); a whole turn: redfirst agents try"
+        where = f"starts in the box ({box.name})" if box.name != "none" else "starts, without any box"
+        return f"{where}; a whole turn: redfirst agents try"
     last = (ended.stderr + ended.stdout).decode(errors="replace").strip().splitlines()[-1:]
     why = "it did not end" if ended.timed_out else "".join(last)[-_LAST:] or f"exit code {ended.exit_code}"
     return f"does not start in the box: {plain(why)}"

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -123,11 +122,6 @@ class Provider(Closed):
     max_request_bytes: Count = 500_000_000
     max_response_bytes: Count = 200_000_000
     timeout_s: Seconds = 600
-
-    @property
-    def is_local(self) -> bool:
-        """Return whether the service runs on this machine."""
-        return is_loopback(urlsplit(self.url).hostname or "")
 
 
 class ProviderTable(Closed):

@@ -129,6 +129,8 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "agents and tests may run in the weaker of two boxes"
         case ("providers", *_):
             return _CREDENTIAL
+        case ("prices", *_):
+            return "a price that is too low voids your budget"
         case ("agents" | "spares", *_):
             return _why_of_agent(path, value)
         case ("toolchains", _, "setup") if value:

@@ -24,6 +24,7 @@ _FAULTS: Final = {
     Trouble.RATE_LIMITED: Fault.UNAVAILABLE,
     Trouble.NOT_FOUND: Fault.UNAVAILABLE,
     Trouble.BUDGET: Fault.BUDGET,
+    Trouble.STEPS: Fault.STEPS,
 }
 
 
@@ -86,4 +87,4 @@ def _metered(answer: AgentResult, gateway: ModelGateway, model: str | None) -> A
         cost_usd=said.cost_usd if said.cost_usd is not None else spent.cost_usd,
         model=said.model or model,
     )
-    return replace(answer, usage=usage, steps=answer.steps if answer.steps is not None else use.requests)
+    return replace(answer, usage=usage, steps=answer.steps if answer.steps is not None else spent.answers)

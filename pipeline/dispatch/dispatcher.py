@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
 from pipeline.backends import BACKENDS
+from pipeline.backends.human import TIMEOUT_S
 from pipeline.backends.protocol import AgentJob, Fault
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord, DispatchResult
-
-_A_PERSON_S = 7 * 24 * 3600
 
 
 def _silent(_: str) -> None:
@@ -175,7 +174,8 @@ class Dispatcher:
             answer = quiet_answer(answer, self.secrets)
             transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
-            escape = before.differs(*guarded)
+            # What a person does in the repository meanwhile is their own business: nothing of an agent ran.
+            escape = before.differs(*guarded) if choice.agent.backend is not Backend.HUMAN else None
             if escape is not None:
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))
@@ -202,7 +202,7 @@ class Dispatcher:
         if choice.service is None:
             return None
         share = record.reserved or Reserved()
-        allowance = Allowance(share.tokens, share.cost_usd)
+        allowance = Allowance(share.tokens, share.cost_usd, choice.agent.max_steps)
         name, provider = choice.service.name, choice.service.provider
         return gateway_of(provider, name, self.environ, log, allowance=allowance, prices=self.config.prices)
 
@@ -223,11 +223,12 @@ class Dispatcher:
         exchange.mkdir(mode=0o700)  # an agent can leave a set-user program in it
         before = self.results.get(record.continues) if record.continues is not None else None
         artifacts = (Mount(folder / "artifacts", ARTIFACTS),)
+        mine = (cache.mount(self.box), *tools.mounts)
         bench = bench_of(
             spec,
             request,
             view,
-            tools,
+            replace(tools, mounts=mine, env={**cache.env(self.box), **tools.env, **agent.env}),
             self.box,
             search_path=self.search_path,
             artifacts=artifacts,
@@ -239,12 +240,12 @@ class Dispatcher:
             view=view,
             exchange=exchange,
             artifacts=artifacts,
-            read=(cache.mount(self.box), *tools.mounts, *(Mount(Path(path), Path(path)) for path in agent.read)),
+            read=(*mine, *(Mount(Path(path), Path(path)) for path in agent.read)),
             argv=agent.argv,
             script=Path(agent.script) if agent.script else None,
             used=self._used_entries(agent),
             env={**cache.env(self.box), **tools.env, **agent.env},
-            timeout_s=agent.timeout_s or (_A_PERSON_S if agent.backend is Backend.HUMAN else spec.timeout_s),
+            timeout_s=agent.timeout_s or (TIMEOUT_S if agent.backend is Backend.HUMAN else spec.timeout_s),
             network=agent.reaches.value,
             gateway=gateway,
             search_path=self.search_path,

@@ -116,10 +116,12 @@ def _traffic(use: GatewayUse) -> ModelTraffic:
         refused=use.refused,
         bytes_up=use.bytes_up,
         bytes_down=use.bytes_down,
+        answers=use.spent.answers,
         by_model={model: TokenCount(**asdict(tokens)) for model, tokens in use.spent.by_model.items()},
         cost_usd=use.spent.cost_usd,
         unpriced=use.spent.unpriced,
         unmetered=use.spent.unmetered,
+        cut=use.spent.cut,
     )
 
 

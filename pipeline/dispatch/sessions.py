@@ -1,6 +1,7 @@
 """Where an agent keeps its conversation: one folder for each slot, for the length of the run, outside the run folder.
 
-What is in it was written by an agent and is shown to agents of the same slot only; this program never reads it.
+What is in it was written by an agent and is shown to agents of the same slot only. This program reads nothing of it but
+what it wrote itself, known by its hash (`backends.api_record`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def session_of(
     """
     folder = top / f"{record.visit}-{record.role.value}"
     known = before.session if before is not None and _same(before, product) else None
-    if known is None and folder.is_dir() and product != "human":
+    if known is None and folder.is_dir():
         remove_tree(folder)
     # An agent can leave a set-user program there, which on disk is one of the driver's user: no other may reach it.
     top.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 TO_FILL: Final = "..."
 _KEYS: Final = ("verdict", "result", "diagnosis", "accepted")
@@ -58,6 +58,18 @@ def giving_up(schema: Mapping[str, Any], reason: str) -> dict[str, object] | Non
         if field is not None and word in field.words:
             return {field.name: word, key: reason}
     return None
+
+
+def unfilled(value: object, place: str = "") -> str | None:
+    """Return the JSON pointer of something that was left to fill in, None if nothing was."""
+    if value == TO_FILL:
+        return place
+    inner: Iterable[tuple[object, object]] = ()
+    if isinstance(value, dict):
+        inner = cast("dict[object, object]", value).items()
+    elif isinstance(value, list):
+        inner = enumerate(cast("list[object]", value))
+    return next((found for key, each in inner if (found := unfilled(each, f"{place}/{key}")) is not None), None)
 
 
 def _blank(schema: Mapping[str, Any], alternative: Mapping[str, Any]) -> dict[str, object]:

@@ -97,6 +97,8 @@ class ModelTraffic(_Record):
     refused: int
     bytes_up: int
     bytes_down: int
+    answers: int = 0
+    """Of models, whole ones."""
     by_model: dict[str, TokenCount] = {}
     cost_usd: float | None = None
     """By known prices; None if one of them is not known."""
@@ -104,6 +106,8 @@ class ModelTraffic(_Record):
     """Models whose price is not known."""
     unmetered: int = 0
     """Answers that did not say how many tokens they took."""
+    cut: int = 0
+    """Answers that broke off: their tokens are a lower bound."""
 
 
 class AgentFacts(_Record):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.budget import Budget, Purse
-    from pipeline.runs.info import DispatchRecord
+    from pipeline.runs.info import DispatchRecord, DispatchResult
     from pipeline.runs.run import Run
 
 Phase = Literal["plan", "split", "tests", "make", "review", "publish"]
@@ -196,18 +196,23 @@ def _of(run: Run, record: DispatchRecord) -> Spent:
     return lost + Spent(
         dispatches=1,
         asked=1,
-        cost_usd=usage.cost_usd or 0.0,
+        cost_usd=max(usage.cost_usd or 0.0, _measured(result)),
         tokens=(usage.input_tokens or 0) + (usage.output_tokens or 0),
         unpriced=() if usage.cost_usd is not None else (record.dispatch,),
         uncounted=() if known else (record.dispatch,),
     )
 
 
+def _measured(result: DispatchResult) -> float:
+    """Return what the gateway saw. What a product says of its cost may come from an agent that wants to go on."""
+    return (result.model_traffic.cost_usd if result.model_traffic is not None else None) or 0.0
+
+
 def _lost(record: DispatchRecord, folder: Path) -> Spent:
     """Return what the gateway wrote down of a dispatch that never finished."""
     logs = [folder / "model.jsonl", *sorted(folder.glob("try-*/model.jsonl"))]
     lines = [line for log in logs if log.is_file() for line in _lines(log)]
-    answered = [line for line in lines if line.get("status") == 200]  # noqa: PLR2004
+    answered = [line for line in lines if "tokens" in line]
     unknown = record.model is not None and not lines
     costs = [line.get("cost_usd") for line in answered]
     tokens = [line.get("tokens") for line in answered]

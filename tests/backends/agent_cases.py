@@ -158,6 +158,7 @@ CASES = (
         Use(run(f'printf %s \'{json.dumps(COMPLETE)}\' > "$REDFIRST_REPORT"; cat "$REDFIRST_DISPATCH"')),
         *[Say("Done.")] * 2,
         facts=DONE,
+        but={"api": Facts(fault=Fault.DENIED, complaint=r"\w", denied="printf")},  # it has no shell
     ),
     _case(
         "wrong schema",
@@ -184,10 +185,16 @@ CASES = (
     _case("hang", Hang(), facts=Facts(complaint="within 2 seconds", ended=Ended.TIMED_OUT), job={"timeout_s": 2}),
     _case(
         "hang in an answer",
-        Use(write("half.txt", "x\n")),
         Hang(begun=True),
-        facts=Facts(complaint="within 4 seconds", ended=Ended.TIMED_OUT, changes=frozenset({"half.txt"})),
-        job={"timeout_s": 4},
+        facts=Facts(complaint="within 3 seconds", ended=Ended.TIMED_OUT),
+        job={"timeout_s": 3},
+    ),
+    _case(
+        "killed",
+        Use(run("kill -9 $PPID; sleep 60")),
+        Report(COMPLETE),
+        facts=Facts(complaint="signal 9", ended=Ended.SIGNAL),
+        but={"api": Facts(report=COMPLETE, denied="kill")},  # it has no shell, and is no process of its own
     ),
     _case(
         "huge output",

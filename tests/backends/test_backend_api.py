@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -107,7 +108,9 @@ def test_a_name_that_is_none_begins_anew(tmp_path: Path, name: str) -> None:
     [
         pytest.param(Api.ANTHROPIC, "claude-opus-4-5", ("output_config", "thinking"), marks=pytest.mark.slow),
         pytest.param(Api.RESPONSES, "gpt-5", ("reasoning",), marks=pytest.mark.slow),
+        pytest.param(Api.RESPONSES, "own-model", ("reasoning",), marks=pytest.mark.slow),
         (Api.CHAT, "gpt-5", ("reasoning_effort",)),
+        (Api.CHAT, "own-model", ("reasoning_effort",)),
         pytest.param(Api.GOOGLE, "gemini-3-pro-preview", ("generationConfig",), marks=pytest.mark.slow),
     ],
 )
@@ -137,6 +140,35 @@ def test_what_is_asked_goes_through_the_gateway_and_nowhere_else(play: Play, mon
     assert report(result) == DONE
     log = (play.folder / "model.jsonl").read_text()
     assert len(log.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("api", list(Api))
+def test_no_other_connection_is_opened(api: Api, tmp_path: Path) -> None:
+    with ModelService([conversation(Use(read("app.py")), Report(DONE))], secret=SECRET) as service:
+        code = f"""if True:
+            import sys
+            from pathlib import Path
+            import anyio
+            from backends.api_play import Api, ApiBackend, Play, report
+            seen = set()
+            def listen(event, arguments):
+                if event in {{"socket.connect", "socket.sendto"}}:
+                    seen.add(str(arguments[1]))
+                elif event == "socket.getaddrinfo":
+                    seen.add(str(arguments[:2]))
+            sys.addaudithook(listen)
+            result = anyio.run(ApiBackend().run, Play(Path({str(tmp_path)!r}), Api({api.value!r})).job({service.url!r}))
+            assert report(result) == {DONE!r}, result
+            print(*sorted(seen), sep="\\n")"""
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    by_gateway, to_gateway = done.stdout.splitlines()
+    assert by_gateway == f"('127.0.0.1', {service.url.rpartition(':')[2]})"
+    assert to_gateway.startswith("/proc/self/fd/")
 
 
 def test_an_exchange_folder_with_a_long_path(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from dataclasses import replace
@@ -104,6 +105,15 @@ def test_what_is_over_in_a_moment_is_not_noticed(tmp_path: Path, api: Api) -> No
     assert (result.fault, report(result)) == (None, DONE)
 
 
+def test_a_conversation_that_grew_too_long_is_not_gone_on_with(play: Play) -> None:
+    said = {"message": "Too long.", "type": "invalid_request_error", "code": "context_length_exceeded"}
+    result = play.play(
+        conversation(Use(read("app.py")), Fail(400, json.dumps({"error": said}))), session=play.session()
+    )
+    assert (result.ended, result.fault, result.session) == (Ended.NONZERO, None, None)
+    assert result.complaint == "The conversation is longer than the model can take; read less at a time."
+
+
 @pytest.mark.slow
 def test_a_service_that_is_not_there(play: Play) -> None:
     result = anyio.run(ApiBackend().run, play.job("http://127.0.0.1:9"))
@@ -116,6 +126,7 @@ def test_a_refused_call_is_told_in_words_and_counted(play: Play) -> None:
         conversation(
             Use(write("other.py", "mine\n"), read("no-such-file"), call("run", {"command": "git commit -a"})),
             Use(call("no_such_tool", {"x": 1}), call("write", {"path": 1}), call("read", "{nonsense")),
+            Use(write("\x1b[2J\n" + "x" * 500, "mine\n")),
             Report(DONE),
         )
     )
@@ -124,6 +135,7 @@ def test_a_refused_call_is_told_in_words_and_counted(play: Play) -> None:
         "write other.py: outside-task",
         "run git commit -a: program-not-listed",
         "no_such_tool: no-such-tool",
+        f"write \\x1b[2J {'x' * 186} ...: path-characters",
     )
     answers = [line["text"] for line in told(result, "answer")]
     assert answers[0].startswith("Not done: ")
@@ -211,6 +223,7 @@ def test_what_a_dispatch_may_take(play: Play, allowed: Allowance, caps: dict[str
     assert (result.complaint or "").startswith("redfirst: ")
 
 
+@pytest.mark.slow
 def test_the_time_limit_holds_while_the_model_is_silent(play: Play) -> None:
     result = play.play(conversation(Use(edit("app.py", "a = 1", "a = 2")), Hang()), timeout_s=2)
     assert (result.ended, result.exit_code, result.fault) == (Ended.TIMED_OUT, None, None)

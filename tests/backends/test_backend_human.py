@@ -315,3 +315,12 @@ def test_what_a_crash_left_of_a_desk_is_made_anew(slot: Slot) -> None:
     assert slot.play(lambda desk: (desk / "app.py").write_text("a = 2\n"), DONE).complaint is None
     assert slot.changes() == {"app.py": ChangeKind.MODIFIED}
     assert not half.exists()
+
+
+def test_a_name_that_is_no_text_is_taken_over_as_it_is(slot: Slot) -> None:
+    name = os.fsdecode(b"odd-\xff")
+    result = slot.play(lambda desk: (desk / name).write_text("x"), DONE)
+    assert b"changed odd-\xff" in result.stdout
+    assert (slot.view.host / name).read_text() == "x"
+    result = slot.play(lambda desk: os.mkfifo(desk / (name + "2")), DONE, reask="again")
+    assert "odd-\\udcff2" in (result.complaint or "")

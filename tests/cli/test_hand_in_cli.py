@@ -129,6 +129,7 @@ def test_nothing_waits(repository: Repository) -> None:
         ('{"result": "INCOMPLETE"}', "blocking_issue"),
         ('{"result": "COMPLETE", "sumary": ""}', "sumary"),
         ('{"result": "FINISHED"}', "COMPLETE"),
+        ('{"result": "INCOMPLETE", "blocking_issue": "..."}', "At /blocking_issue nothing is filled in"),
     ],
 )
 def test_a_report_that_is_wrong_is_not_handed_in(

@@ -131,6 +131,7 @@ def test_profiles_are_a_closed_list(tmp_path: Path) -> None:
         (("spares", "one", "env", "A"), "b", True),
         (("agents", "model"), "large", False),
         (("budget", "cost_usd"), 3.0, False),
+        (("prices", "some-model", "input"), 0.0, True),
     ],
 )
 def test_what_a_repository_may_not_say_without_trust(path: tuple[str, ...], value: object, *, widens: bool) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
+from config.reading import CUSTOM, KEY, of, read, refused
 
 from pipeline.config.layers import Flags
-from pipeline.config.load import Loaded, load
-from pipeline.config.providers import BUILTIN, PATHS_OF, Api, CredentialHeader, Provider, ProviderTable, Tier
-from pipeline.config.sources import RepositoryFile
+from pipeline.config.providers import BUILTIN, CredentialHeader, Provider, is_loopback
 from pipeline.config.trust import require_trust
 from pipeline.errors import UserError
 from pipeline.gateway.providers import asks_a_service, gateway_of, provider_of, require_providers
@@ -16,50 +16,15 @@ from pipeline.routing.vocabulary import Reason, Role
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.config.model import Config
-
-CUSTOM = """
-[agents]
-network = "model"
-provider = "acme"
-[providers.acme]
-url = "https://models.example.org/api"
-credential_env = "ACME_KEY"
-header = "authorization: bearer"
-paths = ["POST /v1/chat", "GET /v1/*"]
-"""
-KEY = "0123456789"
-
-
-def of(config: Config, role: Role) -> Provider:
-    return provider_of(config, role, config.agent(role))[1]
-
-
-def read(
-    tmp_path: Path, text: str = "", *, user: str = "", environ: dict[str, str] | None = None, flags: Flags | None = None
-) -> Loaded:
-    folder = tmp_path / "redfirst"
-    folder.mkdir(exist_ok=True)
-    (folder / "config.toml").write_text(user)
-    file = RepositoryFile("redfirst.toml", text.encode(), tracked=True)
-    variables = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), **(environ or {})}
-    return load(tmp_path, environ=variables, repo_file=file, flags=flags)
-
-
-def refused(tmp_path: Path, text: str) -> UserError:
-    with pytest.raises(UserError) as caught:
-        read(tmp_path, text)
-    assert caught.value.reason is Reason.CONFIG
-    return caught.value
-
 
 @pytest.mark.parametrize("name", BUILTIN)
 def test_a_built_in_provider_needs_no_table(tmp_path: Path, name: str) -> None:
     config = read(tmp_path, f'[agents]\nprovider = "{name}"\n').config
     name_of_it, provider = provider_of(config, Role.MAKE, config.agent(Role.MAKE))
     assert name_of_it == name
-    assert provider.url.startswith("https://") or provider.is_local
-    assert (provider.credential_env is None) is provider.is_local
+    local = is_loopback(urlsplit(provider.url).hostname or "")
+    assert provider.url.startswith("https://") is not local
+    assert (provider.credential_env is None) is local
     assert provider.paths
 
 
@@ -214,91 +179,6 @@ def test_a_provider_that_is_described_in_part_names_what_is_missing(tmp_path: Pa
     with pytest.raises(UserError, match=r"\[providers.acme\] does not say url") as caught:
         require_providers(read(tmp_path, text).config, {})
     assert caught.value.pointer == "/providers/acme/url"
-
-
-@pytest.mark.parametrize(
-    ("api", "header", "paths"),
-    [
-        (None, CredentialHeader.BEARER, PATHS_OF[Api.CHAT]),
-        ('["anthropic"]', CredentialHeader.X_API_KEY, PATHS_OF[Api.ANTHROPIC]),
-        ('["google"]', CredentialHeader.X_GOOG_API_KEY, PATHS_OF[Api.GOOGLE]),
-        ('["responses"]', CredentialHeader.BEARER, PATHS_OF[Api.RESPONSES]),
-        (
-            '["chat", "anthropic"]',
-            CredentialHeader.BEARER,
-            (*PATHS_OF[Api.CHAT], "POST /v1/messages", "POST /v1/messages/count_tokens"),
-        ),
-    ],
-)
-def test_the_dialects_of_a_service_say_where_it_is_asked_and_how(
-    tmp_path: Path, api: str | None, header: CredentialHeader, paths: tuple[str, ...]
-) -> None:
-    text = '[agents]\nprovider = "acme"\n[providers.acme]\nurl = "https://example.org"\n'
-    provider = of(read(tmp_path, text + (f"api = {api}\n" if api else "")).config, Role.MAKE)
-    assert (provider.header, provider.paths) == (header, paths)
-
-
-def test_the_dialects_of_a_built_in_service_can_be_changed_with_their_paths(tmp_path: Path) -> None:
-    text = '[agents]\nprovider = "openrouter"\n[providers.openrouter]\napi = ["anthropic"]\n'
-    provider = of(read(tmp_path, text).config, Role.MAKE)
-    assert (provider.api, provider.header) == ((Api.ANTHROPIC,), CredentialHeader.X_API_KEY)
-    assert provider.paths == PATHS_OF[Api.ANTHROPIC]
-
-
-@pytest.mark.parametrize(
-    ("text", "pointer"),
-    [
-        ("api = []", "/providers/acme/api"),
-        ('api = ["chat", "soap"]', "/providers/acme/api/1"),
-        ('models = { huge = "m" }', "/providers/acme/models/huge/[key]"),
-        ('models = { small = "-m" }', "/providers/acme/models"),
-        ('models = { small = "two words" }', "/providers/acme/models"),
-        ('models = { small = "" }', "/providers/acme/models"),
-    ],
-)
-def test_dialects_and_models_that_do_not_fit_are_refused(tmp_path: Path, text: str, pointer: str) -> None:
-    assert refused(tmp_path, f"[providers.acme]\n{text}\n").pointer == pointer
-
-
-def test_models_are_laid_over_each_other_one_by_one(tmp_path: Path) -> None:
-    loaded = read(
-        tmp_path,
-        '[agents]\nprovider = "openai"\n[providers.openai.models]\nsmall = "s-1"\nlarge = "l-1"\n',
-        user='[providers.openai.models]\nlarge = "org/l:2@beta"\n',
-        environ={"REDFIRST_PROVIDERS__OPENAI__MODELS__MEDIUM": "m-1"},
-    )
-    models = of(loaded.config, Role.MAKE).models
-    assert models == {Tier.SMALL: "s-1", Tier.MEDIUM: "m-1", Tier.LARGE: "org/l:2@beta"}
-
-
-def test_the_models_of_a_table_are_laid_over_those_below() -> None:
-    below = ProviderTable(url="https://example.org", models={Tier.SMALL: "a", Tier.LARGE: "b"})
-    above = ProviderTable(timeout_s=3, models={Tier.LARGE: "c"})
-    assert above.over(below) == ProviderTable(
-        url="https://example.org", timeout_s=3, models={Tier.SMALL: "a", Tier.LARGE: "c"}
-    )
-
-
-def test_a_service_without_credential_needs_no_variable(tmp_path: Path) -> None:
-    config = read(tmp_path, '[agents]\nnetwork = "model"\nprovider = "ollama"\n').config
-    require_providers(config, {})
-    name, provider = provider_of(config, Role.MAKE, config.agent(Role.MAKE))
-    assert (provider.credential_env, provider.is_local) == (None, True)
-    assert gateway_of(provider, name, {}, tmp_path / "model.jsonl").use.requests == 0
-
-
-def test_a_spare_needs_its_credential_as_well(tmp_path: Path) -> None:
-    spare = '[agents.make]\nfallback = ["other"]\n[spares.other]\nprovider = "openai"\n'
-    config = read(tmp_path, CUSTOM + spare).config
-    with pytest.raises(UserError, match="OPENAI_API_KEY, which is not set"):
-        require_providers(config, {"ACME_KEY": KEY})
-
-
-def test_a_proxy_that_is_no_address_is_told_before_the_run(tmp_path: Path) -> None:
-    environ = {"ACME_KEY": KEY, "HTTPS_PROXY": "socks5://user:hidden@127.0.0.1:1"}
-    with pytest.raises(UserError, match="HTTPS_PROXY holds no address of an HTTP proxy") as caught:
-        require_providers(read(tmp_path, CUSTOM).config, environ)
-    assert "hidden" not in caught.value.message
 
 
 @pytest.mark.parametrize(

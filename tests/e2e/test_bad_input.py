@@ -199,7 +199,7 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     for text, says in (
         ("", "No agent is configured"),
         (good.replace("[agents]", 'sandbocks = "none"\n[agents]'), "sandbocks"),
-        ('[agents]\nbackend = "claude"\n', "not available in version"),
+        ('[agents]\nbackend = "off"\n', "plays simplify only"),
         ('[agents]\nbackend = "command"\nargv = ["/nowhere/agent"]\n', "/nowhere/agent"),
         ('[agents]\nbackend = "scripted"\nscript = "/nowhere/script.yaml"\n', "/nowhere/script.yaml"),
         ("[agents\n", "not valid TOML"),

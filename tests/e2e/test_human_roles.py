@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,6 @@ from pipeline.backends.desk import desks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from kit import Project
 
@@ -107,18 +107,39 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
 
 
-def test_after_ctrl_c_the_desk_is_offered_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: signal.Signals) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
     driver = begin(project, "run", "GAL-1", "--agent", "make=human")
     desk, asked = next(turns(project, driver))
     assert (desk.files / "greet.py").read_text() == GREET
     (desk.files / "greet.py").write_text(GREET_DONE)
-    driver.send_signal(signal.SIGINT)
-    wait_for(project, "stopping at the next safe point")
-    driver.send_signal(signal.SIGINT)
-    assert result(driver)["outcome"] == "cancelled"
+    driver.send_signal(how)
+    if how is signal.SIGINT:
+        wait_for(project, "stopping at the next safe point")
+        driver.send_signal(signal.SIGINT)
+        assert result(driver)["outcome"] == "cancelled"
+    else:
+        driver.communicate(timeout=60)
     told = project.document("hand-in", "--verdict", "COMPLETE")
     assert (told["dispatch"], told["waiting"]) == (asked.dispatch, False)
     document = project.document("resume", "GAL-1", "--agent", "make=human")
     assert document["outcome"] == "completed", document
+    assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
+
+
+def test_a_trial_of_a_person_is_handed_in_at_the_desk(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script([])
+    words = ("agents", "try", "make", "--kind", "implement", "--issue", "GAL-1", "--write", "greet.py")
+    driver = begin(project, *words, "--agent", "make=human")
+    wait_for(project, "then: cd ")
+    folder = log_of(project).read_text(encoding="utf-8").partition("then: cd ")[2].partition(" && ")[0]
+    (Path(folder) / "greet.py").write_text(GREET_DONE)
+    told = project.redfirst("hand-in", "--verdict", "COMPLETE", cwd=Path(folder))
+    assert told.returncode == 0, told.stderr
+    assert "changed greet.py" in told.stdout
+    document = result(driver)
+    assert (document["gate"], document["report"]) == ("admitted", {"result": "COMPLETE"})
+    assert [change["path"] for change in document["changes"]] == ["greet.py"]

@@ -61,6 +61,18 @@ async def test_each_kind_of_service_gets_the_credential_in_its_header(
     assert {key: values for key, values in sent.items() if values} == {name: [value]}
 
 
+async def test_a_subscription_is_a_bearer_with_the_header_that_says_so(log: Path) -> None:
+    said = "Authorization: Bearer placeholder\r\nx-api-key: placeholder\r\nanthropic-beta: oauth-2025-04-20\r\n"
+    async with (
+        upstream(Answer()) as model,
+        box(provider(model.url, header=CredentialHeader.BEARER), log) as agent,
+    ):
+        await agent.post("/v1/messages?beta=true", headers=said)
+    (asked,) = model.requests
+    assert (asked.all("authorization"), asked.all("x-api-key")) == ([f"Bearer {SECRET}"], [])
+    assert (asked.all("anthropic-beta"), asked.target) == (["oauth-2025-04-20"], "/v1/messages?beta=true")
+
+
 async def test_over_tls_with_a_certificate_that_is_trusted(log: Path) -> None:
     serving, trusting = certificate()
     async with (

@@ -240,14 +240,13 @@ def test_nothing_halts_before_its_patience_is_over(steps: list[tuple[float, Endi
         seen.see(ending, now)
         if ending is FINE:
             run = 0
-        elif ending.status is not None:
+        elif ending.status is not None:  # what says nothing, changes nothing
             since, run = (now if run == 0 else since), run + 1
-        if seen.halt is None:
-            assert run < PATIENCE.requests or now - since < PATIENCE.seconds
-        else:
-            assert run >= PATIENCE.requests
-            assert now - since >= PATIENCE.seconds
-            return
+            exhausted = run >= PATIENCE.requests and now - since >= PATIENCE.seconds
+            assert (seen.halt is not None) is exhausted
+            if exhausted:
+                return
+        assert seen.halt is None
 
 
 def test_the_first_reason_to_halt_stays() -> None:

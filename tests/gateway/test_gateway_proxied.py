@@ -1,4 +1,4 @@
-"""Through the proxy of the user's environment: to services elsewhere only, and the proxy learns nothing but the host."""
+"""Through the proxy of the user's environment, to services elsewhere only; it learns nothing but their host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from anyio.abc import AnyByteStream, SocketListener
+    from anyio.abc import ByteStream, SocketListener
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Scripted:
     heads: list[str] = field(default_factory=list[str])
     through: bytes = b""
 
-    async def attend(self, stream: AnyByteStream) -> None:
+    async def attend(self, stream: ByteStream) -> None:
         async with stream:
             head = b""
             while not head.endswith(b"\r\n\r\n"):
@@ -69,7 +69,7 @@ async def scripted_proxy(answer: bytes | None = None, tls: ssl.SSLContext | None
     listener = cast("SocketListener", socket_listener.listeners[0])
     proxy = Scripted(listener.extra_attributes[SocketAttribute.local_port](), answer)
 
-    async def quietly(stream: AnyByteStream) -> None:
+    async def quietly(stream: ByteStream) -> None:
         try:
             await proxy.attend(stream)
         except* (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
@@ -162,9 +162,12 @@ async def test_a_proxy_whose_certificate_is_not_trusted_is_not_asked(log: Path) 
 @pytest.mark.anyio
 async def test_a_service_behind_a_proxy_still_has_to_prove_who_it_is(log: Path) -> None:
     serving, _ = certificate()
-    async with upstream(tls=serving) as model, scripted_proxy() as through:
-        async with box(provider(model.url), log, proxy=Proxy("127.0.0.1", through.port)) as agent:
-            reply = await agent.post()
+    async with (
+        upstream(tls=serving) as model,
+        scripted_proxy() as through,
+        box(provider(model.url), log, proxy=Proxy("127.0.0.1", through.port)) as agent,
+    ):
+        reply = await agent.post()
     assert (reply.status, reply.error["code"], model.requests) == (502, "certificate", [])
 
 

@@ -13,7 +13,7 @@ from runs.real import MACHINE, info_of, make_repository
 from pipeline.config.budget import Budget
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.info import DispatchRecord, DispatchResult, Reserved, Usage
+from pipeline.runs.info import DispatchRecord, DispatchResult, ModelTraffic, Reserved, Usage
 from pipeline.runs.run import Run
 from pipeline.runs.spending import UsedUp, by_phase, by_role, phase_of, reserve, spent
 
@@ -44,16 +44,24 @@ def begun(run: Run, role: Role = Role.MAKE, step: str = "implement", **facts: An
         attempt=1,
         reask=None,
         base_tree="0" * 40,
-        **{"backend": "claude", "model": "sonnet", **facts},
+        backend=facts.get("backend", "claude"),
+        model=facts.get("model", "sonnet"),
     )
     run.start_dispatch(record)
     (run.folder / "dispatches" / record.dispatch).mkdir(parents=True)
     return record
 
 
-def ended(run: Run, usage: Usage, role: Role = Role.MAKE, step: str = "implement", **facts: Any) -> None:
+def ended(
+    run: Run,
+    usage: Usage,
+    role: Role = Role.MAKE,
+    step: str = "implement",
+    traffic: ModelTraffic | None = None,
+    **facts: Any,
+) -> None:
     record = begun(run, role, step, **facts)
-    result = DispatchResult(dispatch=record.dispatch, base_tree="0" * 40, usage=usage)
+    result = DispatchResult(dispatch=record.dispatch, base_tree="0" * 40, usage=usage, model_traffic=traffic)
     write_atomic(run.folder / "dispatches" / record.dispatch / "result.json", to_json(result.model_dump(mode="json")))
     run.finish_dispatch(result)
 
@@ -123,6 +131,14 @@ def test_an_agent_that_asks_no_model_costs_nothing(run: Run) -> None:
     assert reserve(run, Budget(cost_usd=1), [MAKE]) == [Reserved(cost_usd=1)]
 
 
+def test_an_agent_cannot_save_money_by_what_it_says(run: Run) -> None:
+    seen = ModelTraffic(requests=3, refused=0, bytes_up=1, bytes_down=1, cost_usd=0.75)
+    ended(run, used(0.01), traffic=seen)
+    assert spent(run).cost_usd == 0.75
+    ended(run, used(2), traffic=seen)
+    assert spent(run).cost_usd == 2.75
+
+
 def log(run: Run, name: str, *lines: dict[str, Any]) -> None:
     path = run.folder / "dispatches" / name / "model.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +148,7 @@ def log(run: Run, name: str, *lines: dict[str, Any]) -> None:
 def test_a_dispatch_that_a_crash_took_away_counts_with_what_the_gateway_wrote_down(run: Run) -> None:
     line = {"status": 200, "tokens": {"input": 30, "output": 5}, "cost_usd": 0.25}
     record = begun(run)
-    log(run, record.dispatch, line, line, {"status": 429, "tokens": None, "cost_usd": None})
+    log(run, record.dispatch, line, line, {"status": 429}, {"status": 200, "method": "HEAD"})
     assert (spent(run).tokens, spent(run).cost_usd, spent(run).unpriced) == (70, 0.5, ())
     log(run, f"{record.dispatch}.lost-1", line)
     assert (spent(run).tokens, spent(run).cost_usd) == (105, 0.75)

@@ -1,0 +1,94 @@
+"""Dispatches in one process, as a run has them: for each line on stdin one, and its times as a line on stdout.
+
+It stands in the repository of `agents.py`, whose configuration is in the environment's home folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from pipeline.cli.orders import Order, load_config
+from pipeline.dispatch.box import open_box
+from pipeline.dispatch.dispatcher import Dispatcher
+from pipeline.dispatch.request import Request
+from pipeline.dispatch.roles import load_roles, load_templates
+from pipeline.git import Repository
+from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.routing.vocabulary import Role
+from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.info import DispatchRecord
+
+
+async def opened(repository: Repository, place: Path) -> Dispatcher:
+    """Return what a driver has before its first dispatch."""
+    tip = repository.resolve("HEAD")
+    assert tip is not None
+    config = load_config(repository, tip, Order("B-1"))
+    checkout = PrivateCheckout(repository, place / "state")
+    checkout.open(repository.tree_of(tip))
+    return Dispatcher(
+        run_id="run-B-1",
+        run_folder=place / "run",
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        box=await open_box(config.sandbox.value),
+        roles=load_roles(),
+        templates=load_templates(),
+        search_path=os.environ["PATH"],
+        environ=os.environ,
+    )
+
+
+async def dispatch(dispatcher: Dispatcher, number: int) -> dict[str, float]:
+    """Return when one dispatch began and ended."""
+    repository = dispatcher.repository
+    tree = repository.tree_of("HEAD")
+    grants = (Grant("calc.py", Action.MODIFY),)
+    issue = repository.worktree / "TODO" / "B-1.md"
+    request = Request(
+        Role.MAKE, "implement", tree, artifacts={"task": [issue]}, grants=grants, tests=TestScope(files=())
+    )
+    record = DispatchRecord(
+        dispatch=f"{number:03d}-implement-make",
+        number=number,
+        step="implement",
+        visit=number,
+        resumes=0,
+        role=Role.MAKE,
+        kind="implement",
+        question=None,
+        task="1",
+        attempt=1,
+        reask=None,
+        base_tree=tree,
+        backend=dispatcher.config.agent(Role.MAKE).backend.value,
+    )
+    began = time.monotonic()
+    result = await dispatcher.dispatch(record, request, phase="7", why="The bench asks.")
+    ended = time.monotonic()
+    changed = [change.path for change in result.changes]
+    assert (result.signal, result.gate, changed) == (None, "admitted", ["calc.py"]), result
+    return {"began": began, "ended": ended}
+
+
+async def serve(place: Path) -> None:
+    dispatcher = await opened(Repository.find(Path.cwd()), place)
+    print("ready", flush=True)
+    number = 0
+    while await anyio.to_thread.run_sync(sys.stdin.readline):
+        number += 1
+        print(json.dumps(await dispatch(dispatcher, number)), flush=True)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as folder:
+        anyio.run(serve, Path(folder))
