@@ -5,16 +5,20 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := quick
-.PHONY: demo test quick lint format bench fuzz clean
+.PHONY: demo test agents quick lint format bench fuzz clean
 
 demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 	$(BIN)/redfirst demo
 
 # pytest comes last: its closing line is the last line of the log.
-test: $(STAMP)  ## everything
+test: $(STAMP)  ## everything; the tests of real agents need `make agents` once, and say so
 	scripts/system-packages.sh --require
+	scripts/agent-clis.sh --show
 	$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -n auto --dist loadfile
+
+agents:  ## the real coding agents that tests drive: 1.6 GB from npm, into .agents-cache
+	scripts/agent-clis.sh --require
 
 quick: $(STAMP)  ## in less than a minute: style, and every test that is not slow
 	$(BIN)/ruff check

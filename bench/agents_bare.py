@@ -67,7 +67,14 @@ def ask(name: str, model: Model, place: Path, workspace: Path) -> Heard:
         ended = time.monotonic()
     if process.returncode:
         raise RuntimeError((place / "errors.log").read_text(encoding="utf-8", errors="replace"))
+    _check(workspace)
     return Heard(began, ended, watch.peak()[0])
+
+
+def _check(workspace: Path) -> None:
+    text = (workspace / "calc.py").read_text(encoding="utf-8")
+    if "a + b" not in text:
+        raise RuntimeError(f"the agent did not make the edit: {text}")
 
 
 # --- over the Agent Client Protocol ---------------------------------------------------------------------------------
@@ -119,6 +126,7 @@ def talk(name: str, model: Model, place: Path, workspace: Path) -> Heard:
         said = {"type": "text", "text": PROMPT.format(workspace=workspace)}
         client.call("session/prompt", {"sessionId": session, "prompt": [said]})
         ended = time.monotonic()
+    _check(workspace)
     return Heard(began, ended, watch.peak()[0])
 
 

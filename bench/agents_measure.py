@@ -31,6 +31,9 @@ _EACH_S: Final = 0.03
 _SHARE: Final = 8
 """Reading the memory of a large process takes milliseconds: so many times as long nothing is read."""
 
+_LATE_S: Final = 0.1
+"""On a busy machine a line may be read a moment after the answer that it came before."""
+
 Entry = dict[str, Any]
 
 
@@ -81,9 +84,9 @@ class Model:
     def asking(self, number: int, heard: Heard) -> Asking:
         """Return the figures of the conversation *number*; only of a model that serves no more."""
         first, last = self.requests[number][0], self.requests[number][-1]
-        if not heard.began <= first <= last <= heard.ended:
+        if first < heard.began or last > heard.ended + _LATE_S:
             raise RuntimeError(f"conversation {number} lasted from {first} to {last}: {heard}")
-        before, between, after = first - heard.began, last - first, heard.ended - last
+        before, between, after = first - heard.began, last - first, max(0.0, heard.ended - last)
         return Asking(1000 * before, 1000 * between, 1000 * after, heard.memory, heard.driver)
 
 
@@ -143,7 +146,8 @@ def _appears(file: Path, process: subprocess.Popen[bytes]) -> str:
 class Watch:
     """Reads the memory of a process, and of all below it, until the end of the `with`.
 
-    What processes share is divided between them (PSS). A process that may not be read counts as nothing.
+    What processes share is divided between them (PSS). A process that may not be read counts as nothing. One counts
+    from the second time that it is seen: while it is being started it shows the memory of its parent as its own.
     """
 
     def __init__(self, pid: int) -> None:
@@ -165,11 +169,13 @@ class Watch:
         return max(self._samples, default=(0.0, 0.0))
 
     def _watch(self) -> None:
-        pause = 0.0
+        pause, known = 0.0, set[int]()
         while not self._over.wait(pause):
             began = time.monotonic()
+            below = set(_below(self.pid))
             own = pss(self.pid)
-            self._samples.append((own + sum(pss(pid) for pid in _below(self.pid)), own))
+            self._samples.append((own + sum(pss(pid) for pid in below & known), own))
+            known = below
             pause = max(_EACH_S, _SHARE * (time.monotonic() - began))
 
 

@@ -13,13 +13,15 @@ gemini @google/gemini-cli 0.61.0 @google/gemini-cli/bundle/gemini.js
 claude-agent-acp @agentclientprotocol/claude-agent-acp 0.49.0 @agentclientprotocol/claude-agent-acp/dist/index.js
 codex-acp @zed-industries/codex-acp 0.16.0 @zed-industries/codex-acp-*/bin/codex-acp
 '
-usage="usage: agent-clis.sh [--require] [FOLDER]"
+# With --show nothing is installed: it only says what is there.
+usage="usage: agent-clis.sh [--require | --show] [FOLDER]"
 
 require=0
-if [ "${1:-}" = --require ]; then
-  require=1
-  shift
-fi
+show=0
+case "${1:-}" in
+  --require) require=1; shift ;;
+  --show) show=1; shift ;;
+esac
 case "${1:-}" in
   -*) echo "$usage" >&2; exit 2 ;;
 esac
@@ -47,7 +49,7 @@ install() {
   wanted >"$folder/installed.json"
 }
 
-if [ "$(cat "$folder/installed.json" 2>/dev/null)" != "$(wanted)" ]; then
+if [ "$show" -eq 0 ] && [ "$(cat "$folder/installed.json" 2>/dev/null)" != "$(wanted)" ]; then
   install || true
 fi
 mkdir -p "$folder" 2>/dev/null || true

@@ -7,6 +7,8 @@ from typing import Final
 
 _DECODER: Final = json.JSONDecoder()
 _FENCE: Final = "```"
+_LONGEST: Final = 1_200_000
+_TRIES: Final = 4_000
 _MOST_READ: Final = 50_000_000
 _DEEP: Final = 10_000
 
@@ -16,9 +18,12 @@ def report_in(text: str) -> bytes | None:
 
     What an agent has read stands in the results of its tools, not here: a message is its own.
     """
-    end = text.rstrip().removesuffix(_FENCE).rstrip()
+    end = text[-_LONGEST:].rstrip().removesuffix(_FENCE).rstrip()
     at, read = len(end) if end.endswith("}") else 0, 0
-    while read < _MOST_READ and (at := end.rfind("{", 0, at)) >= 0:
+    for _ in range(_TRIES):
+        at = end.rfind("{", 0, at)
+        if at < 0 or read > _MOST_READ:
+            return None
         # What begins within the object that is looked for leaves something over, so the first that fits is whole.
         try:
             _, stop = _DECODER.raw_decode(end, at)

@@ -82,6 +82,17 @@ def test_it_says_where_each_agent_is_and_installs_once(
     assert {name: str(path) for name, path in installed().items()} == {name: path for name, _, path in lines}
 
 
+def test_asked_only_to_show_it_installs_nothing(tools: Path, tmp_path: Path) -> None:
+    with_npm(tools)
+    folder = tmp_path / "agents"
+    done = start(tools, "--show", str(folder))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert " ".join(AGENTS) in done.stderr
+    assert not (folder / "calls").exists()
+    start(tools, str(folder))
+    assert len(start(tools, "--show", str(folder)).stdout.splitlines()) == len(AGENTS)
+
+
 def test_another_version_is_installed_anew(tools: Path, tmp_path: Path) -> None:
     with_npm(tools)
     folder = tmp_path / "agents"
@@ -128,7 +139,7 @@ def test_without_node_only_the_agents_that_need_it_are_left_out(tools: Path, tmp
 @pytest.mark.parametrize("words", [("--help",), ("a", "b")])
 def test_wrong_words_are_told(tools: Path, words: tuple[str, ...]) -> None:
     done = start(tools, *words)
-    assert (done.returncode, done.stderr) == (2, "usage: agent-clis.sh [--require] [FOLDER]\n")
+    assert (done.returncode, done.stderr) == (2, "usage: agent-clis.sh [--require | --show] [FOLDER]\n")
 
 
 def test_it_is_executable_and_stops_at_the_first_failure() -> None:
