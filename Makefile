@@ -34,9 +34,10 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-bench: $(STAMP)  ## what a run costs over bare git and pytest, and a dispatch over its command, by box and view
+bench: $(STAMP)  ## what a run costs over bare git and pytest, and a dispatch over its command or agent
 	$(BIN)/python bench/pipeline.py
 	$(BIN)/python -P bench/dispatch.py
+	$(BIN)/python -P bench/agents.py
 
 fuzz: $(STAMP)  ## texts and edits led by coverage; FUZZ_SECONDS for each target, FUZZ_TARGETS names some
 	$(BIN)/python tests/fuzz/run.py --seconds $(or $(FUZZ_SECONDS),20) $(FUZZ_TARGETS)

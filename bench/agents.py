@@ -3,11 +3,14 @@
 The same small request (read a file, edit it, report) is answered by a scripted model on loopback. Each round asks every
 agent in turn: as a user starts it, over the Agent Client Protocol where redfirst speaks that, and twice by redfirst,
 through view, box, gateway, adapter and gate; `first` is a driver's first dispatch, `next` the one after it. Every agent
-finds an empty home folder, as it does in the box. `api` runs in our process, so its floor is plain pydantic-ai.
+finds an empty home folder, as it does in the box. `api` runs in our process, so its floor is plain pydantic-ai, with
+its import and without.
 
 `before` is from the start to the first request that the model sees, `after` from the last one to the end. Our share is
-the difference between a dispatch and the bare agent of the same mode in the same round. Figures are medians, the spread
-is that of the whole. Memory is the most at a time (PSS), of redfirst only what it grew by; `driver` is that part.
+the difference between a dispatch and the bare agent of the same mode in the same round; it is below zero where a
+profile switches off what the agent does for a user (titles, snapshots, plugins). Over the protocol the bare agent has
+ended when its answer is there; a dispatch waits for its processes, too. Figures are medians, the spread is that of the
+whole. Memory is the most at a time (PSS), of redfirst only what it grew by; `driver` is that part.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bench.agents_measure import Entry, Heard, Model
+
+    Ask = Callable[[Model, Path, Path], list[Heard]]
 
 HERE: Final = Path(__file__).resolve().parent
 FILES: Final = {
@@ -47,6 +53,7 @@ CONVERSATION: Final[Entry] = {
 }
 BARE, ACP, FIRST, NEXT = "bare", "bare, acp", "ours, first", "ours, next"
 COLD, WARM = "pydantic-ai, cold", "pydantic-ai, warm"
+WAYS: Final = (BARE, ACP, COLD, WARM, FIRST, NEXT)
 FLOORS: Final = {FIRST: (COLD, ACP, BARE), NEXT: (WARM, ACP, BARE)}
 """What a dispatch is compared with: the first of these that was measured."""
 
@@ -112,19 +119,23 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, **own, "LOOP_KEY": "the-users-own-key"}
 
 
-def one_round(name: str, agent: Agent) -> Round:
-    """Return what each way to ask one agent took."""
-    found: Round = {}
+def one_round(name: str, agent: Agent, *, backwards: bool) -> Round:
+    """Return what each way to ask one agent took; who comes first finds less in the machine's caches."""
+    asks: list[tuple[tuple[str, ...], Ask]] = []
     if agent.bare:
-        found |= measured((BARE,), lambda model, place, work: [agents_bare.ask(name, model, place, work)])
+        asks.append(((BARE,), partial(agents_bare.ask, name)))
     if agent.acp:
-        found |= measured((ACP,), lambda model, place, work: [agents_bare.talk(name, model, place, work)])
+        asks.append(((ACP,), partial(agents_bare.talk, name)))
     if not agent.programs:
-        found |= measured((COLD, WARM), plain)
-    return found | measured((FIRST, NEXT), lambda model, place, work: dispatched(agent, model, place, work))
+        asks.append(((COLD, WARM), plain))
+    asks.append(((FIRST, NEXT), partial(dispatched, agent)))
+    found: Round = {}
+    for ways, ask in reversed(asks) if backwards else asks:
+        found |= measured(ways, ask)
+    return {way: found[way] for way in WAYS if way in found}
 
 
-def measured(ways: Sequence[str], ask: Callable[[Model, Path, Path], list[Heard]]) -> Round:
+def measured(ways: Sequence[str], ask: Ask) -> Round:
     """Let *ask* ask a fresh model in a fresh repository, once for each of the ways."""
     with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as folder:
         place = Path(folder)
@@ -146,7 +157,7 @@ def dispatched(agent: Agent, model: Model, place: Path, work: Path) -> list[Hear
     settings = home / "config" / "redfirst" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text(agent.configuration(model.url), encoding="utf-8")
-    argv = [sys.executable, "-P", str(HERE / "agents_ours.py")]
+    argv = [sys.executable, "-P", str(HERE / "agents_ours.py"), str(place / "driver")]
     return asked_within(argv, work, environment(home), place / "errors.log", 2)
 
 
@@ -198,13 +209,13 @@ def main() -> None:
     installed = agents_bare.installed()
     for name in list(names):
         if missing := [program for program in AGENTS[name].programs if program not in installed]:
-            print(f"{name} is left out: {', '.join(missing)} is not installed; run scripts/agent-clis.sh")
+            print(f"{name} is left out, without {', '.join(missing)}; run scripts/agent-clis.sh")
             names.remove(name)
     load = [os.getloadavg()[0]]
     rounds: dict[str, list[Round]] = {name: [] for name in names}
-    for _ in range(asked.rounds):
+    for number in range(asked.rounds):
         for name in names:
-            rounds[name].append(one_round(name, AGENTS[name]))
+            rounds[name].append(one_round(name, AGENTS[name], backwards=number % 2 == 1))
     load.append(os.getloadavg()[0])
     print(f"{asked.rounds} rounds; ms and MB; load {load[0]:.1f} before, {load[1]:.1f} after, {os.cpu_count()} cores")
     found = {name: report(name, done) for name, done in rounds.items()}

@@ -1,6 +1,7 @@
 """Dispatches in one process, as a run has them: for each line on stdin one, and its times as a line on stdout.
 
-It stands in the repository of `agents.py`, whose configuration is in the environment's home folder.
+`agents_ours.py FOLDER` stands in the repository that `agents.py` made, with its configuration in the environment's home
+folder; the run is kept in FOLDER, which goes away with the repository.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -90,5 +90,4 @@ async def serve(place: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as folder:
-        anyio.run(serve, Path(folder))
+    anyio.run(serve, Path(sys.argv[1]))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.backends.acp_client import Conversation
     from pipeline.backends.acp_profiles import Product
-    from pipeline.backends.protocol import AgentJob
+    from pipeline.backends.protocol import AgentJob, Session
     from pipeline.config.agents import AgentConfig
     from pipeline.config.providers import Api
     from pipeline.process import Completed
@@ -76,7 +76,7 @@ class AcpBackend:
         program = _program(job.agent, job.search_path)
         exchange = Exchange.open(job)
         told = _told(job, job.agent, exchange)
-        session = told.home.session
+        session = told.session
         conversation = Conversation(
             Wish(
                 cwd=str(job.sandbox.inside(job.view.source, job.view.target)),
@@ -103,6 +103,11 @@ class _Told:
     setup: Setup
     home: Home
     files: tuple[Mount, ...]
+
+    @property
+    def session(self) -> Session | None:
+        """Return where the conversation is kept, if the product can go on with one."""
+        return self.home.session if self.product is None or self.product.resumes else None
 
 
 def _program(agent: AgentConfig, search_path: str | None) -> Program:
@@ -212,7 +217,7 @@ def _result(
         fault=fault,
         usage=_usage(job, conversation, told.product),
         denials=tuple(conversation.denials),
-        session=conversation.session if told.home.session is not None else None,
+        session=conversation.session if told.session is not None else None,
     )
 
 
@@ -252,5 +257,6 @@ def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -
     if job.model is not None:  # a product says it in words of its own
         usage = replace(usage, model=job.model)
     if product is not None and not product.sums:
-        return replace(usage, input_tokens=None, output_tokens=None)
+        resumed = job.session is not None and job.session.id is not None
+        return replace(usage, input_tokens=None, output_tokens=None, cost_usd=None if resumed else usage.cost_usd)
     return usage

@@ -155,6 +155,7 @@ class Conversation:
         """Return the conversation that goes on; None where it cannot, and a new one is begun."""
         said: dict[str, Any] = {"cwd": self.wish.cwd, "session_id": session, "mcp_servers": []}
         said["field_meta"] = dict(self.wish.meta) or None
+        refused: RequestError | None = None
         try:
             if _resumes(able):
                 method, wanted = AGENT_METHODS["session_resume"], ResumeSessionRequest(**said)
@@ -165,9 +166,10 @@ class Conversation:
                 loaded = await request_model_from_dict(self._connection, method, wanted, LoadSessionResponse)
                 return session, loaded, self.wish.again
         except RequestError as error:
-            self.turn.transcript.add("not resumed", _words(error))
+            refused = error
         finally:
             self.turn.forget()  # the history came as updates
+        self.turn.transcript.add("begun anew", _words(refused) if refused is not None else "it resumes nothing")
         return None
 
     async def _set(self, session: str, option: str, value: str, begun: _Begun) -> None:

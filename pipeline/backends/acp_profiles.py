@@ -83,6 +83,7 @@ class Product:
         apis: The dialects that it speaks.
         setup: How it is told the terms.
         sums: Whether what it says of tokens is the whole turn's, not the last answer's.
+        resumes: Whether a conversation can be gone on with in another process.
         hides: What no setting keeps it from running, at the top of a repository: the box shows nothing there.
     """
 
@@ -91,6 +92,7 @@ class Product:
     apis: tuple[Api, ...]
     setup: Callable[[Terms], Setup]
     sums: bool = True
+    resumes: bool = True
     hides: tuple[str, ...] = ()
 
 
@@ -285,6 +287,7 @@ PRODUCTS: Final[Mapping[Profile, Product]] = {
         Place(".gemini", "tmp", "oauth_creds.json"),
         (Api.GOOGLE,),
         _gemini,
+        resumes=False,  # it says that it can, finds no session, and would send the history when it has answered
     ),
     Profile.CLAUDE: Product(
         Bundle("claude-agent-acp", "npm install -g @agentclientprotocol/claude-agent-acp", "0.49.0"),

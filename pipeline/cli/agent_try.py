@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import anyio
 import typer
@@ -24,7 +24,7 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.reports.fields import path_problem
 from pipeline.reports.foreign import legible
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import Question, Reason, Role
+from pipeline.routing.vocabulary import Outcome, Question, Reason, Role, Signal, exit_code
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
 from pipeline.steps import tracker
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from pipeline.runs.info import DispatchResult
 
 SCHEMA = "redfirst.agents-try/1"
+_ENDS: Final = {
+    Signal.UNAVAILABLE: exit_code(Outcome.PARKED, Reason.AGENT_UNAVAILABLE),
+    Signal.BUDGET: exit_code(Outcome.PARKED, Reason.BUDGET),
+    Signal.ESCAPE: exit_code(Outcome.FAILED, Reason.ESCAPE),
+}
 
 
 def try_agent(
@@ -54,7 +59,11 @@ def try_agent(
     ] = None,
     as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Ask one role once, as a run would, and say what the gate makes of it. Nothing is applied, no run is made."""
+    """Ask one role once, as a run would, and say what the gate makes of it. Nothing is applied, no run is made.
+
+    The exit code is 0 if the answer would count, else that of a run which ends for the same reason: 4 for an answer
+    that is none, 5 for the budget, 6 for an escape, 75 for a model service out of reach.
+    """
     refuse_recursion(os.environ)
     if kind not in KINDS or role not in KINDS[kind].roles:
         kinds = ", ".join(name for name, row in KINDS.items() if role in row.roles)
@@ -70,6 +79,8 @@ def try_agent(
         )
     document = _document(result, log)
     typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
+    if result.signal is not None:
+        raise typer.Exit(_ENDS.get(result.signal, exit_code(Outcome.PARKED, Reason.AGENT_UNUSABLE)))
 
 
 async def _dispatch(
@@ -173,16 +184,30 @@ def _document(result: DispatchResult, log: str) -> dict[str, Any]:
         "violations": [violation.model_dump(mode="json") for violation in result.violations],
         "report": result.report,
         "report_error": result.complaint,
+        "agent": result.agent.model_dump(mode="json") if result.agent is not None else None,
+        "usage": result.usage.model_dump(mode="json"),
+        "steps": result.steps,
+        "denials": list(result.denials),
         "log": log,
     }
 
 
 def _text(document: dict[str, Any]) -> str:
-    lines = [f"gate: {document['gate']}"]
+    agent: dict[str, str | None] = document["agent"] or {}
+    lines = ["asked: " + " ".join(word for word in agent.values() if word is not None)]
+    lines.append(f"gate: {document['gate']}")
     lines += [f"  {change['kind']} {change['path']}" for change in document["changes"]]
     lines += [f"  dropped {line}" for line in document["dropped"]]
     lines += [f"  refused {v['path']} ({v['rule']}): {v['why']}" for v in document["violations"]]
+    lines += [f"  denied {line}" for line in document["denials"]]
+    lines.append(f"usage: {_usage(document['usage'])}")
     lines.append(f"report: {json.dumps(document['report'], indent=2)}")
     if document["report_error"]:
         lines.append(f"does not count: {document['report_error']}")
     return "\n".join(map(block, lines))
+
+
+def _usage(usage: dict[str, Any]) -> str:
+    cost = f"{usage['cost_usd']:.4f} USD" if usage["cost_usd"] is not None else "cost unknown"
+    tokens = (usage["input_tokens"], usage["output_tokens"])
+    return f"{cost}, " + ("tokens unknown" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out")
