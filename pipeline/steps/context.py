@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import RunState
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.journal import Line
+    from pipeline.runs.journal import Kind, Line
     from pipeline.runs.run import Run
     from pipeline.toolchains.protocol import Environment, Toolchain
 
@@ -65,6 +65,10 @@ class Context:
     def issue(self) -> str:
         """Return the id of the issue."""
         return self.run.info.issue
+
+    def note(self, kind: Kind, **facts: object) -> None:
+        """Add a line to the journal."""
+        self.run.journal.append(kind, **facts)
 
     # --- artifacts ---------------------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ class TaskEvidence(BaseModel):
     ledger: RedLedger | None = None
     changed_old: tuple[str, ...] = ()
     """Tests that existed and were changed or removed without leave of the task; CHECK_TESTS may agree."""
+    loosened: tuple[str, ...] = ()
+    """What the change of tests no longer notices, in words; @check sees it with the evidence."""
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
     green: GreenEvidence | None = None

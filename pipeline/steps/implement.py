@@ -146,7 +146,8 @@ async def _measure(ctx: Context, task: Task, tree: str) -> _Measured:
     if evidence is not None and verdict.own_green and verdict.provisional_ids:
         # what was there before this task, in the same file, is not its evidence
         own = [entry for entry in verdict.provisional_ids if entry not in kept]
-        structural, stubbed = await confirm_provisional(ctx, task, tree, evidence.production, own)
+        layout = baseline_of(ctx).layout
+        structural, stubbed = await confirm_provisional(ctx, task, tree, evidence.production, own, layout)
         structural = structural if own else verdict.provisional_ids
     return _Measured(tree, observation, verdict, suspects, structural, stubbed, ledger, len(kept))
 

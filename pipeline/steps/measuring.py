@@ -1,12 +1,13 @@
 """`measure(tests_from, production_from)`: the test files of one tree over the production files of another (matrix 5).
 
-Every RED and GREEN of a run comes from here: a copy that holds exactly the tree, the harness's own test run in the box.
+Every RED and GREEN comes from here, in a run and outside of one: a copy that holds exactly the tree, the harness's own
+test run in the box.
 """
 
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
 from pipeline.errors import UserError
@@ -21,14 +22,49 @@ from pipeline.runs.files import write_atomic
 from pipeline.toolchains.protocol import Bytecode, Missing, Selection, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.steps.context import Context
-    from pipeline.toolchains.protocol import Environment
+    from pipeline.config.model import Config
+    from pipeline.dispatch.copies import Copies
+    from pipeline.git import Repository
+    from pipeline.process import Sandbox
+    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.runs.journal import Kind
+    from pipeline.toolchains.protocol import Environment, Toolchain
 
 _INCLUDE_FILE = ".worktreeinclude"
 _BYTECODE = "pycache"
+
+
+class Apparatus(Protocol):
+    """What a measurement needs: a run's `Context` has it, and so has a `Laboratory`, which belongs to no run."""
+
+    environment: Environment | None
+    copies: Copies
+
+    @property
+    def repository(self) -> Repository: ...  # noqa: D102  (as `Context` says)
+    @property
+    def checkout(self) -> PrivateCheckout: ...  # noqa: D102
+    @property
+    def config(self) -> Config: ...  # noqa: D102
+    @property
+    def sandbox(self) -> Sandbox: ...  # noqa: D102
+    @property
+    def toolchain(self) -> Toolchain: ...  # noqa: D102
+    @property
+    def search_path(self) -> str: ...  # noqa: D102
+    @property
+    def environ(self) -> Mapping[str, str]: ...  # noqa: D102
+    @property
+    def say(self) -> Callable[[str], None]: ...  # noqa: D102
+    @property
+    def secrets(self) -> frozenset[str]: ...  # noqa: D102
+
+    def note(self, kind: Kind, **facts: object) -> None:
+        """Take down what was measured, where there is a journal."""
+        ...
 
 
 class UnmeasurableError(Exception):
@@ -39,7 +75,7 @@ class UnmeasurableError(Exception):
         self.event = Event(signal=Signal.ENV_BROKEN, note=why)
 
 
-def compose(ctx: Context, tests_from: str, production_from: str, test_paths: Iterable[str]) -> str:
+def compose(ctx: Apparatus, tests_from: str, production_from: str, test_paths: Iterable[str]) -> str:
     """Return the tree with the *test_paths* of one tree over everything else of another."""
     if tests_from == production_from:
         return production_from
@@ -49,14 +85,14 @@ def compose(ctx: Context, tests_from: str, production_from: str, test_paths: Ite
     return ctx.repository.build_tree(production_from, changes)
 
 
-def changed_paths(ctx: Context, old: str | None, new: str | None) -> tuple[str, ...]:
+def changed_paths(ctx: Apparatus, old: str | None, new: str | None) -> tuple[str, ...]:
     """Return the paths that differ between two trees; none when either is missing."""
     if old is None or new is None or old == new:
         return ()
     return tuple(change.path for change in ctx.repository.diff(old, new))
 
 
-async def environment(ctx: Context) -> Environment:
+async def environment(ctx: Apparatus) -> Environment:
     """Return how this project's tests are run; looked for once per driver.
 
     Raises:
@@ -78,7 +114,7 @@ async def environment(ctx: Context) -> Environment:
 
 
 async def measure(
-    ctx: Context,
+    ctx: Apparatus,
     tree: str,
     selection: Selection | None = None,
     *,
@@ -89,7 +125,7 @@ async def measure(
     """Return what the tests of *tree* show in a fresh view.
 
     Args:
-        ctx: The run.
+        ctx: The run, or a laboratory.
         tree: The (composed) tree to measure.
         selection: Which tests to run; None runs all, and is remembered by tree.
         trace: Note which production code each test reaches.
@@ -129,7 +165,7 @@ async def measure(
     return observation
 
 
-def _bytecode(ctx: Context, *, warm: bool) -> Bytecode:
+def _bytecode(ctx: Apparatus, *, warm: bool) -> Bytecode:
     if warm:
         forget_bytecode(ctx)
     folder = ctx.checkout.root / _BYTECODE
@@ -137,12 +173,12 @@ def _bytecode(ctx: Context, *, warm: bool) -> Bytecode:
     return Bytecode(folder, warm=warm)
 
 
-def forget_bytecode(ctx: Context) -> None:
+def forget_bytecode(ctx: Apparatus) -> None:
     """Throw the shared bytecode away: where the disk was full Python leaves broken files there, and trips on them."""
     remove_tree(ctx.checkout.root / _BYTECODE)
 
 
-def include_ignored(ctx: Context) -> None:
+def include_ignored(ctx: Apparatus) -> None:
     """Keep the ignored files that `.worktreeinclude` names, as they are now, for every later measurement.
 
     Raises:
@@ -170,18 +206,18 @@ def include_ignored(ctx: Context) -> None:
         staging.rename(kept)
 
 
-def _include(ctx: Context, folder: Path) -> None:
+def _include(ctx: Apparatus, folder: Path) -> None:
     kept = ctx.checkout.root / "include"
     if kept.exists():
         shutil.copytree(kept, folder, dirs_exist_ok=True)
 
 
-def _journal(ctx: Context, tree: str, selection: Selection | None, observation: Observation) -> None:
+def _journal(ctx: Apparatus, tree: str, selection: Selection | None, observation: Observation) -> None:
     ran = [record for record in observation.records.values() if record.ran]
     counts: dict[str, int] = {}
     for record in ran:
         counts[str(record.outcome)] = counts.get(str(record.outcome), 0) + 1
-    ctx.run.journal.append(
+    ctx.note(
         "tests_ran",
         tree=tree,
         selected=None if selection is None else sorted(selection.ids or selection.files or ()),

@@ -9,38 +9,38 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_stubs
-from pipeline.git import Entry, TreeChange
+from pipeline.git import GITLINK, Entry, TreeChange
 from pipeline.steps.measuring import changed_paths, measure
-from pipeline.steps.sanity import baseline_of
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from pipeline.evidence.observation import Layout
     from pipeline.reports.tasks import Task
-    from pipeline.steps.context import Context
+    from pipeline.steps.measuring import Apparatus
 
 
 async def confirm_provisional(
-    ctx: Context, task: Task, tree: str, production: str, ids: Collection[str]
+    ctx: Apparatus, task: Task, tree: str, production: str, ids: Collection[str], layout: Layout
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids that pass on stubs, and those that fail on them.
 
     Args:
-        ctx: The run.
+        ctx: The run, or a laboratory.
         task: The task; what it names as its symbols is stubbed.
         tree: The candidate.
         production: The tree that RED was measured over. In a file of which the task names no symbol, what is not
             there yet counts as new.
         ids: The tests in question.
+        layout: Which files are tests.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
-    layout = baseline_of(ctx).layout
     tests = {change.path for change in task.test_files}
     paths = [p for p in changed_paths(ctx, production, tree) if not layout.is_test_side(p) and p not in tests]
-    before, after = _texts(ctx, production, paths), _texts(ctx, tree, paths)
+    before, after = texts(ctx, production, paths), texts(ctx, tree, paths)
     named = [Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols]
     silent = {path: text for path, text in after.items() if not {"", path} & {symbol.path for symbol in named}}
     stubs = ctx.toolchain.stub_symbols(after, [*named, *ctx.toolchain.introduced(before, silent)])
@@ -56,8 +56,8 @@ async def confirm_provisional(
     return structural, tuple(sorted(set(ids) - set(structural)))
 
 
-def _texts(ctx: Context, tree: str, paths: Sequence[str]) -> dict[str, str]:
-    """Return the content of those of *paths* that *tree* has."""
-    entries = ctx.repository.entries(tree, *paths) if paths else ()
+def texts(ctx: Apparatus, tree: str, paths: Sequence[str]) -> dict[str, str]:
+    """Return the content of those of *paths* that *tree* has as files."""
+    entries = [e for e in ctx.repository.entries(tree, *paths) if e.mode != GITLINK] if paths else []
     blobs = ctx.repository.blobs(entry.oid for entry in entries)
     return {entry.path: blobs[entry.oid].decode("utf-8", "replace") for entry in entries}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.steps.context import Context
+    from pipeline.steps.measuring import Apparatus
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def kept_tests(ctx: Context) -> Mapping[str, TestRecord]:
     return expectations(baseline_of(ctx), accepted)
 
 
-async def confirm(ctx: Context, suspects: Sequence[str], candidate: str, before: str, first: Observation) -> Suspects:
+async def confirm(ctx: Apparatus, suspects: Sequence[str], candidate: str, before: str, first: Observation) -> Suspects:
     """Return which *suspects* are regressions of *candidate* against the tree *before*.
 
     Raises:
@@ -55,7 +56,7 @@ async def confirm(ctx: Context, suspects: Sequence[str], candidate: str, before:
 
 
 async def _compared(
-    ctx: Context, tests: Sequence[str], candidate: str, before: str, first: Observation, selection: Selection | None
+    ctx: Apparatus, tests: Sequence[str], candidate: str, before: str, first: Observation, selection: Selection | None
 ) -> dict[str, Verdict]:
     """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
     again = await measure(ctx, candidate, selection, again=True)

@@ -11,14 +11,14 @@ from pipeline.runs.files import write_atomic
 from pipeline.steps.measuring import UnmeasurableError
 
 if TYPE_CHECKING:
-    from pipeline.steps.context import Context
+    from pipeline.steps.measuring import Apparatus
 
 _LIMIT_S: Final = 1800.0
 _TAIL: Final = 2000
 
 
-async def run_once(ctx: Context) -> None:
-    """Run the configured setup command, unless this run has done so.
+async def run_once(ctx: Apparatus) -> None:
+    """Run the configured setup command, unless that was done in this checkout.
 
     It widens (it runs outside the box), so from a repository it counts only after `redfirst trust`.
 

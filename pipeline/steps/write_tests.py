@@ -17,6 +17,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import Answer, ask
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
 from pipeline.steps.grants import suite_grants, test_scope
+from pipeline.steps.loosening import loosened
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
 from pipeline.steps.plan import planned
 from pipeline.steps.sanity import BASELINE
@@ -121,6 +122,9 @@ class _Measured:
 async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
     measured = await _measure_red(ctx, task, report, tree)
     verdict = measured.verdict
+    # A redesign may drop what its own last version noticed, too: @check sees it with the evidence.
+    before = dict.fromkeys((_start(ctx), ctx.state.task.tests or _start(ctx)))
+    told = tuple(dict.fromkeys(line for tests in before for line in loosened(ctx, tests, tree)))
     facts = reduce.WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
         any_change=bool(measured.test_paths),
@@ -139,9 +143,12 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
         command=measured.after.command,
         ledger=verdict.ledger,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
+        loosened=told,
     )
     names = [answer.evidence, write_evidence(ctx, evidence)]
-    names.append(ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", _red_md(task, signal, measured, report)))
+    names.append(
+        ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", _red_md(task, signal, measured, report, told))
+    )
     return Event(signal=signal, tree=tree, note=_note(signal, verdict, report), evidence=tuple(names))
 
 
@@ -203,7 +210,7 @@ def _note(signal: Signal, verdict: RedVerdict, report: ReadyTests) -> str:
             return f"{red} test(s) RED" + (f", {len(verdict.ledger.guards)} guard(s)" if verdict.ledger.guards else "")
 
 
-def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests) -> str:
+def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests, told: tuple[str, ...]) -> str:
     """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
     verdict = measured.verdict
     head = f"# RED measurement of task {task.id}: {signal}\n\nCommand: `{' '.join(measured.after.command)}`"
@@ -211,6 +218,7 @@ def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests)
     said += [f"unstable: {entry}" for entry in verdict.unstable]
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]
+    said += [f"loosened: {line}" for line in told]
     said += [f"{entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
     said += [f"{entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
     if verdict.all_new_pass:
