@@ -15,6 +15,7 @@ from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import repository_file
+from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.policy.roles import Network
@@ -75,6 +76,8 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
             pointer="/stub_first/pytest",
         )
     require_providers(loaded.config, order.environ)
+    for role in Role:
+        choices(loaded.config, role)  # a model that nobody named is said now, and not after the plan is paid for
     _require_figures(loaded.config)
     return loaded.config
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.backends.protocol import Service
 from pipeline.config.agents import TAKES_MODEL, Backend, Profile
 from pipeline.config.problems import pointer
-from pipeline.config.providers import Tier
+from pipeline.config.providers import Api, Tier
 from pipeline.errors import UserError
 from pipeline.gateway.providers import asks_a_service, provider_of
 from pipeline.routing.vocabulary import Reason
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet", Tier.LARGE: "opus"}
 """The product's own names: they stay when models come and go."""
+
+_SPEAKS: Final[Mapping[Backend, Api]] = {Backend.CLAUDE: Api.ANTHROPIC, Backend.CODEX: Api.RESPONSES}
+"""The one dialect of a product; acp's profiles know theirs, and `api` speaks all."""
 
 _WORK: Final = frozenset({"plan", "split", "write-tests", "stub", "seam", "implement"})
 """Kinds of which a second attempt means that the first was not good enough; a second review is no retry."""
@@ -79,7 +82,20 @@ def _choice(config: Config, role: Role, agent: AgentConfig, retries: int) -> Cho
     if asks_a_service(agent):
         name, provider = provider_of(config, role, agent)
         service = Service(name, provider)
+        _require_dialect(role, agent, service)
     return Choice(agent, service, _model(role, agent, service, retries) if agent.backend in TAKES_MODEL else None)
+
+
+def _require_dialect(role: Role, agent: AgentConfig, service: Service) -> None:
+    spoken = _SPEAKS.get(agent.backend)
+    if spoken is not None and spoken not in service.provider.api:
+        raise UserError(
+            f"{agent.backend} speaks {spoken}; the provider {service.name} of {role} speaks "
+            f"{', '.join(service.provider.api)}. Give {role} another provider, or say api in [providers.{service.name}].",
+            Reason.CONFIG,
+            pointer=pointer(("agents", role, "provider")),
+            details={"role": role.value, "provider": service.name, "api": list(service.provider.api)},
+        )
 
 
 def _model(role: Role, agent: AgentConfig, service: Service | None, retries: int) -> str | None:

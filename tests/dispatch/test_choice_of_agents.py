@@ -65,6 +65,13 @@ def test_a_tier_without_a_model_is_refused_with_where_to_write_it() -> None:
     assert caught.value.pointer == "/agents/make/model"
 
 
+@pytest.mark.parametrize(("backend", "provider"), [("claude", "openai"), ("codex", "anthropic"), ("codex", "mine")])
+def test_a_service_of_another_dialect_is_refused_before_it_is_asked(backend: str, provider: str) -> None:
+    with pytest.raises(UserError, match=f"the provider {provider} of make speaks") as caught:
+        models(backend=backend, provider=provider, model="x")
+    assert caught.value.pointer == "/agents/make/provider"
+
+
 def test_a_backend_without_a_model_has_none() -> None:
     assert models(backend="command", argv=["x"]) == [None]
     assert models(backend="human") == [None]

@@ -71,7 +71,7 @@ def test_the_sdist_holds_what_the_tests_need_too(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
-    kept = ("agents/", "bench/", "commands/", "pipeline/", "scripts/", "tests/", "todo/", ".ci/")
+    kept = ("agents/", "bench/", "commands/", "docs/", "pipeline/", "scripts/", "tests/", "todo/", ".ci/")
     single = {"redfirst.py", "Makefile", "README.md", "DESIGN.md", "AGENTS.md", "CHANGELOG.md", "LICENSE"}
     single |= {".gitignore", "pyproject.toml"}
     assert names == {"PKG-INFO"} | {name for name in tracked_files() if name.startswith(kept) or name in single}
@@ -84,7 +84,7 @@ def test_the_wheel_carries_roles_and_commands_and_no_tests(built: Path) -> None:
     assert {f"pipeline/_data/agents/{role}.md" for role in ROLES} <= names
     assert {"pipeline/_data/commands/workflow.md", "pipeline/_data/commands/implement.md"} <= names
     assert {"redfirst.py", "pipeline/cli/main.py", "todo/__init__.py", "pipeline/py.typed", "todo/py.typed"} <= names
-    assert not {name for name in names if name.startswith(("tests/", "bench/", "agents/", "commands/"))}
+    assert not {name for name in names if name.startswith(("tests/", "bench/", "agents/", "commands/", "docs/"))}
 
 
 def test_the_installed_program_runs_from_anywhere(installed: Path, tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""What the documentation says, in pieces that tests can hold against the program."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from markdown_it import MarkdownIt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from markdown_it.token import Token
+
+ROOT: Final = Path(__file__).parents[2]
+README: Final = ROOT / "README.md"
+PAGES: Final = ROOT / "docs" / "agents"
+DOCUMENTS: Final = (README, *sorted(PAGES.glob("*.md")))
+
+_MARKDOWN: Final = MarkdownIt("commonmark").enable("table")
+_PROGRAM: Final = "redfirst "
+
+
+@dataclass(frozen=True)
+class Row:
+    """One agent in the table of the README."""
+
+    page: str
+    backend: str
+    profile: str | None
+    version: str
+
+    @property
+    def product(self) -> tuple[str, str | None]:
+        """Return what the configuration calls it."""
+        return self.backend, self.profile
+
+
+def tokens(document: Path) -> Iterator[Token]:
+    """Yield every token, those within a line of text included."""
+    for token in _MARKDOWN.parse(document.read_text(encoding="utf-8")):
+        yield token
+        yield from token.children or ()
+
+
+def tomls(document: Path) -> list[str]:
+    """Return the blocks of configuration."""
+    return [token.content for token in tokens(document) if token.type == "fence" and token.info == "toml"]
+
+
+def commands(document: Path) -> list[str]:
+    """Return every command of ours that is shown in a block or named in a sentence."""
+    found: list[str] = []
+    for token in tokens(document):
+        if token.type == "fence" and not token.info:
+            found += [line.removeprefix("$ ") for line in token.content.splitlines()]
+        elif token.type == "code_inline":
+            found.append(" ".join(token.content.split()))
+    return [line for line in found if line.startswith(_PROGRAM)]
+
+
+def links(document: Path) -> list[str]:
+    """Return the links to other files of the repository."""
+    targets = [str(token.attrs["href"]) for token in tokens(document) if token.type == "link_open"]
+    return [target for target in targets if "://" not in target]
+
+
+def headings(document: Path) -> set[str]:
+    """Return the anchors of a document."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+def rows() -> list[Row]:
+    """Return the table of agents."""
+    found: list[Row] = []
+    for line in README.read_text(encoding="utf-8").splitlines():
+        row = re.match(r"\| \[[^]]+\]\(docs/agents/([\w.#-]+)\) \| (.+?) \| (.*?) ?\|", line)
+        if row is not None:
+            said = tomllib.loads(re.sub(r"`, `|`", "\n", row[2]))
+            found.append(Row(row[1], said["backend"], said.get("profile"), row[3]))
+    return found
+
+
+def agents_in(toml: str) -> Iterator[dict[str, Any]]:
+    """Yield the tables of agents in a block."""
+    table: dict[str, Any] = tomllib.loads(toml).get("agents", {})
+    yield table
+    yield from (value for value in table.values() if isinstance(value, dict))

@@ -1,0 +1,136 @@
+"""The documentation of agents is true: its table, its versions, its configuration, its commands and its links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import pytest
+from house.documents import DOCUMENTS, PAGES, README, ROOT, agents_in, commands, headings, links, rows, tomls
+from typer.core import TyperCommand, TyperGroup
+
+from pipeline.backends import BACKENDS
+from pipeline.backends.acp_profiles import PRODUCTS
+from pipeline.backends.claude import CLAUDE
+from pipeline.backends.codex import CODEX
+from pipeline.cli.later import Later
+from pipeline.cli.main import program
+from pipeline.config.agents import Backend, Profile
+from pipeline.config.layers import Flags
+from pipeline.config.load import load, require_agents
+from pipeline.config.providers import BUILTIN
+from pipeline.dispatch.choice import choices
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from house.documents import Row
+
+ROWS: Final = rows()
+BLOCKS: Final = [(document, block) for document in DOCUMENTS for block in tomls(document)]
+COMMANDS: Final = [(document, line) for document in DOCUMENTS for line in dict.fromkeys(commands(document))]
+TESTED: Final = {
+    ("claude", None): CLAUDE.tested,
+    ("codex", None): CODEX.tested,
+    **{("acp", profile.value): product.program.tested for profile, product in PRODUCTS.items()},
+}
+
+
+def name_of(value: object) -> str:
+    return value.relative_to(ROOT).as_posix() if isinstance(value, Path) else str(value)[:40]
+
+
+def floor_of_the_extra() -> str:
+    (wanted,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["api"]
+    return " ".join(re.findall(r"^([\w-]+)\[.*\]>=([\d.]+)", wanted)[0])
+
+
+def test_every_way_to_ask_an_agent_has_a_row() -> None:
+    ways = {(name, None) for name in BACKENDS if name != Backend.ACP} | {("acp", profile.value) for profile in Profile}
+    assert {row.product for row in ROWS} == ways
+    assert len(ROWS) == len(ways)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(filter(None, row.product)))
+def test_every_agent_has_a_page_with_its_lines_of_configuration(row: Row) -> None:
+    page = PAGES / row.page.partition("#")[0]
+    said = {(table.get("backend"), table.get("profile")) for block in tomls(page) for table in agents_in(block)}
+    assert row.product in said
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(filter(None, row.product)))
+def test_the_tested_version_is_the_one_that_the_tests_drive(row: Row) -> None:
+    page = (PAGES / row.page.partition("#")[0]).read_text(encoding="utf-8")
+    tested = floor_of_the_extra() if row.backend == Backend.API else TESTED.get(row.product, "")
+    assert row.version == tested
+    assert not tested or f"Tested version: {tested}." in page
+
+
+def test_the_script_installs_the_tested_versions() -> None:
+    script = (ROOT / "scripts/agent-clis.sh").read_text(encoding="utf-8")
+    installed = dict(re.findall(r"^([a-z-]+) \S+ (\d[\w.+-]*) \S+$", script, re.MULTILINE))
+    programs = {CLAUDE.name: CLAUDE.tested, CODEX.name: CODEX.tested}
+    programs |= {product.program.name: product.program.tested for product in PRODUCTS.values()}
+    assert installed == programs
+
+
+def test_the_commands_that_install_are_those_that_the_program_names() -> None:
+    told = " ".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    for install in (CLAUDE.install, CODEX.install, *(product.program.install for product in PRODUCTS.values())):
+        assert f"`{install}`" in told
+
+
+@pytest.mark.parametrize(("document", "block"), BLOCKS, ids=name_of)
+def test_every_block_of_configuration_holds(document: Path, block: str, tmp_path: Path) -> None:
+    (tmp_path / "redfirst").mkdir()
+    (tmp_path / "redfirst" / "config.toml").write_text(block, encoding="utf-8")
+    loaded = load(tmp_path, environ={"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)})
+    if "backend" in tomllib.loads(block).get("agents", {}):
+        require_agents(loaded)
+        assert all(choices(loaded.config, role) for role in Role), document
+
+
+@pytest.mark.parametrize(("document", "line"), COMMANDS, ids=name_of)
+def test_every_command_is_one_that_the_program_understands(document: Path, line: str, tmp_path: Path) -> None:
+    """Parsed by the program itself; one that a sentence names without any words must be there."""
+    command, words = find(shlex.split(line, comments=True)[1:])
+    assert not isinstance(command, TyperGroup) or words, (document, line)
+    said = command.make_context(line, words).params if words else {}
+    one_for_each_role = cast("list[str] | None", said.get("agent")) if "values" in said else None
+    flags = Flags.parse(said.get("values") or (), one_for_each_role or ())
+    load(tmp_path, environ={"HOME": str(tmp_path)}, flags=flags)
+
+
+def find(words: list[str]) -> tuple[TyperCommand | TyperGroup, list[str]]:
+    """Return the command that is meant, and the words that follow its name."""
+    command: TyperCommand | TyperGroup = program()
+    while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"there is no command {words[0]}"
+        found, words = command.commands[words[0]], words[1:]
+        command = found.load() if isinstance(found, Later) else cast("TyperCommand | TyperGroup", found)
+    return command, words
+
+
+@pytest.mark.parametrize(
+    ("document", "target"), [(document, link) for document in DOCUMENTS for link in links(document)], ids=name_of
+)
+def test_every_link_leads_somewhere(document: Path, target: str) -> None:
+    path, _, anchor = target.partition("#")
+    there = (document.parent / path).resolve() if path else document
+    assert there.is_file()
+    assert not anchor or anchor in headings(there)
+
+
+def test_the_built_in_services_are_told_as_they_are() -> None:
+    page = (PAGES / "README.md").read_text(encoding="utf-8")
+    for name, table in BUILTIN.items():
+        credential = f"`{table.credential_env}`" if table.credential_env else "none"
+        assert f"| `{name}` | {credential} | {', '.join(table.api or ())} |" in page
+
+
+def test_every_page_can_be_found() -> None:
+    linked = {target.partition("#")[0] for target in links(PAGES / "README.md")}
+    assert {page.name for page in PAGES.glob("*.md")} - {"README.md"} <= linked
+    assert "docs/agents/README.md" in links(README)
