@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -211,6 +212,7 @@ def main() -> None:
         if missing := [program for program in AGENTS[name].programs if program not in installed]:
             print(f"{name} is left out, without {', '.join(missing)}; run scripts/agent-clis.sh")
             names.remove(name)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that nothing is left of it
     load = [os.getloadavg()[0]]
     rounds: dict[str, list[Round]] = {name: [] for name in names}
     for number in range(asked.rounds):

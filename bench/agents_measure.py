@@ -220,13 +220,12 @@ def started(argv: Sequence[str], cwd: Path, env: Mapping[str, str], errors: Path
         )
     late = threading.Timer(LIMIT_S, _kill, (process,))
     late.start()
-    try:
-        with process:
+    with process:
+        try:
             yield process
+        finally:
             _kill(process)
-    finally:
-        _kill(process)
-        late.cancel()
+            late.cancel()
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -91,7 +91,8 @@ def _require_dialect(role: Role, agent: AgentConfig, service: Service) -> None:
     if spoken is not None and spoken not in service.provider.api:
         raise UserError(
             f"{agent.backend} speaks {spoken}; the provider {service.name} of {role} speaks "
-            f"{', '.join(service.provider.api)}. Give {role} another provider, or say api in [providers.{service.name}].",
+            f"{', '.join(service.provider.api)}. Give {role} another provider, or say its api in "
+            f"[providers.{service.name}].",
             Reason.CONFIG,
             pointer=pointer(("agents", role, "provider")),
             details={"role": role.value, "provider": service.name, "api": list(service.provider.api)},
