@@ -242,7 +242,7 @@ async def _tests(repository: Repository, loaded: Loaded, environ: Mapping[str, s
         return _failed("tests", error)
     if isinstance(found, Missing):
         return _failed_with("tests", found.sentence, "install pytest where the project's tests run")
-    versions = f"Python {found.python_version}, pytest {found.pytest_version}"
+    versions = ", ".join(found.versions) or f"Python {found.python_version}, pytest {found.pytest_version}"
     return Check(id="tests", status="ok", message=f"{versions}: {' '.join(found.command)}")
 
 

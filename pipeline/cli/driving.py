@@ -39,7 +39,7 @@ from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
 from pipeline.steps.measuring import forget_bytecode
-from pipeline.steps.preconditions import examine
+from pipeline.steps.preconditions import examine, require_untracked
 from pipeline.toolchains import TOOLCHAINS, detect
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ async def go_on(
         UserError: the run is driven by another process, has ended, or is damaged.
     """
     refuse_recursion(order.environ)
+    require_untracked(repository)
     lease = FileLease.take(folder)
     try:
         run = Run.load(folder, MatrixMachine(), driving=True)

@@ -31,6 +31,17 @@ async def box_of(config: Config) -> Box:
     Raises:
         UserError: what works here is less than `minimum_sandbox`, or cannot keep the network of a role.
     """
+    box = await box_of_tests(config)
+    refuse_networks(config, box.networks, box.name)
+    return box
+
+
+async def box_of_tests(config: Config) -> Box:
+    """Return the box for what asks no agent: tests have no network in it, whatever the roles may have.
+
+    Raises:
+        UserError: what works here is less than `minimum_sandbox`.
+    """
     box = await open_box(config.sandbox.value)
     if SandboxKind(box.name).is_less_than(config.required_sandbox):
         raise UserError(
@@ -39,7 +50,6 @@ async def box_of(config: Config) -> Box:
             pointer="/minimum_sandbox",
             actions=("redfirst doctor",),
         )
-    refuse_networks(config, box.networks, box.name)
     return box
 
 

@@ -53,6 +53,8 @@ LATER: Final = (
             ),
         ),
     ),
+    Later("verify", "pipeline.cli.verify:verify", "Check again that the tests of a commit were RED before it."),
+    Later("tdd", "pipeline.cli.tdd:app", "Measure RED and GREEN of what you wrote, without any agent."),
     Later("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
     Later("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
     Later("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),

@@ -84,6 +84,12 @@ def _reading(name: str) -> dict[str, Any]:
     return _of(READING_SCHEMAS[name])()
 
 
+def _verification(name: str) -> dict[str, Any]:
+    from pipeline.verification.results import TddDocument, VerifyDocument  # noqa: PLC0415  (the same)
+
+    return _of({"verify": VerifyDocument, "tdd": TddDocument}[name])()
+
+
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "config": _of(Config),
     "error": _of(ErrorDocument),
@@ -94,6 +100,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "demo": _of(DemoDocument),
     "run": _run_document,
     **{name: lambda name=name: _reading(name) for name in ("runs", "show", "log", "explain", "diff", "doctor")},
+    **{name: lambda name=name: _verification(name) for name in ("verify", "tdd")},
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

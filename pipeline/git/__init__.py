@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pipeline.git.locks import LOCK_LIMIT_S, await_lock
 from pipeline.git.repository import Repository
+from pipeline.git.untouched import UntouchedRepository
 from pipeline.git.values import (
     GITLINK,
     NO_OBJECT,
@@ -33,5 +34,6 @@ __all__ = [
     "Signature",
     "SigningError",
     "TreeChange",
+    "UntouchedRepository",
     "await_lock",
 ]

@@ -1,0 +1,76 @@
+"""A laboratory for the commands that measure without a run: the box and the tests as configured, no agent, no model."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import typer
+
+from pipeline.cli.config import file_at_head
+from pipeline.cli.isolation import box_of_tests
+from pipeline.cli.plain import plain
+from pipeline.config import trust
+from pipeline.config.load import load
+from pipeline.dispatch.transcript import secrets_of_run
+from pipeline.errors import UserError
+from pipeline.git import Repository, UntouchedRepository
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs.checkout import PrivateCheckout
+from pipeline.toolchains import TOOLCHAINS, detect
+from pipeline.verification.laboratory import Laboratory
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from pipeline.config.model import Config
+
+_OF_AGENTS: Final = ("agents.", "providers.")
+
+
+@contextmanager
+def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Laboratory]:
+    """Lend a laboratory for the repository around *here*; with it everything is removed that was written.
+
+    Raises:
+        UserError: there is no repository with a commit, no box that holds, or the configuration needs trust.
+    """
+    repository = Repository.find(here)
+    if repository.resolve("HEAD") is None:
+        raise UserError("The branch has no commit yet.", Reason.USAGE, path=str(repository.worktree))
+    config = _config(repository, environ)
+    box = anyio.run(box_of_tests, config)
+    with tempfile.TemporaryDirectory(prefix="redfirst-check-", ignore_cleanup_errors=True) as name:
+        place = Path(name)
+        untouched = UntouchedRepository.of(repository, place / "objects")
+        checkout = PrivateCheckout(untouched, place / "checkout")
+        try:
+            yield Laboratory(
+                repository=untouched,
+                checkout=checkout,
+                config=config,
+                sandbox=box,
+                toolchain=detect(repository.worktree) or TOOLCHAINS["pytest"],
+                search_path=environ.get("PATH", os.defpath),
+                environ=environ,
+                say=_say,
+                secrets=secrets_of_run(repository.worktree, environ, config),
+            )
+        finally:
+            checkout.close()  # also what tests left without permissions
+
+
+def _config(repository: Repository, environ: Mapping[str, str]) -> Config:
+    """Return the configuration of HEAD; agents may be missing or untrusted, since none is asked."""
+    loaded = load(repository.worktree, environ=environ, repo_file=file_at_head(repository))
+    if any(not item.key.startswith(_OF_AGENTS) for item in loaded.widening):
+        trust.require_trust(loaded.widening, repository.common_dir, environ)
+    return loaded.config
+
+
+def _say(text: str) -> None:
+    typer.echo(plain(text), err=True)

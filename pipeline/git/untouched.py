@@ -1,0 +1,84 @@
+"""A repository that is only looked at: what has to be written on the way goes to a folder of ours (verify, tdd)."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.git.process import HARDENED
+from pipeline.git.repository import Repository
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping, Sequence
+
+
+class UntouchedRepository(Repository):
+    """Somebody's repository; new blobs and trees lie in *objects*, which git takes for a part of it."""
+
+    def __init__(self, worktree: Path, git_dir: Path, common_dir: Path, objects: Path) -> None:
+        super().__init__(worktree, git_dir, common_dir)
+        theirs = str(common_dir / "objects").replace("\\", "\\\\").replace('"', '\\"')
+        self._aside = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{theirs}"'}
+
+    @classmethod
+    def of(cls, repository: Repository, objects: Path) -> UntouchedRepository:
+        """Return *repository* with a place for new objects, which is made."""
+        objects.mkdir(parents=True)
+        return cls(repository.worktree, repository.git_dir, repository.common_dir, objects)
+
+    def _start(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        *,
+        prefix: Sequence[str] = HARDENED,
+        limit_s: float | None = None,
+        foreground: bool = False,
+    ) -> subprocess.CompletedProcess[bytes]:
+        aside = {**self._aside, **(env or {})}
+        return super()._start(argv, aside, cwd, stdin, prefix=prefix, limit_s=limit_s, foreground=foreground)
+
+    def worktree_tree(self) -> str:
+        """Return what the worktree holds now as a tree: changed and new files too, ignored ones not.
+
+        The user's index is copied, never written.
+        """
+        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
+            index = Path(place) / "index"
+            if (self.git_dir / "index").exists():
+                shutil.copyfile(self.git_dir / "index", index)
+            env = self._at(self.worktree, index)
+            self._git("add", "--all", "--", ":/", env=env)
+            return self._git("write-tree", env=env).decode().strip()
+
+    def trailers(self, commit: str) -> tuple[tuple[str, str], ...]:
+        """Return the trailers of a commit's message, in order, as git reads them."""
+        plain = ("-c", "log.showSignature=false")  # the user's wish for their own eyes
+        shown = self._git(*plain, "show", "--no-patch", "--format=%(trailers:only,unfold)", commit)
+        out = shown.decode(errors="replace")
+        pairs = (line.partition(":") for line in out.splitlines() if ":" in line)
+        return tuple((key.strip(), value.strip()) for key, _, value in pairs)
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """Return the parents of a commit; none of a root, and none where a shallow clone ends."""
+        return tuple(self._git("rev-list", "--parents", "--max-count=1", commit).decode().split()[1:])
+
+    def history(self, *revisions: str, saying: str = "") -> tuple[str, ...]:
+        """Return the commits of some revisions (`A..B`, `HEAD`, `--all`), oldest first.
+
+        Args:
+            revisions: As `git rev-list` takes them.
+            saying: Only those whose message has these words somewhere.
+        """
+        grep = ("--fixed-strings", f"--grep={saying}") if saying else ()
+        return tuple(self._git("rev-list", "--topo-order", "--reverse", *grep, *revisions, "--").decode().split())
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """Return the commit where two histories part, or None."""
+        found = self._answers("merge-base", one, other)
+        return found.decode().split()[0] if found else None

@@ -1,0 +1,140 @@
+"""What a commit claims in its trailers, and the evidence that is kept of it: in the run's ref or in `.workflow`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from pipeline.runs.store import WORKFLOW
+from pipeline.steps.evidence_files import TaskEvidence, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.git import UntouchedRepository
+
+RUN_ID: Final = "Run-Id"
+_RUN_NAME: Final = re.compile(r"run-[^/\s]+")
+_TASK_NAME: Final = re.compile(r"[A-Za-z0-9-]+")
+_RUN_REF: Final = re.compile(r"refs/(?:.+/)?redfirst/runs/(?:[^/]+/)?(?P<run>run-[^/]+)")
+_DIGEST: Final = re.compile(r"sha256:(?P<hex>[0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The trailers of a commit that says that it has evidence."""
+
+    issue: str | None
+    run_id: str
+    task: str
+    digest: str
+    red_base: str | None
+
+
+@dataclass(frozen=True)
+class NoClaim:
+    """A commit that claims nothing, or in words that cannot be read (`broken`)."""
+
+    why: str
+    run_id: str | None = None
+    broken: bool = False
+
+
+def claim_of(repository: UntouchedRepository, commit: str) -> Claim | NoClaim:
+    """Return what a commit's trailers claim."""
+    found: dict[str, str] = {}
+    for key, value in repository.trailers(commit):
+        if key in {"Issue", RUN_ID, "Task", "Red-Evidence", "Red-Base"} and found.setdefault(key, value) != value:
+            why = f"its trailers name two values of {key}: several commits were made one"
+            return NoClaim(why, found.get(RUN_ID), broken=True)
+    run_id, task, evidence = (found.get(key) for key in (RUN_ID, "Task", "Red-Evidence"))
+    if run_id is None:
+        return NoClaim("it has no Run-Id trailer: no run of redfirst made it, or its message was rewritten")
+    if task is None and evidence is None:
+        return NoClaim("it is a commit of a run without a task of its own", run_id)
+    if task is None or evidence is None:
+        return NoClaim(f"it has no {'Task' if task is None else 'Red-Evidence'} trailer", run_id, broken=True)
+    digest = _DIGEST.fullmatch(evidence)
+    if digest is None or not _RUN_NAME.fullmatch(run_id) or not _TASK_NAME.fullmatch(task):
+        return NoClaim("its trailers Run-Id, Task and Red-Evidence are not what a run writes", run_id, broken=True)
+    return Claim(found.get("Issue"), run_id, task, digest["hex"], found.get("Red-Base"))
+
+
+@dataclass(frozen=True)
+class Store:
+    """One place that holds the folder of a run."""
+
+    where: str
+    repository: UntouchedRepository
+    tree: str | None
+    folder: Path | None
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of an artifact, or None."""
+        if self.tree is not None:
+            return self.repository.blob(f"{self.tree}:run/{name}")
+        path = None if self.folder is None else self.folder / name
+        return path.read_bytes() if path is not None and path.is_file() else None
+
+    def tasks(self) -> tuple[str, ...]:
+        """Return the ids of all tasks that the run ever had."""
+        if self.tree is not None:
+            names = [entry.path.removeprefix("run/") for entry in self.repository.entries(self.tree, "run")]
+        else:
+            names = [path.name for path in self.folder.iterdir()] if self.folder is not None else []
+        return tuple(sorted(name[5:-3] for name in names if name.startswith("task-") and name.endswith(".md")))
+
+
+def stores(repository: UntouchedRepository, run_id: str) -> Iterator[Store]:
+    """Yield the places that hold a run of this name: pushed and fetched refs of any worktree, then the folder here."""
+    for ref, oid in sorted(repository.refs("refs/").items()):
+        match = _RUN_REF.fullmatch(ref)
+        if match is not None and match["run"] == run_id:
+            yield Store(ref, repository, oid, None)
+    folder = repository.worktree / WORKFLOW / run_id
+    if (folder / "run.json").is_file():
+        yield Store(f"{WORKFLOW}/{run_id}", repository, None, folder)
+
+
+def known_runs(repository: UntouchedRepository) -> frozenset[str]:
+    """Return the names of the runs of which something is kept here."""
+    refs = (_RUN_REF.fullmatch(ref) for ref in repository.refs("refs/"))
+    folders = (path.name for path in (repository.worktree / WORKFLOW).glob("run-*") if (path / "run.json").is_file())
+    return frozenset({*(match["run"] for match in refs if match is not None), *folders})
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The evidence that a trailer names, and where it was found."""
+
+    evidence: TaskEvidence
+    store: Store
+
+
+@dataclass(frozen=True)
+class NotKept:
+    """There is no such evidence; `others` are the places that hold something else under its name."""
+
+    others: tuple[str, ...]
+
+
+def kept_evidence(repository: UntouchedRepository, claim: Claim) -> Kept | NotKept:
+    """Return the evidence whose digest the trailer names; two worktrees may both have a run of that name."""
+    others: list[str] = []
+    for store in stores(repository, claim.run_id):
+        content = store.read(name_of(claim.task))
+        if content is None:
+            continue
+        try:
+            evidence = TaskEvidence.model_validate_json(content)
+        except ValidationError:
+            others.append(store.where)
+            continue
+        if evidence.red_digest() == claim.digest and claim.task == evidence.task:
+            return Kept(evidence, store)
+        others.append(store.where)
+    return NotKept(tuple(others))

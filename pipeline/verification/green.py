@@ -1,0 +1,85 @@
+"""GREEN again: the judged tests pass untouched, and nothing else that passed before is lost (matrix 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.compare import expectations, judge_green
+from pipeline.steps.regression import confirm
+from pipeline.verification.results import Problem
+
+if TYPE_CHECKING:
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.steps.measuring import Apparatus
+
+
+@dataclass(frozen=True)
+class Green:
+    """What does not hold, and how many other tests were compared."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+    kept: int
+
+
+async def check_green(
+    lab: Apparatus,
+    ledger: RedLedger | None,
+    before: Observation,
+    after: Observation,
+    trees: tuple[str, str],
+    may_change: frozenset[str],
+) -> Green:
+    """Return whether *after* is GREEN against *before*.
+
+    Args:
+        lab: Where suspects are measured once more.
+        ledger: The evidence of the tests that are meant; None where only nothing may break.
+        before: The run of the first of the *trees*.
+        after: The run of the second.
+        trees: Before and after.
+        may_change: Ids, functions or files of old tests that may change or go.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    kept = expectations(before)
+    verdict = judge_green(ledger, after, kept, tests_to_change=may_change)
+    suspects = await confirm(lab, verdict.regressions, trees[1], trees[0], after)
+    told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
+    # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.
+    gone = [entry for entry in verdict.missing if entry in before.records or _is_named(entry, ledger)]
+    words = {
+        "is gone": gone,
+        "is not the test that was judged": verdict.changed_regions,
+        "is not the file that was judged": verdict.changed_files,
+        "passed before and fails now, twice each": suspects.regressions,
+        "is a strict xfail, and passes now": verdict.stale_xfail,
+    }
+    problems = [Problem(id=entry, why=why) for entry, why in told.items()]
+    problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
+    return Green(tuple(problems), tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky), len(kept))
+
+
+def _is_named(entry: str, ledger: RedLedger | None) -> bool:
+    return ledger is not None and (entry in ledger.red or entry in ledger.guards)
+
+
+def _is_ours(entry: str, ledger: RedLedger | None, before: Observation, after: Observation) -> bool:
+    """Return whether the test is the commit's own: of its evidence, or not there before."""
+    record = after.records.get(entry)
+    return record is None or entry not in before.records or (ledger is not None and ledger.owns(record))
+
+
+def _ended(after: Observation, entry: str) -> str:
+    record = after.records.get(entry)
+    return "holds no test that is run now" if record is None else said(record)
+
+
+def said(record: TestRecord) -> str:
+    """Return how a test that should pass ended."""
+    fault = "" if record.fault is None else f": {record.fault.raised.kind}: {record.fault.raised.message}"
+    ended = record.outcome.value if record.outcome is not None else "not run"
+    return f"does not pass ({ended}{fault})"

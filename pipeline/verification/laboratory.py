@@ -1,0 +1,54 @@
+"""Where tests are measured outside of any run: the same copies, box and toolchain, in a folder that is thrown away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.copies import Copies
+from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
+from pipeline.steps import setup
+from pipeline.steps.measuring import include_ignored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pipeline.config.model import Config
+    from pipeline.process import Sandbox
+    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.runs.journal import Kind
+    from pipeline.toolchains.protocol import Environment, Toolchain
+
+
+@dataclass
+class Laboratory:
+    """An `Apparatus` without a run. What it writes, objects included, lies in the folder of its checkout."""
+
+    repository: UntouchedRepository
+    checkout: PrivateCheckout
+    config: Config
+    sandbox: Sandbox
+    toolchain: Toolchain
+    search_path: str
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    secrets: frozenset[str] = frozenset()
+    environment: Environment | None = None
+    copies: Copies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.copies = Copies(self.checkout, "measured", self.sandbox)
+
+    def note(self, kind: Kind, **facts: object) -> None:
+        """Take nothing down: there is no journal."""
+
+    async def prepare(self, tree: str) -> None:
+        """Make ready what measurements need besides a tree; `setup` runs in a checkout of *tree*, if it is configured.
+
+        Raises:
+            UnmeasurableError: the setup command failed.
+            UserError: the disk does not take it.
+        """
+        self.checkout.open(tree)
+        include_ignored(self)
+        await setup.run_once(self)

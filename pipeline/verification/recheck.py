@@ -1,0 +1,291 @@
+"""One commit, checked again: the evidence is the one that it names, its tests were RED before, and all is GREEN now.
+
+The evidence tells which tests are meant and what they showed. That it is true is measured here, over the commit and its
+parent: nothing that a store says beyond what the trailer's digest covers decides, but for the words of the task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pipeline.evidence.classify import PASSED, RedClass, Symbol
+from pipeline.evidence.compare import passed
+from pipeline.policy.paths import is_tracker
+from pipeline.reports.decode import Malformed
+from pipeline.reports.taskfile import parse_task_md
+from pipeline.runs.info import RunInfo
+from pipeline.steps.measuring import UnmeasurableError, changed_paths
+from pipeline.steps.provisional import confirm_provisional
+from pipeline.verification.claims import Claim, Kept, NoClaim, claim_of, kept_evidence
+from pipeline.verification.green import check_green
+from pipeline.verification.red import Wanted, measure_red, measure_whole
+from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
+
+if TYPE_CHECKING:
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.reports.tasks import Task
+    from pipeline.verification.laboratory import Laboratory
+    from pipeline.verification.red import Red
+
+Over = Literal["parent", "start", "seam"]
+
+_FETCH = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
+
+
+class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
+    """The commit cannot be checked here; the message says why and what helps."""
+
+
+async def recheck(lab: Laboratory, commit: str) -> CommitCheck:
+    """Return what is true of what *commit* claims."""
+    claim = claim_of(lab.repository, commit)
+    found = CommitCheck(commit=commit, subject=lab.repository.subject(commit), status=Status.UNCHECKED)
+    try:
+        if isinstance(claim, NoClaim):
+            status = Status.UNCHECKED if claim.broken else Status.NOTHING_CLAIMED
+            found = found.model_copy(update={"status": status, "why": claim.why, "run_id": claim.run_id})
+            return found if claim.run_id is None or claim.broken else await _without_task(lab, found)
+        lab.say(f"{commit[:12]}: task {claim.task} of {claim.run_id}")
+        found = found.model_copy(update={"run_id": claim.run_id, "task": claim.task})
+        return await _checked(lab, claim, found)
+    except (Unchecked, UnmeasurableError) as error:
+        return found.model_copy(update={"status": Status.UNCHECKED, "why": str(error)})
+
+
+async def _without_task(lab: Laboratory, found: CommitCheck) -> CommitCheck:
+    """Return the check of a commit that closes the issue, or tidies production: it touches no test and breaks none."""
+    parents = [lab.repository.tree_of(commit) for commit in lab.repository.parents(found.commit)]
+    tree = lab.repository.tree_of(found.commit)
+    changed = [path for path in changed_paths(lab, parents[0], tree) if not is_tracker(path)] if parents else []
+    if not changed:
+        return found
+    before = await measure_whole(lab, parents[0], "the parent")
+    after = await measure_whole(lab, tree, "the commit")
+    green = await check_green(lab, None, before, after, (parents[0], tree), frozenset())
+    tests = [path for path in changed if after.layout.is_test_side(path)]
+    why = "serves tests, and is changed by a commit of the run that has no evidence"
+    problems = (*green.problems, *(Problem(id=path, why=why) for path in tests))
+    status = Status.REFUTED if problems else found.status
+    notes = (*green.notes, f"changes {', '.join(changed)}; nothing that passed before is lost")
+    return found.model_copy(
+        update={"status": status, "kept": green.kept, "problems": problems, "notes": () if problems else notes}
+    )
+
+
+async def _checked(lab: Laboratory, claim: Claim, found: CommitCheck) -> CommitCheck:
+    repository = lab.repository
+    kept = kept_evidence(repository, claim)
+    if not isinstance(kept, Kept):
+        if not kept.others:
+            raise Unchecked(f"no evidence of task {claim.task} of {claim.run_id} is kept here; try: {_FETCH}")
+        why = f"the evidence in {', '.join(kept.others)} is not the one that the trailer Red-Evidence names"
+        return found.model_copy(update={"status": Status.REFUTED, "problems": (Problem(why=why),)})
+    parents = repository.parents(found.commit)
+    if len(parents) != 1:
+        raise Unchecked(f"the commit of a task has one parent, and this one has {len(parents)} here")
+    case = _Case(
+        lab,
+        claim,
+        kept,
+        tasks=_tasks(kept, claim),
+        parent=repository.tree_of(parents[0]),
+        tree=repository.tree_of(found.commit),
+        start=_red_base(lab, claim, found.commit),
+    )
+    return await case.check(found.model_copy(update={"evidence": kept.store.where}))
+
+
+def _red_base(lab: Laboratory, claim: Claim, commit: str) -> str | None:
+    """Return the tree that a fix of tests alone was measured over."""
+    if claim.red_base is None:
+        return None
+    base = lab.repository.resolve(f"{claim.red_base}^{{commit}}")
+    if base is None or not lab.repository.is_ancestor(base, commit):
+        raise Unchecked(f"the trailer Red-Base names {claim.red_base}, which is not in the history of this commit")
+    return lab.repository.tree_of(base)
+
+
+def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
+    """Return the tasks whose symbols were missing when RED was measured, the one in question first."""
+    others = [name for name in kept.store.tasks() if name != claim.task] if claim.red_base is not None else []
+    found: list[Task] = []
+    for name in (claim.task, *others):
+        content = kept.store.read(f"task-{name}.md")
+        task = None if content is None else parse_task_md(content.decode("utf-8", "replace"))
+        if isinstance(task, Malformed) or task is None:
+            why = "is missing" if task is None else f"cannot be read: {task.sentence}"
+            raise Unchecked(f"task-{name}.md in {kept.store.where} {why}")
+        found.append(task)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One commit with its evidence; `parent`, `tree` and `start` are trees."""
+
+    lab: Laboratory
+    claim: Claim
+    kept: Kept
+    tasks: tuple[Task, ...]
+    parent: str
+    tree: str
+    start: str | None
+
+    @property
+    def task(self) -> Task:
+        return self.tasks[0]
+
+    @property
+    def may_change(self) -> frozenset[str]:
+        return frozenset(test.id for test in self.task.tests_to_change)
+
+    async def check(self, found: CommitCheck) -> CommitCheck:
+        """Return the check of the commit.
+
+        Raises:
+            UnmeasurableError: the tests cannot be run here.
+            UserError: the disk does not take it.
+        """
+        ledger = self.kept.evidence.ledger
+        before = await measure_whole(self.lab, self.parent, "the parent")
+        after = await measure_whole(self.lab, self.tree, "the commit")
+        green = await check_green(self.lab, ledger, before, after, (self.parent, self.tree), self.may_change)
+        found = found.model_copy(update={"kept": green.kept, "notes": green.notes})
+        problems = [*self._misnamed(), *green.problems]
+        if ledger is None:
+            reason = (self.kept.evidence.not_testable or {}).get("reason", "no reason")
+            note = f"NOT_TESTABLE ({reason}): no test was RED; only that nothing broke is measured"
+            return _judged(found, problems, notes=(*green.notes, note))
+        problems += self._changed_since(ledger, before, after)
+        over, red = await self._red(ledger, after.layout)
+        _refuse_broken(ledger, red)
+        problems += _not_red(ledger, red)
+        problems += await self._structural(ledger, red, before, after)
+        tests = tuple(_line(entry, ledger, red, after) for entry in (*ledger.red, *ledger.guards))
+        notes = green.notes
+        if over == "seam":
+            notes = (
+                *notes,
+                "RED is measured over the seam that the commit brings; over its parent no such test passes",
+            )
+        return _judged(found, problems, red_over=over, tests=tests, notes=notes)
+
+    def _misnamed(self) -> list[Problem]:
+        """Return what the trailers say otherwise than the record of the run."""
+        content = self.kept.store.read("run.json")
+        if content is None or self.claim.issue is None:
+            return []
+        issue = RunInfo.model_validate_json(content).issue
+        if issue == self.claim.issue:
+            return []
+        return [Problem(why=f"the trailer Issue says {self.claim.issue}, and the run worked on {issue}")]
+
+    def _test_paths(self, old: str, layout: Layout) -> frozenset[str]:
+        """Return the files that serve tests and differ from *old* in the commit; what @make may change is none."""
+        made = {change.path for change in self.task.files} - {change.path for change in self.task.test_files}
+        changed = changed_paths(self.lab, old, self.tree)
+        return frozenset(path for path in changed if layout.is_test_side(path) and path not in made)
+
+    def _changed_since(self, ledger: RedLedger, before: Observation, after: Observation) -> list[Problem]:
+        """Return what of the tests is not as it was when they were judged; the ids themselves are judged by GREEN."""
+        found = [
+            Problem(id=entry, why="is an old test that this commit changes, and the evidence does not speak of it")
+            for entry, record in after.records.items()
+            if entry in before.records and before.records[entry].region_sha256 != record.region_sha256
+            if after.layout.is_test_side(record.path) and not ledger.owns(record)
+        ]
+        if self.lab.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
+            return found
+        paths = self._test_paths(self.parent, after.layout) - set(ledger.frozen.files)
+        since = paths.intersection(changed_paths(self.lab, ledger.tree, self.tree))
+        return [*found, *(Problem(id=path, why="was changed after the tests were judged") for path in sorted(since))]
+
+    async def _red(self, ledger: RedLedger, layout: Layout) -> tuple[Over, Red]:
+        """Return what the tests show over the code before, and which code that was."""
+        wanted = Wanted(
+            symbols=tuple(Symbol(path=s.path or "", name=s.name, new=s.new) for t in self.tasks for s in t.symbols),
+            files=frozenset(change.path for task in self.tasks for change in task.files),
+            symptom=self.task.symptom.value if self.task.symptom else None,
+            expected=dict.fromkeys(ledger.guards, "GUARD"),
+        )
+        ids = {*ledger.red, *ledger.guards}
+        production = self.start or self.parent
+        paths = self._test_paths(production, layout)
+        red = await measure_red(self.lab, self.tree, production, paths, ids, wanted)
+        if self.start is not None:
+            return "start", red
+        seam = self._seam(ledger, paths)
+        if seam is None or not _not_red(ledger, red) or any(_passes(red, entry) for entry in ledger.red):
+            return "parent", red
+        return "seam", await measure_red(self.lab, self.tree, seam, paths, ids, wanted)
+
+    def _seam(self, ledger: RedLedger, test_paths: frozenset[str]) -> str | None:
+        """Return the tree with the seam that the tests were written over, if this commit brings one."""
+        if self.lab.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
+            return None
+        brought = set(changed_paths(self.lab, self.parent, ledger.tree)) - test_paths
+        ours = brought and brought <= set(changed_paths(self.lab, self.parent, self.tree))
+        return ledger.tree if ours else None
+
+    async def _structural(self, ledger: RedLedger, red: Red, before: Observation, after: Observation) -> list[Problem]:
+        """Return the tests of files that could not be imported before, and that assert nothing about what is new."""
+        files = ledger.provisional_files
+        own = [e for e, record in after.records.items() if record.path in files and e not in before.records]
+        if not own:
+            return []
+        passing, _ = await confirm_provisional(self.lab, self.task, self.tree, red.production, own, after.layout)
+        return [Problem(id=entry, why="passes although what it tests is only a stub") for entry in passing]
+
+
+def _judged(found: CommitCheck, problems: list[Problem], **facts: object) -> CommitCheck:
+    status = Status.REFUTED if problems else Status.VERIFIED
+    return found.model_copy(update={"status": status, "problems": tuple(dict.fromkeys(problems)), **facts})
+
+
+def _refuse_broken(ledger: RedLedger, red: Red) -> None:
+    """Return when the tests could be run: what is not installed here says nothing about them.
+
+    Raises:
+        UnmeasurableError: something is missing in the test environment.
+    """
+    for found in filter(None, map(red.of, ledger.red)):
+        if found.cls is RedClass.ENV_BROKEN:
+            raise UnmeasurableError(found.message)
+
+
+def _passes(red: Red, entry: str) -> bool:
+    found = red.of(entry)
+    return found is not None and found.cls in PASSED
+
+
+def _not_red(ledger: RedLedger, red: Red) -> list[Problem]:
+    """Return the tests that do not show over the code before what the evidence says they did."""
+    problems: list[Problem] = []
+    for entry, recorded in ledger.red.items():
+        found = red.of(entry)
+        if found is None:
+            why = "can be imported" if recorded.granularity == "file" else "does not exist"
+            problems.append(Problem(id=entry, why=f"{why} over the code before, where it was {recorded.cls}"))
+        elif not found.legal or found.cls is not recorded.cls:
+            why = f"was {recorded.cls} over the code before, and now {found.message} ({found.cls})"
+            problems.append(Problem(id=entry, why=why))
+    lost = [entry for entry in ledger.guards if not _passes(red, entry)]
+    return problems + [Problem(id=entry, why="passed over the code before, and does not now") for entry in lost]
+
+
+def _line(entry: str, ledger: RedLedger, red: Red, after: Observation) -> TestLine:
+    recorded = ledger.red.get(entry)
+    found = red.of(entry)
+    granularity = "id" if recorded is None else recorded.granularity
+    now = [r for r in after.records.values() if r.id == entry or (granularity == "file" and r.path == entry)]
+    cls = RedClass.GUARD if recorded is None else recorded.cls
+    return TestLine(
+        id=entry,
+        granularity=granularity,
+        recorded=cls.value,
+        measured=None if found is None else found.cls.value,
+        before_holds=found is not None and found.legal and found.cls is cls,
+        after_holds=bool(now) and all(passed(record) for record in now),
+    )

@@ -1,0 +1,103 @@
+"""What a check found, as documents (contract 1): `verify --json`, `tdd check-red --json`, `tdd check-green --json`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Status(StrEnum):
+    """What is known of a commit now."""
+
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    UNCHECKED = "unchecked"
+    NOTHING_CLAIMED = "nothing_claimed"
+
+
+class TestLine(_Document):
+    """One id of the evidence: what was recorded and what was measured now, before the change and after it.
+
+    `recorded` is a class of RED, or GUARD for a test that passes before and after; `granularity` is `file` for a test
+    file that could not be imported before.
+    """
+
+    __test__ = False
+
+    id: str
+    granularity: Literal["id", "file"]
+    recorded: str
+    measured: str | None
+    before_holds: bool
+    after_holds: bool
+
+
+class Problem(_Document):
+    """What does not hold, and of which test or file; `id` is empty where it is about the commit as a whole."""
+
+    id: str = ""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.why}" if self.id else self.why
+
+
+class CommitCheck(_Document):
+    """One commit. `why` says why it is unchecked; `problems` why it is refuted.
+
+    `evidence` is where the evidence was found, `red_over` which code the tests were measured over to see them fail:
+    the parent's, that of the start of the run (a fix of tests alone), or the seam that the commit itself brings.
+    """
+
+    commit: str
+    subject: str
+    status: Status
+    why: str = ""
+    run_id: str | None = None
+    task: str | None = None
+    evidence: str | None = None
+    red_over: Literal["parent", "start", "seam"] | None = None
+    tests: tuple[TestLine, ...] = ()
+    kept: int = 0
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class VerifyDocument(_Document):
+    """What `verify --json` prints. `ok`: every commit that claims evidence is verified, and there is one."""
+
+    schema_: Literal["redfirst.verify/1"] = Field(default="redfirst.verify/1", alias="schema")
+    ok: bool
+    status: Status
+    exit_code: Literal[0, 2, 7]
+    asked: str
+    commits: tuple[CommitCheck, ...]
+
+
+class JudgedTest(_Document):
+    """One test that was judged. `measured` is a class of RED, or how the test ended."""
+
+    id: str
+    measured: str
+    holds: bool
+    why: str = ""
+
+
+class TddDocument(_Document):
+    """What `tdd check-red --json` and `tdd check-green --json` print. `base` is the commit that was compared with."""
+
+    schema_: Literal["redfirst.tdd/1"] = Field(default="redfirst.tdd/1", alias="schema")
+    ok: bool
+    exit_code: Literal[0, 7]
+    check: Literal["red", "green"]
+    base: str
+    tests: tuple[JudgedTest, ...]
+    kept: int = 0
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()

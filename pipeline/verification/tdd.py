@@ -1,0 +1,282 @@
+"""RED and GREEN of a worktree against a base, without any agent: for a person, or for CI.
+
+There is no task that says which behaviour is new. What is missing over the base counts as new when a line of the
+worktree's production code that the base does not have speaks of it, or when it is named.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.evidence.classify import Symbol
+from pipeline.evidence.compare import passed
+from pipeline.evidence.ledger import derive_new_ids, judge_red
+from pipeline.routing.vocabulary import Reason
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
+from pipeline.steps.provisional import texts
+from pipeline.toolchains.protocol import Selection
+from pipeline.verification.green import check_green, said
+from pipeline.verification.red import Wanted, measure_red, measure_whole
+from pipeline.verification.results import JudgedTest, Problem, TddDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from pipeline.evidence.ledger import RedVerdict
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.verification.laboratory import Laboratory
+
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_BY_HAND: Final = "tdd"
+
+
+_BASES: Final = ("main", "master")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about.
+
+    Args:
+        base: The commit to compare the worktree with.
+        paths: The files and folders that serve tests; empty: told by the test runner's layout.
+        ids: The tests to judge, by id, function or file; empty: those that the base does not have so.
+        new: What is still to be written: a name, or the path of a file.
+        may_change: Tests of the base that may change or go, by id, function or file.
+    """
+
+    base: str
+    paths: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    may_change: tuple[str, ...] = ()
+
+
+async def judged(
+    lab: Laboratory,
+    measured: Callable[[Laboratory, Question], Awaitable[TddDocument]],
+    question: Question,
+    base: str | None,
+) -> TddDocument:
+    """Return what *measured* says, compared with where the worktree's commit parted from *base*.
+
+    Args:
+        lab: Where to measure.
+        measured: `tdd_red` or `tdd_green`.
+        question: What is asked, but for the base.
+        base: A revision; None for the configured base, else main, else master.
+
+    Raises:
+        UserError: there is no such base, or the tests cannot be run here.
+    """
+    asked = replace(question, base=_parted(lab, base))
+    try:
+        await lab.prepare(lab.repository.worktree_tree())
+        return await measured(lab, asked)
+    except UnmeasurableError as error:
+        raise UserError(f"The tests cannot be measured here: {error}", Reason.ENVIRONMENT) from error
+
+
+def _parted(lab: Laboratory, base: str | None) -> str:
+    repository = lab.repository
+    wanted = base or lab.config.base
+    names = (wanted,) if wanted else _BASES
+    tip = next(filter(None, (repository.resolve(f"{name}^{{commit}}") for name in names)), None)
+    if tip is None:
+        raise UserError(f"There is no {' and no '.join(names)} here. Name the base: --base REF.", Reason.USAGE)
+    parted = repository.merge_base("HEAD", tip)
+    if parted is None:
+        raise UserError(
+            f"HEAD and {' '.join(names)} have no commit in common. Name the base: --base REF.", Reason.USAGE
+        )
+    return parted
+
+
+async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
+    """Return whether the tests fail over the base's production code, each for a legal reason.
+
+    Raises:
+        UnmeasurableError: the tests cannot be run here.
+        UserError: a path is in neither tree.
+    """
+    old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
+    before = await measure(lab, old, Selection.nothing())
+    paths = _test_paths(lab, question, old, new, before.layout)
+    composed = compose(lab, new, old, paths)
+    first = await measure(lab, composed, Selection(files=frozenset(paths)))
+    ids = {r.id for r in first.records.values() if _is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
+    if question.ids:
+        before, first = _without(before, ids), _only(first, ids, question.ids)
+    production = [path for path in changed_paths(lab, old, new) if path not in paths]
+    red = await measure_red(lab, new, old, paths, ids, _wanted(lab, question, old, new, production))
+    seen = {entry: red.observation.records[entry] for entry in ids if entry in red.observation.records}
+    verdict = judge_red(
+        before,
+        first.model_copy(update={"records": {**first.records, **seen}}),
+        first if ids and all(first.records[entry].ran for entry in ids) else None,
+        red.context,
+        task=_BY_HAND,
+        tree=composed,
+        tests_to_change=frozenset(before.records),
+    )
+    if verdict.env_broken is not None:
+        raise UnmeasurableError(verdict.env_broken)
+    problems = _unknown(question, first)
+    problems += [Problem(why=refusal.message) for refusal in verdict.illegal if not refusal.id]
+    problems += [Problem(id=entry, why="two runs disagree on it") for entry in verdict.unstable]
+    tests = _judged(verdict)
+    return _document(question, "red", tests, problems, notes=_controls(lab, production))
+
+
+async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
+    """Return whether the tests pass in the worktree, and everything that passed at the base still does.
+
+    Raises:
+        UnmeasurableError: the tests cannot be run here.
+        UserError: a path is in neither tree.
+    """
+    old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
+    before = await measure_whole(lab, old, "the base")
+    after = await measure_whole(lab, new, "the worktree")
+    fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
+    if question.ids:
+        judged = [record for record in after.records.values() if _is_meant(record, question.ids)]
+    elif question.paths:
+        paths = _test_paths(lab, question, old, new, after.layout)
+        judged = [record for record in fresh if record.path in paths]
+    else:
+        judged = fresh
+    may_change = frozenset((*question.may_change, *(record.id for record in judged)))
+    green = await check_green(lab, None, before, after, (old, new), may_change)
+    known = {error.path for error in before.collection_errors}
+    problems = list(green.problems)
+    problems += _unknown(question, after)
+    problems += [
+        Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")
+        for error in after.collection_errors
+        if error.path not in known
+    ]
+    tests = tuple(
+        JudgedTest(
+            id=record.id,
+            measured=record.outcome.value if record.outcome is not None else "not run",
+            holds=passed(record),
+            why="" if passed(record) else said(record),
+        )
+        for record in judged
+    )
+    notes = green.notes if judged else (*green.notes, "no test was added or changed")
+    return _document(question, "green", tests, problems, notes=notes, kept=green.kept)
+
+
+def _test_paths(lab: Laboratory, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
+    """Return the files that are taken from the worktree when its tests are put over the base."""
+    changed = changed_paths(lab, old, new)
+    if not question.paths:
+        return tuple(path for path in changed if layout.is_test_side(path))
+    there = {entry.path for tree in (old, new) for entry in lab.repository.entries(tree)}
+    found: set[str] = set()
+    for asked in question.paths:
+        below = {path for path in there if path == asked or path.startswith(f"{asked}/") or asked == "."}
+        if not below:
+            raise UserError(f"--tests {asked}: neither the base nor the worktree has it.", Reason.USAGE, path=asked)
+        found |= below
+    return tuple(sorted(found))
+
+
+def _wanted(lab: Laboratory, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
+    """Return what counts as not there yet over the base."""
+    before, after = texts(lab, old, production), texts(lab, new, production)
+    names = {name for path, text in after.items() for name in _new_words(before.get(path, ""), text)}
+    named = [name for name in question.new if "/" not in name and not name.endswith(".py")]
+    symbols = tuple(Symbol("", name) for name in (*sorted(names), *named))
+    return Wanted(symbols=symbols, files=frozenset((*production, *(set(question.new) - set(named)))))
+
+
+def _new_words(before: str, after: str) -> set[str]:
+    """Return the words of the lines that are new."""
+    known = set(before.splitlines())
+    return {word for line in after.splitlines() if line not in known for word in _WORD.findall(line)}
+
+
+def _is_meant(record: TestRecord, ids: Sequence[str]) -> bool:
+    return not {record.id, record.function, record.path}.isdisjoint(ids)
+
+
+def _unknown(question: Question, seen: Observation) -> list[Problem]:
+    missing = [entry for entry in question.ids if not _is_known(entry, seen)]
+    return [Problem(id=entry, why="there is no such test") for entry in missing]
+
+
+def _is_known(entry: str, seen: Observation) -> bool:
+    """Return whether there is such a test, or its file is there and cannot be collected."""
+    path = entry.partition("::")[0]
+    broken = any(error.path == path for error in seen.collection_errors)
+    return broken or any(_is_meant(record, (entry,)) for record in seen.records.values())
+
+
+def _without(seen: Observation, ids: Iterable[str]) -> Observation:
+    """Return the observation as if these tests were not there: who asks for a test means it, new or not."""
+    dropped = set(ids)
+    return seen.model_copy(update={"records": {e: r for e, r in seen.records.items() if e not in dropped}})
+
+
+def _only(seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
+    """Return the observation with these tests only, and the files of those that could not be collected."""
+    files = {entry.partition("::")[0] for entry in asked}
+    return seen.model_copy(
+        update={
+            "records": {entry: seen.records[entry] for entry in ids},
+            "collection_errors": tuple(error for error in seen.collection_errors if error.path in files),
+        }
+    )
+
+
+def _judged(verdict: RedVerdict) -> tuple[JudgedTest, ...]:
+    refused = {refusal.id: refusal for refusal in verdict.illegal}
+    found: list[JudgedTest] = []
+    for entry in verdict.new_ids:
+        if entry in refused:
+            refusal = refused[entry]
+            why = refusal.message.removeprefix(f"{entry} ")
+            found.append(JudgedTest(id=entry, measured=str(refusal.cls), holds=False, why=why))
+        elif entry in verdict.ledger.red:
+            red = verdict.ledger.red[entry]
+            found.append(JudgedTest(id=entry, measured=red.cls.value, holds=True, why=red.message))
+        else:
+            why = "passes over the base; another case of it fails"
+            found.append(JudgedTest(id=entry, measured="passed", holds=True, why=why))
+    return tuple(found)
+
+
+def _controls(lab: Laboratory, production: Iterable[str]) -> tuple[str, ...]:
+    """Return a note for each changed file that controls tests and was left as the base has it."""
+    said_of = "controls how tests run, and was taken as the base has it; to take the worktree's: --tests"
+    return tuple(f"{path} {said_of} {path}" for path in production if lab.toolchain.is_control_path(path))
+
+
+def _document(
+    question: Question,
+    check: str,
+    tests: tuple[JudgedTest, ...],
+    problems: list[Problem],
+    *,
+    notes: tuple[str, ...],
+    kept: int = 0,
+) -> TddDocument:
+    ok = not problems and all(test.holds for test in tests)
+    return TddDocument.model_validate(
+        {
+            "ok": ok,
+            "exit_code": 0 if ok else 7,
+            "check": check,
+            "base": question.base,
+            "tests": tests,
+            "kept": kept,
+            "problems": tuple(problems),
+            "notes": notes,
+        }
+    )
