@@ -1,4 +1,7 @@
-"""Console entry point; drops PYTHONPATH so that a target's own `pipeline` or `todo` cannot replace ours (ADR-R1)."""
+"""Console entry point; drops PYTHONPATH so that a target's own `pipeline` or `todo` cannot replace ours (ADR-R1).
+
+It drops relative entries of PATH, too: programs are looked up and started from within a repository.
+"""
 
 import os
 import sys
@@ -15,6 +18,8 @@ def main() -> None:
 
         print(f"redfirst {VERSION}")  # noqa: T201
         return
+    if "PATH" in os.environ:
+        os.environ["PATH"] = ":".join(part for part in os.environ["PATH"].split(":") if part.startswith("/"))
     from pipeline.cli.main import run  # noqa: PLC0415  (only after sys.path is mended)
 
     run()

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.backends.acp_answer import report_in
-from pipeline.backends.acp_profiles import PRODUCTS, Setup, Terms, custom
+from pipeline.backends.acp_profiles import PRODUCTS, custom
+from pipeline.backends.acp_terms import Setup, Terms
 from pipeline.backends.acp_values import Failed, Gone, Late, Over, Policy, Wish
+from pipeline.backends.forms import form
 from pipeline.backends.homes import Home, home_for
 from pipeline.backends.program import Exchange, how_it_ended
 from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
@@ -35,10 +37,11 @@ if TYPE_CHECKING:
 
 _STOPS: Final[Mapping[str, tuple[Fault, str]]] = {
     "max_tokens": (Fault.TRUNCATED, "The answer ended at the model's limit of output; give the report in fewer words."),
-    "max_turn_requests": (Fault.STEPS, "The agent had as many answers of the model as it may have."),
+    "max_turn_requests": (Fault.STEPS, "The model gave as many answers as it may."),
     "refusal": (Fault.REFUSED, "The model declined to go on."),
     "cancelled": (Fault.DENIED, "The agent gave up its turn."),
 }
+_NO_REPORT: Final = "There was no report; answer with the JSON object that was asked for, as your last words."
 _TOLD: Final = 3
 
 
@@ -123,22 +126,34 @@ def _program(agent: AgentConfig, search_path: str | None) -> Program:
 
 def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
     product = PRODUCTS.get(agent.profile) if agent.profile is not None else None
-    home = home_for(product.place, exchange) if product is not None else Home(exchange.inside(exchange.out))
-    kept = home.session is not None and product is not None
+    home = home_for(product.place, exchange) if product is not None else _own(job, exchange)
+    kept = product.place.conversations if product is not None else ""
     terms = Terms(
         agent=f"redfirst-{job.role}-{secrets.token_hex(4)}",
         folder=None if job.sandbox.maps_paths else home.path,
-        conversations=home.path / product.place.conversations if kept and product is not None else None,
+        conversations=home.path / kept if home.session is not None else None,
         writes=job.view.writable,
         shell=job.shell,
         api=_api(job, product),
         model=job.model,
         effort=job.effort,
         steps=job.max_steps,
+        folders=(
+            *sorted({job.sandbox.inside(m.source, m.target).parent for m in job.artifacts}),
+            exchange.inside(exchange.out),
+        ),
     )
     setup = product.setup(terms) if product is not None else custom(terms)
     hidden = _hidden(job, product) if product is not None else ()
     return _Told(product, setup, home, (*_placed(setup, home, exchange), *hidden))
+
+
+def _own(job: AgentJob, exchange: Exchange) -> Home:
+    """Return the place for an agent that is not known here: what it keeps in `$XDG_STATE_HOME` it finds again."""
+    if job.session is None:
+        return Home(exchange.inside(exchange.out))
+    mount = job.session.mount
+    return Home(job.sandbox.inside(mount.source, mount.target), (mount,), job.session)
 
 
 def _placed(setup: Setup, home: Home, exchange: Exchange) -> Iterator[Mount]:
@@ -200,8 +215,10 @@ def _result(
 ) -> AgentResult:
     turn = conversation.turn
     written, unreadable = exchange.report()
-    report = written if written is not None and written.strip() else report_in(turn.message)
+    report = written if written is not None and written.strip() else _said(job, turn.message)
     how, complaint, fault = _judged(conversation, ended, job.timeout_s)
+    if fault is Fault.STEPS and job.max_steps is not None:
+        complaint = f"The model gave {job.max_steps} answers, and no more are allowed."
     if complaint is None and report is None:
         complaint, fault = _without_report(conversation, unreadable)
     return AgentResult(
@@ -219,6 +236,11 @@ def _result(
         denials=tuple(conversation.denials),
         session=conversation.session if told.session is not None else None,
     )
+
+
+def _said(job: AgentJob, words: str) -> bytes | None:
+    found = report_in(words)
+    return found if found is not None else form(job.report_schema, strict=False).said(words)
 
 
 def _judged(conversation: Conversation, ended: Completed, timeout_s: float) -> tuple[Ended, str | None, Fault | None]:
@@ -241,15 +263,15 @@ def _judged(conversation: Conversation, ended: Completed, timeout_s: float) -> t
             assert_never(never)
 
 
-def _without_report(conversation: Conversation, unreadable: str | None) -> tuple[str | None, Fault | None]:
+def _without_report(conversation: Conversation, unreadable: str | None) -> tuple[str, Fault | None]:
     if unreadable is not None:
         return unreadable, None
     if conversation.denials:
-        refused = "; ".join(conversation.denials[:_TOLD])
-        return f"There was no report, after these tool calls were refused: {refused}.", Fault.DENIED
+        refused = "; ".join(conversation.denials[-_TOLD:])
+        return f"{_NO_REPORT} It could not use what it wanted to: {refused}.", Fault.DENIED
     if not conversation.turn.message.strip():
-        return "The agent ended its turn without a word.", Fault.EMPTY
-    return None, None  # what it said is no report, which is for others to say
+        return f"The turn ended without a word. {_NO_REPORT}", Fault.EMPTY
+    return _NO_REPORT, None
 
 
 def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -> Usage:

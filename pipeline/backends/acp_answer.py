@@ -8,7 +8,7 @@ from typing import Final
 _DECODER: Final = json.JSONDecoder()
 _FENCE: Final = "```"
 _LONGEST: Final = 1_200_000
-_TRIES: Final = 4_000
+_TRIES: Final = 2_000
 _MOST_READ: Final = 50_000_000
 _DEEP: Final = 10_000
 

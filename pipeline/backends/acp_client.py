@@ -39,7 +39,7 @@ from acp.schema import (
     TextContentBlock,
 )
 from acp.utils import notify_model, request_model, request_model_from_dict
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from pipeline.backends.acp_turn import Turn
 from pipeline.backends.acp_values import Ending, Failed, Gone, Late, Over
@@ -58,6 +58,7 @@ _FAREWELL_S: Final = 3.0
 _DENIALS: Final = 200
 _TITLE: Final = 200
 _KINDS: Final = (
+    (Fault.STEPS, re.compile(r"number of turns|max.?turns", re.IGNORECASE)),
     (Fault.TRUNCATED, re.compile(r"max_output|output token", re.IGNORECASE)),
     (Fault.UNAUTHORIZED, re.compile(r"\b40[13]\b|unauthori[sz]ed|authenticat|api[ _-]?key", re.IGNORECASE)),
     (
@@ -212,14 +213,16 @@ class Conversation:
         # An agent without prices says 0, which is not what it cost.
         cost = self.turn.cost_usd or None
         if over.usage is None:
-            count = _Meta.model_validate(over.field_meta or {}).quota.token_count
+            count = _counted(over.field_meta)
             return Usage(count.input_tokens, count.output_tokens, cost, self.model)
         cached = (over.usage.cached_read_tokens or 0) + (over.usage.cached_write_tokens or 0)
         return Usage(over.usage.input_tokens + cached, over.usage.output_tokens, cost, self.model)
 
     # --- what it asks -----------------------------------------------------------------------------------------------
 
-    async def _answer(self, method: str, params: object, is_notification: bool) -> object:  # noqa: ARG002  (the SDK's)
+    async def _answer(self, method: str, params: object, is_notification: bool) -> object:
+        if is_notification:
+            return None  # what is not known need not be known
         if method != CLIENT_METHODS["session_request_permission"]:
             raise RequestError.method_not_found(method)
         return self._permission(RequestPermissionRequest.model_validate(params))
@@ -239,8 +242,8 @@ class Conversation:
 
 
 class _Count(BaseModel):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: NonNegativeInt | None = None
+    output_tokens: NonNegativeInt | None = None
 
 
 class _Quota(BaseModel):
@@ -251,6 +254,14 @@ class _Meta(BaseModel):
     """What Gemini CLI says of tokens, beside the protocol."""
 
     quota: _Quota = _Quota()
+
+
+def _counted(meta: object) -> _Count:
+    """Return the tokens in what an agent says beside the protocol, where it may say anything."""
+    try:
+        return _Meta.model_validate(meta or {}).quota.token_count
+    except ValidationError:
+        return _Count()
 
 
 _Begun = NewSessionResponse | ResumeSessionResponse | LoadSessionResponse

@@ -9,68 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping  # noqa: TC003  (dataclasses and pyright read them at run time)
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from pipeline.backends.acp_programs import Bundle
+from pipeline.backends.acp_terms import Setup, Terms
 from pipeline.backends.homes import Place
 from pipeline.backends.natives import Native
 from pipeline.config.agents import Effort, Profile
 from pipeline.config.providers import Api
 from pipeline.process import MODEL_URL
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _PLACEHOLDER: Final = "placeholder"
 """Where a product insists on a credential. The gateway adds the real one."""
 _PROVIDER: Final = "redfirst"
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What holds for one dispatch.
-
-    Args:
-        agent: A name that no agent of the repository has.
-        folder: Where the product keeps its things, if that is not its own place in the home folder.
-        conversations: Where a conversation is kept that can be gone on with; None if it is not.
-        writes: Whether the role may change files.
-        shell: Whether it may run commands.
-        api: How the gateway's service is spoken to; None where the product talks to its own.
-        model: By the service's name; None for the product's own choice.
-        effort: How much it thinks; None for the model's own default.
-        steps: How many answers the model may give.
-    """
-
-    agent: str
-    folder: Path | None
-    conversations: Path | None
-    writes: bool
-    shell: bool
-    api: Api | None = None
-    model: str | None = None
-    effort: str | None = None
-    steps: int | None = None
-
-
-@dataclass(frozen=True)
-class Setup:
-    """How the product is told.
-
-    Args:
-        arguments: What follows the program.
-        env: Its variables.
-        files: Read-only files below the product's own folder, with their content.
-        meta: `_meta` of a new session.
-        options: What the session's options are set to, in this order.
-    """
-
-    arguments: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    files: Mapping[str, str] = field(default_factory=dict[str, str])
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    options: Mapping[str, str] = field(default_factory=dict[str, str])
+_TRIES: Final = "2"
+"""How often a product asks its service again, where it can be told: who to ask next is decided outside."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +69,7 @@ _OPENCODE_OFF: Final = (
 def _opencode(terms: Terms) -> Setup:
     # The last rule that matches counts; `ask` would end the turn at a refusal, without a word to the model.
     permission = {"*": "allow"} if terms.writes and terms.shell else _opencode_rules(terms)
-    permission |= {"webfetch": "deny", "websearch": "deny", "question": "deny"}
+    permission |= dict.fromkeys(("webfetch", "websearch", "question", "task", "skill"), "deny")
     agent: dict[str, Any] = {"mode": "primary", "permission": permission}
     if terms.steps is not None:
         agent["steps"] = terms.steps
@@ -181,7 +135,11 @@ def _gemini(terms: Terms) -> Setup:
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
         "security": {"folderTrust": {"enabled": True}, "environmentVariableRedaction": {"enabled": False}},
-        "context": {"fileName": ["redfirst-reads-these-itself.md"], "discoveryMaxDirs": 0},
+        "context": {
+            "fileName": ["redfirst-reads-these-itself.md"],
+            "discoveryMaxDirs": 0,
+            "includeDirectories": [str(folder) for folder in terms.folders],
+        },
         "tools": {"core": tools, "sandbox": False},
         "mcp": {"allowed": []},
         "experimental": {"enableAgents": False, "skills": False},
@@ -211,12 +169,17 @@ def _claude(terms: Terms) -> Setup:
     options: dict[str, Any] = {"settingSources": [], "strictMcpConfig": True, "tools": tools, "agents": {}}
     if terms.steps is not None:
         options["maxTurns"] = terms.steps
+    if terms.effort is not None:
+        options["effort"] = terms.effort
     if terms.model is not None:
         options["model"] = terms.model
     env = {
+        "CLAUDE_CODE_SAFE_MODE": "1",
+        "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+        "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_TELEMETRY": "1",
+        "CLAUDE_CODE_MAX_RETRIES": _TRIES,
     }
     if terms.folder is not None:
         env["CLAUDE_CONFIG_DIR"] = str(terms.folder)
@@ -226,11 +189,17 @@ def _claude(terms: Terms) -> Setup:
         env["ANTHROPIC_SMALL_FAST_MODEL"] = terms.model
     if terms.api is not None:
         env |= {"ANTHROPIC_BASE_URL": MODEL_URL, "ANTHROPIC_API_KEY": _PLACEHOLDER}
-    chosen = {"mode": "default"} | ({"effort": terms.effort} if terms.effort is not None else {})
-    return Setup(env=env, meta={"claudeCode": {"options": options}}, options=chosen)
+    return Setup(env=env, meta={"claudeCode": {"options": options}}, options={"mode": "default"})
 
 
 # --- Codex, through codex-acp ---------------------------------------------------------------------------------------
+
+
+_CODEX_OFF: Final = (
+    *("apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent"),
+    *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
+)
+"""Features: what reaches beyond the workspace, or would bring in what somebody else wrote."""
 
 
 def _codex(terms: Terms) -> Setup:
@@ -238,31 +207,32 @@ def _codex(terms: Terms) -> Setup:
     said: dict[str, object] = {
         "approval_policy": "never",
         "sandbox_mode": "danger-full-access",
-        "project_doc_max_bytes": 0,
+        "web_search": "disabled",
         "analytics.enabled": False,
         "check_for_update_on_startup": False,
-        "web_search": "disabled",
+        "project_doc_max_bytes": 0,
         "skills.include_instructions": False,
         "skills.bundled.enabled": False,
+        **{f"features.{name}": False for name in _CODEX_OFF},
     }
     if terms.model is not None:
         said["model"] = terms.model
     if terms.effort is not None:
-        said["model_reasoning_effort"] = terms.effort
+        # Of a model that it does not know it would not ask for any.
+        said |= {"model_reasoning_effort": terms.effort, "model_supports_reasoning_summaries": True}
     if terms.api is not None:
         service = f"model_providers.{_PROVIDER}"
-        said |= {"model_provider": _PROVIDER, f"{service}.name": _PROVIDER, f"{service}.base_url": f"{MODEL_URL}/v1"}
-        said |= {f"{service}.wire_api": "responses", f"{service}.env_key": "REDFIRST_KEY"}
+        said |= {
+            "model_provider": _PROVIDER,
+            f"{service}.name": _PROVIDER,
+            f"{service}.base_url": f"{MODEL_URL}/v1",
+            f"{service}.wire_api": "responses",
+            f"{service}.request_max_retries": int(_TRIES),
+            f"{service}.stream_max_retries": int(_TRIES),
+        }
     words = [word for key, value in said.items() for word in ("-c", f"{key}={json.dumps(value)}")]
-    return Setup(
-        arguments=tuple(words),
-        env={
-            "REDFIRST_KEY": _PLACEHOLDER,
-            "NO_BROWSER": "1",
-            **({"CODEX_HOME": str(terms.folder)} if terms.folder is not None else {}),
-        },
-        options={"mode": "full-access"},
-    )
+    env = {"NO_BROWSER": "1"} | ({"CODEX_HOME": str(terms.folder)} if terms.folder is not None else {})
+    return Setup(tuple(words), env, options={"mode": "full-access"})
 
 
 # --- any other ------------------------------------------------------------------------------------------------------
@@ -270,7 +240,8 @@ def _codex(terms: Terms) -> Setup:
 
 def custom(terms: Terms) -> Setup:
     """Return how an agent that is not known here is told: by what every agent has."""
-    return Setup(options={"model": terms.model} if terms.model is not None else {})
+    env = {"XDG_STATE_HOME": str(terms.conversations)} if terms.conversations is not None else {}
+    return Setup(env=env, options={"model": terms.model} if terms.model is not None else {})
 
 
 PRODUCTS: Final[Mapping[Profile, Product]] = {

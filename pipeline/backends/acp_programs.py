@@ -50,6 +50,13 @@ class Bundle:
             )
         program = locate(str(path), search_path)
         packages = _packages_of(path.resolve())
+        if Path.home().is_relative_to(packages):
+            raise UserError(
+                f"{path} lies in {packages} itself, which the box must hide; {self.install}.",
+                Reason.CONFIG,
+                path=str(path),
+                actions=(self.install,),
+            )
         if any(packages.is_relative_to(system) for system in SYSTEM_FOLDERS):
             return program
         others = tuple(mount for mount in program.mounts if not mount.target.is_relative_to(packages))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 from acp.schema import (
     AgentMessageChunk,
     AgentThoughtChunk,
+    Cost,
     SessionNotification,
     TextContentBlock,
     ToolCallProgress,
@@ -103,8 +105,10 @@ class Turn:
             case ToolCallStart() | ToolCallProgress():
                 self.pause()
                 self._call(update)
-            case UsageUpdate(cost=cost):
-                self.cost_usd = cost.amount if cost is not None and cost.currency == "USD" else self.cost_usd
+            case UsageUpdate(cost=Cost(amount=amount, currency="USD")) if math.isfinite(amount) and amount >= 0:
+                self.cost_usd = amount  # what is no number would stand for no limit, as a budget counts
+            case UsageUpdate():
+                pass
             case _:
                 self.transcript.add(update.session_update)
 

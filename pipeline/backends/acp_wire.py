@@ -46,14 +46,14 @@ class Wire:
 
     async def send(self, message: _Json) -> None:
         """Send one message; where the agent is gone this is found out by who waits for its answer."""
-        if "method" not in message:
-            self._waiting -= 1
         # A pydantic error in an answer of the SDK may hold what JSON cannot say.
         line = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
         try:
             await self._stdin.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             return
+        if "method" not in message:
+            self._waiting -= 1
 
     async def receive(self) -> _Json | None:
         """Return the next request or answer; None when there will be none any more."""

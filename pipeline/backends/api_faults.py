@@ -52,7 +52,10 @@ class Failure:
 
 
 def failure_of(error: Exception, service: str) -> Failure:
-    """Return what an exception of the SDK comes to. Total: what it raises for an answer is the service's fault."""
+    """Return what an exception of the SDK comes to.
+
+    Total: what it raises for an answer is the service's fault, unless the model has made its history unfit to be sent.
+    """
     said = _said(error)
     if rule := _own_rule(error):
         return Failure(_RULES.get(rule, Fault.UNAVAILABLE), said, _again(error))
@@ -71,6 +74,8 @@ def failure_of(error: Exception, service: str) -> Failure:
         case ModelHTTPError():
             sentence = f"The model service {service} answered {error.status_code}: {said}"
             return Failure(Fault.UNAVAILABLE, sentence, _again(error))
+        case UnicodeEncodeError() | RecursionError():
+            return Failure(None, "What the model said cannot be said again: it nests too deep, or is no text.")
         case _:
             sentence = f"The model service {service} gave no proper answer: {said}"
             return Failure(Fault.UNAVAILABLE, sentence, _again(error))

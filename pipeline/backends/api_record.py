@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_core import PydanticSerializationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +60,15 @@ class Transcript:
         return f"{fact[:_FIELD]} [{len(fact) - _FIELD} more characters]"
 
 
-def keep(session: Session, messages: Sequence[ModelMessage]) -> str:
-    """Keep a conversation and return its name: what is in it, so that no other can be put in its place."""
-    content = ModelMessagesTypeAdapter.dump_json(list(messages))
+def keep(session: Session, messages: Sequence[ModelMessage]) -> str | None:
+    """Keep a conversation and return its name: what is in it, so that no other can be put in its place.
+
+    None if it cannot be written: a model may say what JSON cannot (too deep, half a letter).
+    """
+    try:
+        content = ModelMessagesTypeAdapter.dump_json(list(messages))
+    except PydanticSerializationError:
+        return None
     name = hashlib.sha256(content).hexdigest()
     (session.mount.reach / f"{name}.json").write_bytes(content)
     return name

@@ -37,7 +37,8 @@ CLAUDE: Final = Native(
 TESTED: Final = CLAUDE.tested
 """The version that this backend was tested with."""
 
-_PLACE: Final = Place(".claude", "projects", ".credentials.json")
+PLACE: Final = Place(".claude", "projects", ".credentials.json")
+"""Where it keeps its things."""
 _ISOLATED: Final = {
     "CLAUDE_CODE_SAFE_MODE": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
@@ -78,7 +79,7 @@ class ClaudeBackend:
         """
         program = CLAUDE.program(job.argv, job.search_path)
         exchange = Exchange.open(job)
-        home = home_for(_PLACE, exchange)
+        home = home_for(PLACE, exchange)
         report = form(job.report_schema, strict=False)
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         ended = await exchange.run(argv, (*program.mounts, *home.mounts), _prompt(job, home).encode(), _env(job, home))

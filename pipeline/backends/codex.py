@@ -37,7 +37,8 @@ CODEX: Final = Native(
 TESTED: Final = CODEX.tested
 """The version that this backend was tested with."""
 
-_PLACE: Final = Place(".codex", "sessions", "auth.json")
+PLACE: Final = Place(".codex", "sessions", "auth.json")
+"""Where it keeps its things."""
 _OFF: Final = (
     *("apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent"),
     *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
@@ -85,7 +86,7 @@ class CodexBackend:
         """
         program = CODEX.program(job.argv, job.search_path)
         exchange = Exchange.open(job)
-        home = home_for(_PLACE, exchange)
+        home = home_for(PLACE, exchange)
         report = form(job.report_schema, strict=True)
         schema = job.exchange / "schema.json"
         schema.write_text(json.dumps(report.schema), encoding="utf-8")

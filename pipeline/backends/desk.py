@@ -95,6 +95,14 @@ class Desk:
         except (OSError, ValidationError):
             return None
 
+    def waits(self) -> bool:
+        """Return whether the dispatch that is said to wait names this desk, too: any folder can look like one."""
+        asked = self.asked()
+        try:
+            return asked is not None and Path(asked.exchange, POINTER).read_text("utf-8") == str(self.folder.resolve())
+        except (OSError, ValueError):
+            return False
+
     def ask(self, asked: Asked) -> None:
         """Write down what is asked: from now on there is a desk."""
         self.put(self.folder / "asked.json", asked.model_dump_json(by_alias=True, indent=2))
@@ -102,7 +110,9 @@ class Desk:
     def put(self, path: Path, text: str) -> None:
         """Write a file of the folder so that nobody ever meets half of it."""
         fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        fresh.write_text(text, encoding="utf-8")
+        fresh.unlink(missing_ok=True)
+        with fresh.open("x", encoding="utf-8") as file:
+            file.write(text)
         fresh.replace(path)
 
     def lay_out(self, fill: Callable[[Path], None]) -> None:
@@ -131,7 +141,7 @@ def desk_around(place: Path) -> Desk | None:
     """Return the desk that *place* is at or below, None if it is at none."""
     for folder in (place, *place.parents):
         desk = Desk(folder.parent)
-        if folder.name == desk.files.name and desk.asked() is not None:
+        if folder.name == desk.files.name and desk.waits():
             return desk
     return None
 

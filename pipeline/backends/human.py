@@ -86,7 +86,7 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
     desk.put(desk.prompt, _prompt(job, desk, asked))
     desk.put(desk.template, json.dumps(_one_or_all(blanks(job.report_schema)), indent=2, ensure_ascii=False) + "\n")
     desk.ask(asked)
-    (job.exchange / POINTER).write_text(str(desk.folder), encoding="utf-8")
+    (job.exchange / POINTER).write_text(str(desk.folder.resolve()), encoding="utf-8")
     return desk, asked
 
 

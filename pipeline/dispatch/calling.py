@@ -82,9 +82,14 @@ def _metered(answer: AgentResult, gateway: ModelGateway, model: str | None) -> A
     use, said = gateway.use, answer.usage
     spent, metered = use.spent, use.spent.unmetered == 0
     usage = Usage(
-        input_tokens=spent.tokens.input if metered else said.input_tokens,
-        output_tokens=spent.tokens.output if metered else said.output_tokens,
+        input_tokens=spent.tokens.input if metered else _at_least(spent.tokens.input, said.input_tokens),
+        output_tokens=spent.tokens.output if metered else _at_least(spent.tokens.output, said.output_tokens),
         cost_usd=said.cost_usd if said.cost_usd is not None else spent.cost_usd,
         model=said.model or model,
     )
     return replace(answer, usage=usage, steps=answer.steps if answer.steps is not None else spent.answers)
+
+
+def _at_least(measured: int, said: int | None) -> int | None:
+    """Return what an agent says of tokens, which is no less than what was seen of them: it may want to go on."""
+    return None if said is None else max(measured, said)

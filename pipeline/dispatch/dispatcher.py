@@ -34,8 +34,9 @@ from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.views import Views
 from pipeline.dispatch.workbench import bench_of
+from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
-from pipeline.gateway.spending import Allowance
+from pipeline.gateway.spending import Allowance, Spent
 from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.policy.scope import Writes
 from pipeline.policy.test_regions import only_test_regions
@@ -111,6 +112,7 @@ class Dispatcher:
         folder = new_folder(self.run_folder / "dispatches" / record.dispatch)
         artifacts = Artifacts.copied(request.artifacts, folder, self.box)
         tries: list[Try] = []
+        uses: list[GatewayUse] = []
         result: DispatchResult | None = None
         for choice, wait_s in self._turns(record, request.role):
             if result is not None:
@@ -118,7 +120,7 @@ class Dispatcher:
                 set_aside(folder, len(tries))
                 self.say(f"{record.dispatch}: {result.complaint} Next: {choice}, in {wait_s:g} s")
                 await anyio.sleep(wait_s)
-            result = await self._try(record, request, folder, artifacts, choice, phase=phase, why=why)
+            result = await self._try(record, request, folder, artifacts, choice, uses, phase=phase, why=why)
             if result.signal is not Signal.UNAVAILABLE:
                 self.circuits.worked(choice)
                 break
@@ -145,13 +147,15 @@ class Dispatcher:
         folder: Path,
         artifacts: Artifacts,
         choice: Choice,
+        uses: list[GatewayUse],
         *,
         phase: str,
         why: str,
     ) -> DispatchResult:
-        """Ask one agent in a fresh view, and judge what it left."""
+        """Ask one agent in a fresh view, and judge what it left; what all of *uses* took counts against its share."""
         spec = self.roles[request.role]
         view = self.views.open(record.base_tree, writable=spec.writes is not Writes.NOTHING)
+        there = {entry.path for entry in self.repository.entries(record.base_tree, *INSTRUCTIONS)}
         try:
             document = document_of(
                 record,
@@ -163,14 +167,15 @@ class Dispatcher:
                 template=self.templates[request.kind, request.question],
                 phase=phase,
                 why=why,
-                instructions=[entry.path for entry in self.repository.entries(record.base_tree, *INSTRUCTIONS)],
+                instructions=[name for name in INSTRUCTIONS if name in there],  # not what is in folders of the name
             )
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
             guarded = (self.repository, self.checkout, self.run_id)
             before = Fingerprint.take(*guarded)
-            gateway = self._gateway(record, choice, folder / "model.jsonl")
+            gateway = self._gateway(record, choice, folder / "model.jsonl", sum(uses, GatewayUse()).spent)
             with recorded(folder / "process.json", self.box.name):
                 answer = await self._ask(record, request, document, view.mount, folder, choice, gateway)
+            uses += [gateway.use] if gateway is not None else []
             answer = quiet_answer(answer, self.secrets)
             transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
@@ -179,7 +184,7 @@ class Dispatcher:
             if escape is not None:
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))
-            left = Left(choice, answer, gate, escape, gateway.use if gateway is not None else None)
+            left = Left(choice, answer, gate, escape, sum(uses, GatewayUse()) if uses else None)
             result = result_of(record, request, left, self.repository, self.checkout)
             if gate.violations:
                 transcript.quarantine(self.run_folder / "quarantine" / record.dispatch, view, gate)
@@ -198,11 +203,11 @@ class Dispatcher:
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
         )
 
-    def _gateway(self, record: DispatchRecord, choice: Choice, log: Path) -> ModelGateway | None:
+    def _gateway(self, record: DispatchRecord, choice: Choice, log: Path, taken: Spent) -> ModelGateway | None:
         if choice.service is None:
             return None
         share = record.reserved or Reserved()
-        allowance = Allowance(share.tokens, share.cost_usd, choice.agent.max_steps)
+        allowance = Allowance(share.tokens, share.cost_usd, choice.agent.max_steps).less(taken)
         name, provider = choice.service.name, choice.service.provider
         return gateway_of(provider, name, self.environ, log, allowance=allowance, prices=self.config.prices)
 

@@ -110,6 +110,7 @@ def quiet_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
         stderr=redact(answer.stderr, secrets),
         report_file=None if answer.report_file is None else redact(answer.report_file, secrets),
         complaint=None if answer.complaint is None else _quiet(answer.complaint, secrets, shapes=True),
+        denials=tuple(_quiet(line, secrets, shapes=True) for line in answer.denials),
     )
 
 

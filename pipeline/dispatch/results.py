@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.dispatch.verdict import counts_as_work, judge
 from pipeline.git import Entry, TreeChange
+from pipeline.policy.characters import visible
 from pipeline.policy.scope import ChangeKind
 from pipeline.runs.files import to_json
 from pipeline.runs.info import (
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord, Try
 
 _Number = TypeVar("_Number", int, float)
+_SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
+"""Never an option: it becomes a word of a command line."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ def result_of(
 ) -> DispatchResult:
     """Return the result of a dispatch; the blobs and the tree that it names are written."""
     answer, gate, escape = left.answer, left.gate, left.escape
-    signal, complaint, report = judge(request, answer, gate, escape.why if escape is not None else None)
+    signal, said, report = judge(request, answer, gate, escape.why if escape is not None else None)
+    # It may quote an agent's bytes, and goes on to a terminal, a prompt, a document.
+    complaint = visible(said, keep="\n\t") if said is not None else None
     legal = gate.changes if escape is None and counts_as_work(answer) else ()
     changes = tuple(_stored(change, repository, checkout) for change in legal)
     tree = repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
@@ -78,7 +84,7 @@ def result_of(
         fault=answer.fault,
         denials=answer.denials,
         steps=answer.steps,
-        session=answer.session,
+        session=answer.session if answer.session is not None and _SESSION.fullmatch(answer.session) else None,
     )
 
 

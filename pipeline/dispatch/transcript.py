@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  (a field of a dataclass)
 from typing import TYPE_CHECKING, Final
 
+from pipeline.backends.logins import login_values
+from pipeline.config.folders import home
 from pipeline.dispatch.redaction import dotenv, redact, secrets_of
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import disk, to_json, write_atomic
@@ -26,17 +28,18 @@ _COPY_LIMIT: Final = 1_000_000
 
 
 def secrets_of_run(worktree: Path, environ: Mapping[str, str], config: Config) -> frozenset[str]:
-    """Return what must not be written down: credentials, and what the user's and the agents' variables say is secret.
+    """Return what must not be written down: credentials, logins, and what the user's and the agents' variables hold.
 
     Args:
         worktree: The user's; its `.env` files are read.
         environ: The driver's environment.
-        config: Names the variables of agents and the credentials of model services.
+        config: Names the variables and logins of agents, spares too, and the credentials of model services.
     """
-    agents = [config.agent(role) for role in Role]
+    agents = [agent for role in Role for agent in config.candidates(role)]
     credentials = {environ.get(table.credential_env or "", "") for table in config.providers.values()} - {""}
     found = [secrets_of(each) for each in (environ, dotenv(worktree), *(agent.env for agent in agents))]
-    return frozenset(credentials).union(*found)
+    logins = [login_values(agent, home(environ)) for agent in agents]
+    return frozenset(credentials).union(*found, *logins)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,15 @@ class GatewayUse:
     bytes_down: int = 0
     spent: Spent = field(default_factory=Spent)
 
+    def __add__(self, other: GatewayUse) -> GatewayUse:
+        return GatewayUse(
+            self.requests + other.requests,
+            self.refused + other.refused,
+            self.bytes_up + other.bytes_up,
+            self.bytes_down + other.bytes_down,
+            self.spent + other.spent,
+        )
+
 
 @dataclass
 class Meter:

@@ -33,6 +33,14 @@ class Allowance:
     cost_usd: float | None = None
     answers: int | None = None
 
+    def less(self, spent: Spent) -> Allowance:
+        """Return what is left of it after *spent*; answers are counted for each agent anew."""
+        return Allowance(
+            None if self.tokens is None else max(0, self.tokens - spent.tokens.total),
+            None if self.cost_usd is None else max(0.0, self.cost_usd - spent.priced_usd),
+            self.answers,
+        )
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -63,6 +71,18 @@ class Spent:
     def cost_usd(self) -> float | None:
         """Return what everything cost in USD; None if a part of it is not known."""
         return None if self.unmetered or self.unpriced else self.priced_usd
+
+    def __add__(self, other: Spent) -> Spent:
+        models = dict.fromkeys((*self.by_model, *other.by_model))
+        none = Tokens()
+        return Spent(
+            answers=self.answers + other.answers,
+            by_model={model: self.by_model.get(model, none) + other.by_model.get(model, none) for model in models},
+            priced_usd=self.priced_usd + other.priced_usd,
+            unpriced=tuple(dict.fromkeys((*self.unpriced, *other.unpriced))),
+            unmetered=self.unmetered + other.unmetered,
+            cut=self.cut + other.cut,
+        )
 
 
 def _nobody_knows(_model: str, _tokens: Tokens) -> None:

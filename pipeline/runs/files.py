@@ -72,7 +72,8 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int | None = None, s
     with disk(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("wb") as stream:
+            temporary.unlink(missing_ok=True)
+            with temporary.open("xb") as stream:  # never through a link that somebody put there
                 stream.write(data)
                 stream.flush()
                 if mode is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.policy.scope import Action, Grant, TestScope, lies_in
+from pipeline.policy.test_regions import RUST
 from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:
@@ -20,13 +21,16 @@ def production_grants(task: Task) -> tuple[Grant, ...]:
     return tuple(Grant(change.path, change.action, change.origin) for change in task.files)
 
 
-def suite_grants(task: Task) -> tuple[Grant, ...]:
-    """Return the task's test files as grants; a file of a test that may change is one of them."""
+def suite_grants(task: Task, layout: Layout) -> tuple[Grant, ...]:
+    """Return the task's test files as grants; a file of a test that may change is one of them.
+
+    A production file with test regions is none: what may change in it is for the gate to see (ADR-R39).
+    """
     named = {file.path: Grant(file.path, Action(file.action)) for file in task.test_files}
     for test in task.tests_to_change:
         path = test.id.partition("::")[0]
         named.setdefault(path, Grant(path, Action.MODIFY))
-    return tuple(named.values())
+    return tuple(grant for path, grant in named.items() if not path.endswith(RUST) or layout.is_test_side(path))
 
 
 def test_scope(ctx: Context, task: Task) -> TestScope:
@@ -46,7 +50,7 @@ def scope_of(layout: Layout, task: Task, tree: Sequence[str]) -> TestScope:
     own = [change.path for change in task.files if not layout.is_test_side(change.path)]
     found = (_code_in(layout, folder, tree) for folder in layout.testpaths)
     return TestScope(
-        files=suite_grants(task),
+        files=suite_grants(task, layout),
         folders=layout.testpaths,
         code=frozenset([*own, *(path for path in found if path is not None)]),
         names=layout.python_files,

@@ -71,6 +71,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             actions=(f"git switch -c {issue.lower()}", "redfirst run ISSUE --worktree"),
         )
     _check_writable(repository.worktree)
+    require_untracked(repository)
     _check_tracker(repository, issue, ours)
     _check_alone(repository, issue)
     _check_clean(repository)
@@ -86,6 +87,23 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             actions=(f"redfirst show {run}", f"redfirst resume {run}", f"redfirst abandon {run}"),
         )
     return Ground(branch, base_branch, commit, repository.tree_of(commit))
+
+
+def require_untracked(repository: Repository) -> None:
+    """Return if nothing of `.workflow` is the repository's: a link in it would be written through, a run be believed.
+
+    Raises:
+        UserError: something is.
+    """
+    found = repository.entries("HEAD", WORKFLOW)
+    if found:
+        raise UserError(
+            f"The repository tracks {found[0].path}. Runs are kept in {WORKFLOW}, and nobody else may put anything "
+            f"there. Look at it, then remove it: git rm -r {WORKFLOW}",
+            Reason.USAGE,
+            path=found[0].path,
+            actions=(f"git rm -r {WORKFLOW} && git commit",),
+        )
 
 
 def _base_branch(repository: Repository, base: str | None) -> str:

@@ -100,11 +100,14 @@ def _lint(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
     if ctx.state.fixing:  # a finding on tests alone names no production file
         problems = [p for p in problems if "names no file" not in p.message]
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
-    layout = baseline_of(ctx).layout
+    baseline = baseline_of(ctx)
+    layout = baseline.layout
     nowhere_yet = not layout.collected and not layout.testpaths
 
     def is_test_path(path: str) -> bool:
-        return layout.is_test_side(path) or (nowhere_yet and plausible_test_path(path))
+        if layout.is_test_side(path) or ctx.toolchain.is_test_path(path, baseline):
+            return True
+        return nowhere_yet and plausible_test_path(path)
 
     for task in tasks:
         text = task_md(task)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red
+from pipeline.policy.test_regions import RUST, only_test_regions
 from pipeline.reports import reduce
 from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
@@ -16,7 +17,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import Answer, ask
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
-from pipeline.steps.grants import suite_grants, test_scope
+from pipeline.steps.grants import test_scope
 from pipeline.steps.loosening import loosened
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
 from pipeline.steps.plan import planned
@@ -25,6 +26,8 @@ from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipeline.evidence.observation import Observation
     from pipeline.policy.scope import TestScope
     from pipeline.reports.tasks import Task
@@ -53,7 +56,7 @@ async def run(ctx: Context) -> Event:
         "write-tests",
         base,
         artifacts=artifacts,
-        grants=suite_grants(task),
+        grants=scope.files,
         tests=scope,
         tools=tools,
     )
@@ -87,7 +90,20 @@ def _base(ctx: Context, scope: TestScope) -> str:
     if task.tests is None:
         return start
     # a seam may have been added since: only the test side of the last tests is theirs
-    return compose(ctx, task.tests, start, [p for p in changed_paths(ctx, start, task.tests) if scope.covers(p)])
+    paths = changed_paths(ctx, start, task.tests)
+    regions = _only_regions(ctx, start, task.tests, [path for path in paths if path.endswith(RUST)])
+    return compose(ctx, task.tests, start, [path for path in paths if scope.covers(path) or path in regions])
+
+
+def _only_regions(ctx: Context, old: str, new: str, paths: Sequence[str]) -> frozenset[str]:
+    """Return the files of *paths* that differ between two trees in nothing but test regions."""
+    if not paths:
+        return frozenset()
+    before, after = ctx.repository.entries(old, *paths), ctx.repository.entries(new, *paths)
+    texts = ctx.repository.blobs(entry.oid for entry in (*before, *after))
+    here = {entry.path: texts[entry.oid] for entry in before}
+    both = ((entry.path, here[entry.path], texts[entry.oid]) for entry in after if entry.path in here)
+    return frozenset(path for path, one, other in both if only_test_regions(path, one, other))
 
 
 def _start(ctx: Context) -> str:

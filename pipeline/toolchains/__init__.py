@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.toolchains.cargo import CargoToolchain
 from pipeline.toolchains.pytest import PytestToolchain
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from pipeline.toolchains.protocol import Toolchain
 
-TOOLCHAINS: Final[dict[str, Toolchain]] = {"pytest": PytestToolchain()}
+TOOLCHAINS: Final[dict[str, Toolchain]] = {"pytest": PytestToolchain(), "cargo": CargoToolchain()}
 
 
 def detect(worktree: Path) -> Toolchain | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ class Environment:
     """How the tests of a project are started.
 
     `command` is an absolute argv prefix; `mounts` are needed read-only in the box, at the same paths; at each of
-    `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5).
+    `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5). `versions` say
+    for people what was found; `variables` are set where tests run.
     """
 
     command: tuple[str, ...]
@@ -37,6 +38,8 @@ class Environment:
     pytest_version: str
     prefix: Path
     plugins: frozenset[str] = frozenset()
+    versions: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ FILES: Final[Mapping[str, str]] = {
 
 _FOLDERS: Final = (
     *("real", "host/usr/bin", "host/etc/cron.d", "host/tmp", "home/.ssh", "scripts"),
-    *("run/dispatches", "state/caches"),
+    *("run/dispatches", "state/caches", "state/sessions"),
 )
 
 

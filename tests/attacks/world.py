@@ -150,7 +150,13 @@ class World:
         name = f"{self.number:03}-attack-{role.value}"
         program = self._program(text)
         self._show(base or self.base)
-        own = {f"run/dispatches/{name}", f"run/quarantine/{name}", "run/quarantine", f"state/caches/{role.value}"}
+        own = {
+            f"run/dispatches/{name}",
+            f"run/quarantine/{name}",
+            "run/quarantine",
+            f"state/caches/{role.value}",
+            f"state/sessions/1-{role.value}",
+        }
         own |= set[str]() if self.overlay else {"state/pool"}  # given to the agent, and put back; see `_leftovers`
         before = self.host.fingerprint(own)
         result = anyio.run(self._dispatch, name, role, program, base or self.base)

@@ -1,4 +1,4 @@
-"""One agent that speaks the Agent Client Protocol, in the real box, behind the real gateway, with the scripted model."""
+"""An agent that speaks the Agent Client Protocol, in the real box and behind the real gateway."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from pipeline.backends.protocol import AgentJob, Service, Session
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
 from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.dispatch.calling import call
 from pipeline.dispatch.view import ShadowView
+from pipeline.gateway.halting import Patience
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount
 from pipeline.reports.kinds import report_schema
@@ -59,6 +61,12 @@ DIALECT = {
     Profile.CLAUDE: Api.ANTHROPIC,
     Profile.CODEX: Api.RESPONSES,
 }
+MODEL = {
+    Api.CHAT: "scripted",
+    Api.GOOGLE: "gemini-2.5-flash",
+    Api.ANTHROPIC: "claude-opus-4-5",
+    Api.RESPONSES: "gpt-5.4",
+}
 
 
 def boxed() -> Bubblewrap:
@@ -82,10 +90,11 @@ class Stand:
     asked: int = 0
 
     def __post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
         self.view = ShadowView.open(self._fill, self.folder / "view", workspace=WORKSPACE, writable=self.writable)
         self.sessions = self.folder / "sessions"
         self.sessions.mkdir(mode=0o700)
-        if self.profile is not Profile.CUSTOM:
+        if not self.argv:
             self.argv = (str(cli(PROGRAMS[self.profile])),)
 
     def _fill(self, folder: Path) -> None:
@@ -119,27 +128,24 @@ class Stand:
         """Return how one dispatch without a model went."""
         return anyio.run(AcpBackend().run, self.job(**changes))
 
-    def served(self, service: ModelService, **changes: Any) -> AgentJob:
+    def served(self, service: ModelService, **changes: Any) -> tuple[AgentJob, ModelGateway]:
         """Return a job whose model is *service*, by way of the gateway."""
-        api = changes.pop("api", DIALECT.get(self.profile, Api.CHAT))
+        api = changes.pop("api", DIALECT[self.profile])
         provider = Provider(url=service.url, credential_env="THE_KEY", api=(api,), timeout_s=60)
-        gateway = ModelGateway(provider, SecretStr(SECRET), self.folder / f"model-{self.asked}.jsonl", name="loop")
+        log = self.folder / f"model-{self.asked}.jsonl"
+        gateway = ModelGateway(provider, SecretStr(SECRET), log, name="loop", patience=Patience(3, 2))
         settings: dict[str, Any] = {
-            "model": "claude-sonnet-4-5"
-            if api is Api.ANTHROPIC
-            else "gemini-2.5-flash"
-            if api is Api.GOOGLE
-            else "scripted",
+            "model": MODEL[api],
             "network": "model",
             "gateway": gateway,
             "service": Service("loop", provider),
         }
-        return self.job(**(settings | changes))
+        return self.job(**(settings | changes)), gateway
 
     def ask(self, *script: Conversation, **changes: Any) -> tuple[AgentResult, ModelService]:
         """Return how one dispatch went, and what the model was asked."""
         with ModelService(script, secret=SECRET) as service:
-            result = anyio.run(AcpBackend().run, self.served(service, **changes))
+            result = anyio.run(call, AcpBackend(), *self.served(service, **changes))
         return result, service
 
     def ask_on(self, *scripts: Sequence[Conversation]) -> tuple[list[AgentResult], ModelService]:
@@ -148,7 +154,7 @@ class Stand:
         with ModelService([each for script in scripts for each in script], secret=SECRET) as service:
             for _ in scripts:
                 session = results[-1].session if results else None
-                results.append(anyio.run(AcpBackend().run, self.served(service, session=session)))
+                results.append(anyio.run(call, AcpBackend(), *self.served(service, session=session)))
         return results, service
 
     def changes(self) -> dict[str, ChangeKind]:

@@ -162,7 +162,7 @@ def test_an_editable_install_into_the_checkout_does_not_hide_the_view(tmp_path: 
 def test_python_projects_are_recognised_and_others_are_not(tmp_path: Path) -> None:
     assert detect(write(tmp_path / "a", {"tests/unit/test_x.py": ""})) is TOOLCHAINS["pytest"]
     assert detect(write(tmp_path / "b", {"pyproject.toml": ""})) is TOOLCHAINS["pytest"]
-    assert detect(write(tmp_path / "c", {"Cargo.toml": "", "src/main.rs": ""})) is None
+    assert detect(write(tmp_path / "c", {"main.c": ""})) is None
 
 
 def test_files_that_control_tests_are_known_by_name() -> None:

@@ -1,0 +1,237 @@
+"""What cargo, libtest and our runner write, as values: checked where it comes in, unknown keys left out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Target(_Value):
+    """Something that cargo compiles: a library, a program, an integration test."""
+
+    kind: tuple[str, ...]
+    name: str
+    src_path: str
+    test: bool = True
+    doctest: bool = False
+
+    @property
+    def is_test(self) -> bool:
+        """Return whether it consists of tests as a whole."""
+        return self.kind[0] in {"test", "bench"}
+
+    @property
+    def label(self) -> str:
+        """Return the part of an id that tells the targets of one package apart; a package has one library."""
+        return f"{self.kind[0]}/{self.name}" if self.kind[0] in {"bin", "test", "example", "bench"} else "lib"
+
+
+class Package(_Value):
+    """A member of the workspace."""
+
+    name: str
+    version: str
+    manifest_path: str
+    targets: tuple[Target, ...]
+
+
+class Metadata(_Value):
+    """The workspace."""
+
+    packages: tuple[Package, ...]
+    workspace_root: str
+
+
+class Span(_Value):
+    """A place in a source."""
+
+    file_name: str
+    line_start: int
+    is_primary: bool
+    label: str | None = None
+
+
+class Code(_Value):
+    """The number of a compiler error, such as `E0432`."""
+
+    code: str
+
+
+class Diagnostic(_Value):
+    """One error of the compiler."""
+
+    message: str
+    code: Code | None = None
+    spans: tuple[Span, ...] = ()
+    rendered: str | None = None
+
+
+class CompilerMessage(_Value):
+    """An error, and the target in which it stands."""
+
+    manifest_path: str
+    target: Target
+    message: Diagnostic
+
+
+class Artifact(_Value):
+    """A compiled test executable."""
+
+    manifest_path: str
+    target: Target
+    executable: str
+
+
+class _Line(_Value):
+    nonce: str
+    n: int
+
+
+class _Process(_Line):
+    code: int
+    stdout: str = ""
+    stderr: str = ""
+    timed_out: bool = False
+
+
+class MetadataLine(_Process):
+    """What `cargo metadata` said."""
+
+    kind: Literal["metadata"]
+
+
+class ArtifactLine(_Line):
+    """A test executable was compiled."""
+
+    kind: Literal["artifact"]
+    message: Artifact
+
+
+class ErrorLine(_Line):
+    """The compiler refused something."""
+
+    kind: Literal["error"]
+    message: CompilerMessage
+
+
+class Built(_Process):
+    """The compilation is over."""
+
+    kind: Literal["built"]
+
+
+class Listed(_Process):
+    """What a test executable holds."""
+
+    kind: Literal["listed"]
+    executable: str
+    ignored: str
+
+
+class DoctestsListed(_Process):
+    """The examples in a package's documentation."""
+
+    kind: Literal["doctests_listed"]
+    package: str
+
+
+class Start(_Line):
+    """A test begins."""
+
+    kind: Literal["start"]
+    id: str
+
+
+class Ended(_Process):
+    """A test is over."""
+
+    kind: Literal["ended"]
+    id: str
+
+
+class DoctestsRan(_Process):
+    """The chosen examples of a package are over."""
+
+    kind: Literal["doctests_ran"]
+    package: str
+
+
+class OutOfTime(_Line):
+    """The time for all tests together is used up."""
+
+    kind: Literal["out_of_time"]
+
+
+class End(_Line):
+    """The runner came to its end."""
+
+    kind: Literal["end"]
+
+
+Record = (
+    MetadataLine
+    | ArtifactLine
+    | ErrorLine
+    | Built
+    | Listed
+    | DoctestsListed
+    | Start
+    | Ended
+    | DoctestsRan
+    | OutOfTime
+    | End
+)
+_ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
+@dataclass(frozen=True)
+class Session:
+    """The records of one run of the runner. `fault` says why they cannot be believed, or is empty."""
+
+    records: tuple[Record, ...]
+    fault: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the runner came to its end."""
+        return bool(self.records) and isinstance(self.records[-1], End)
+
+
+def read_session(data: bytes, nonce: str) -> Session:
+    """Return the records in `data`; a line that is not ours makes the session unusable. A torn last line is none."""
+    lines = data.split(b"\n")[:-1]
+    records: list[Record] = []
+    for number, line in enumerate(lines):
+        try:
+            record = _ADAPTER.validate_json(line)
+        except ValidationError:
+            return Session(tuple(records), f"line {number + 1} of the records is not a record")
+        if record.nonce != nonce or record.n != number:
+            return Session(tuple(records), f"line {number + 1} of the records was not written by the harness")
+        if records and isinstance(records[-1], End):
+            return Session(tuple(records), "something was written after the end of the records")
+        records.append(record)
+    return Session(tuple(records))
+
+
+def read_metadata(line: MetadataLine) -> Metadata | None:
+    """Return the workspace, None where cargo could not say."""
+    try:
+        return Metadata.model_validate(json.loads(line.stdout)) if line.code == 0 else None
+    except ValueError:
+        return None
+
+
+def names_in(listing: str) -> tuple[str, ...] | None:
+    """Return the tests of a `--list --format terse`, None where a harness of the project's own answers otherwise."""
+    lines = [line for line in listing.splitlines() if line.strip()]
+    if any(not line.endswith((": test", ": benchmark")) for line in lines):
+        return None
+    return tuple(line.rpartition(": ")[0] for line in lines)

@@ -1,0 +1,129 @@
+"""Rust source as tree-sitter reads it: items with their attributes, names, statements that only fail.
+
+Importing this module, or one that does, loads the parser; `cargo` does so when a Rust project is measured.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from tree_sitter import Language, Parser
+from tree_sitter_rust import language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+_RUST: Final = Language(language())
+_COMMENTS: Final = frozenset({"line_comment", "block_comment"})
+_TEST_ATTRIBUTES: Final = frozenset({"test", "rstest", "test_case", "quickcheck", "bench"})
+_CFG_TEST: Final = re.compile(r"cfg\((?:test|all\((?:.*,)?test(?:,.*)?\))\)")
+_REASON: Final = re.compile(r'ignore\s*=\s*"((?:[^"\\]|\\.)*)"')
+_SAYS: Final = frozenset({"panic", "unreachable"})
+_MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier", "shorthand_field_identifier"})
+
+
+def parse(source: bytes) -> Node:
+    """Return the syntax of a whole file, which may have errors in it."""
+    return Parser(_RUST).parse(source).root_node
+
+
+def items_of(body: Node) -> Iterator[Node]:
+    """Yield the items of a file or body that are not compiled for tests only."""
+    return (item for item, attributes, _ in items(body) if not any(is_for_tests(words) for words in attributes))
+
+
+def mentions(node: Node) -> frozenset[str]:
+    """Return every name that stands in a piece of code, macros' arguments included."""
+    return frozenset(text(found) for found in below(node) if found.type in _MENTIONED)
+
+
+def below(top: Node) -> Iterator[Node]:
+    """Yield a node and everything in it."""
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node.children)
+
+
+def text(node: Node) -> str:
+    """Return the source of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def field_text(node: Node, name: str) -> str:
+    """Return the source of a field of a node, empty if there is none."""
+    found = node.child_by_field_name(name)
+    return text(found) if found is not None else ""
+
+
+def items(body: Node) -> Iterator[tuple[Node, list[str], Node]]:
+    """Yield each item with its attributes, blanks left out, and the node that it starts with."""
+    attributes: list[str] = []
+    start: Node | None = None
+    for child in body.named_children:
+        if child.type == "attribute_item":
+            start = start or child
+            attributes.append(_squeezed(child).removeprefix("#[").removesuffix("]"))
+        elif child.type not in _COMMENTS:
+            yield child, attributes, start or child
+            attributes, start = [], None
+
+
+def is_file_for_tests(top: Node) -> bool:
+    """Return whether a whole file is compiled for tests only, by an attribute at its top."""
+    inner = (child for child in top.named_children if child.type == "inner_attribute_item")
+    return any(_CFG_TEST.search(_squeezed(child).replace(" ", "")) for child in inner)
+
+
+def _squeezed(node: Node) -> str:
+    return " ".join(text(node).split())
+
+
+def is_for_tests(attribute: str) -> bool:
+    """Return whether an attribute says that the item is compiled for tests only."""
+    return is_test(attribute) or _CFG_TEST.fullmatch(attribute.replace(" ", "")) is not None
+
+
+def is_test(attribute: str) -> bool:
+    """Return whether an attribute makes a function a test."""
+    last = word(attribute).rpartition("::")[2]
+    return last in _TEST_ATTRIBUTES or last.endswith("_test")
+
+
+def word(attribute: str) -> str:
+    """Return the name of an attribute, as a path."""
+    return re.split(r"[\s(=\[]", attribute, maxsplit=1)[0]
+
+
+def ignored(attribute: str) -> str:
+    """Return why an attribute says that a test is not run."""
+    found = _REASON.match(attribute)
+    return found[1] if found is not None else "ignored"
+
+
+def bare_lines(function: Node) -> Iterator[int]:
+    """Yield the lines of a test that state failure without looking at anything."""
+    for found in below(function):
+        if found.type != "macro_invocation":
+            continue
+        macro = field_text(found, "macro")
+        statement = found.parent if found.parent is not None and found.parent.type == "expression_statement" else found
+        body = function.child_by_field_name("body")
+        alone = statement.parent is not None and statement.parent == body
+        arguments = found.named_children[-1]
+        if (macro in _SAYS and alone) or (macro.startswith("assert") and not mentions(arguments)):
+            yield found.start_point.row + 1
+
+
+def names_in(item: Node) -> Iterator[str]:
+    """Yield what an item defines: its name, its variants and fields aside, and the functions in an impl or trait."""
+    name = field_text(item, "name").removeprefix("r#")
+    if name:
+        yield name
+    body = item.child_by_field_name("body")
+    if item.type in {"impl_item", "trait_item", "foreign_mod_item"} and body is not None:
+        yield from (field_text(child, "name") for child in body.named_children if field_text(child, "name"))

@@ -1,0 +1,76 @@
+"""Which toolchain is found, what of it the box is shown, and what is said where there is none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from toolchains.crates import TOOLCHAIN, environment, needs_cargo
+
+from pipeline.toolchains.protocol import Environment, Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def find(place: Path, command: Sequence[str] | None = None, path: str | None = None) -> Environment | Missing:
+    chosen = None if command is None else tuple(command)
+    return anyio.run(
+        TOOLCHAIN.find_environment, place, place, chosen, place, os.environ["PATH"] if path is None else path
+    )
+
+
+def test_a_manifest_makes_a_rust_project(tmp_path: Path) -> None:
+    assert not TOOLCHAIN.detect(tmp_path)
+    (tmp_path / "Cargo.toml").touch()
+    assert TOOLCHAIN.detect(tmp_path)
+
+
+@needs_cargo
+def test_the_toolchain_itself_is_shown_and_not_what_asks_for_it() -> None:
+    env = environment()
+    program = Path(env.command[0])
+    assert env.command[1:] == ("test",)
+    assert program.resolve() == program == env.prefix / "bin" / "cargo" or env.prefix == Path("/usr")
+    assert [version.split()[0] for version in env.versions] == ["rustc", "cargo"]
+    assert env.variables["CARGO_NET_OFFLINE"] == "true"
+    shown = {mount.target for mount in env.mounts}
+    home = Path(env.variables["CARGO_HOME"])
+    assert home not in shown  # the credentials of registries are in it
+    assert not any(home.is_relative_to(target) for target in shown)
+
+
+def test_without_rust_the_sentence_says_what_to_install(tmp_path: Path) -> None:
+    found = find(tmp_path, path=str(tmp_path))
+    assert isinstance(found, Missing)
+    assert "https://rustup.rs" in found.sentence
+
+
+def test_a_toolchain_that_the_project_names_by_path_is_not_started(tmp_path: Path) -> None:
+    (tmp_path / "rust-toolchain.toml").write_text('[toolchain]\npath = "/tmp/evil"\n')
+    found = find(tmp_path)
+    assert isinstance(found, Missing)
+    assert "rust-toolchain.toml" in found.sentence
+
+
+@needs_cargo
+def test_a_wrapper_is_asked_once_on_the_host_and_its_variables_are_kept(tmp_path: Path) -> None:
+    wrapper = tmp_path / "shell"
+    wrapper.write_text(
+        f'#!/bin/sh\nexport PKG_CONFIG_PATH=/opt/it SECRET=x PATH="$PATH:{tmp_path}"\nshift\nexec "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    found = find(tmp_path, [str(wrapper), "-c", "cargo", "test", "--all-features"])
+    assert isinstance(found, Environment), found
+    assert found.command[1:] == ("test", "--all-features")
+    assert found.variables["PKG_CONFIG_PATH"] == "/opt/it"
+    assert "SECRET" not in found.variables
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-m", "pytest"], ["cargo", "run"]])
+def test_a_command_that_is_not_cargo_test_is_refused(tmp_path: Path, command: list[str]) -> None:
+    assert isinstance(find(tmp_path, command), Missing)
