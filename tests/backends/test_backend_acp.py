@@ -1,78 +1,29 @@
-"""The client's side of the Agent Client Protocol, against an agent that does what it is told, well or badly."""
+"""The client's side of the Agent Client Protocol, against an agent that does what it is told."""
 
 from __future__ import annotations
 
 import json
-import secrets
-import subprocess
-import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 import pytest
-from backends.acp_stand import AGAIN, COMPLETE, Stand, boxed
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from backends.acp_play import DONE, REPORT, lines, play, spoken, stand, told
+from backends.acp_stand import AGAIN, COMPLETE, boxed
 
 from pipeline.backends.acp import AcpBackend
-from pipeline.backends.acp_answer import report_in
 from pipeline.backends.acp_values import Policy
-from pipeline.backends.acp_wire import LONGEST
-from pipeline.backends.protocol import Ended, Fault, Service, Usage
-from pipeline.config.agents import AgentConfig, Backend, Profile
-from pipeline.config.providers import Api, Provider
+from pipeline.backends.protocol import Ended, Fault, Usage
 from pipeline.dispatch.nobox import NoBox
-from pipeline.errors import UserError
-from pipeline.pids import carries, pids
-from pipeline.policy.roles import Network
-from pipeline.process import Mount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
-    from pipeline.backends.protocol import AgentJob, AgentResult
     from pipeline.dispatch.box import Box
-
-AGENT = Path(__file__).with_name("acp_agent.py")
-REPORT = json.dumps(COMPLETE)
-DONE = ["say", f"All done.\n{REPORT}"]
 
 
 @pytest.fixture(params=["bwrap", "none"])
 def box(request: pytest.FixtureRequest) -> Box:
     return boxed() if request.param == "bwrap" else NoBox()
-
-
-def stand(folder: Path, box: Box | None = None, **more: Any) -> Stand:
-    argv = (sys.executable, "-I", "-S", str(AGENT))
-    return Stand(folder, Profile.CUSTOM, box or NoBox(), argv, **more)
-
-
-def told(place: Stand, job: dict[str, Any], **said: Any) -> AgentJob:
-    """Return a job for the scripted agent."""
-    script = place.folder / "play.json"
-    script.write_text(json.dumps(said), encoding="utf-8")
-    shown = Mount(script, Path("/run/redfirst/play.json"))
-    env = {"PLAY": str(place.box.inside(shown.source, shown.target)), **job.pop("env", {})}
-    return place.job(env=env, read=(Mount(AGENT.parent, AGENT.parent), shown), **job)
-
-
-def play(
-    folder: Path, *turn: list[Any], box: Box | None = None, job: dict[str, Any] | None = None, **said: Any
-) -> AgentResult:
-    """Return how one dispatch to the scripted agent went."""
-    return anyio.run(AcpBackend().run, told(stand(folder, box), {**(job or {})}, turn=turn, **said))
-
-
-def lines(result: AgentResult) -> list[list[Any]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
-def spoken(result: AgentResult) -> str:
-    return "".join(line[1] for line in lines(result) if line[0] == "message")
 
 
 def test_a_turn(box: Box, tmp_path: Path) -> None:
@@ -191,7 +142,7 @@ def test_no_file_and_no_terminal_of_ours_is_offered(tmp_path: Path) -> None:
     ("reason", "fault", "words"),
     [
         ("max_tokens", Fault.TRUNCATED, "limit of output"),
-        ("max_turn_requests", Fault.STEPS, "answers of the model"),
+        ("max_turn_requests", Fault.STEPS, "as many answers as it may"),
         ("refusal", Fault.REFUSED, "declined"),
         ("cancelled", Fault.DENIED, "gave up"),
     ],
@@ -349,218 +300,3 @@ def test_what_an_agent_keeps_it_finds_again(box: Box, tmp_path: Path) -> None:
         turn = [["count", "XDG_STATE_HOME"], ["say", REPORT]]
         result = anyio.run(AcpBackend().run, told(place, {}, turn=turn))
         assert spoken(result).startswith(str(number))
-
-
-# --- an agent that misbehaves ---------------------------------------------------------------------------------------
-
-NOISE = [
-    "not JSON\n",
-    "\n\n",
-    "[1, 2]\n",
-    '"text"\n',
-    '{"id": [1], "result": {}}\n',
-    '{"id": 999, "result": {}}\n',
-    '{"id": 2, "error": "text"}\n',
-    '{"method": 7}\n',
-    '{"method": "session/update"}\n',
-    '{"method": "session/update", "params": {"sessionId": "s", "update": {"sessionUpdate": "of tomorrow"}}}\n',
-    '{"method": "session/update", "params": [1]}\n',
-    '{"method": "session/unheard_of", "params": {}}\n',
-    '{"id": 5, "method": "session/request_permission", "params": {"options": "none"}}\n',
-    '{"id": null, "method": "session/request_permission"}\n',
-    "[" * 100_000 + "\n",
-    '{"a": ' * 100_000 + "\n",
-    "\x00\xff\n",
-]
-
-
-@pytest.mark.parametrize("text", NOISE, ids=range(len(NOISE)))
-def test_what_is_no_message_is_passed_over(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
-    result = play(tmp_path, ["raw", text], DONE, first=text)
-    assert (result.complaint, result.report_file) == (None, REPORT.encode())
-    assert caplog.records == [], "the SDK says nothing on the user's terminal"
-
-
-def test_a_message_without_end_breaks_the_wire(tmp_path: Path) -> None:
-    result = play(tmp_path, ["line", LONGEST + 1_000_000], DONE)
-    assert result.complaint == f"The agent sent a message of more than {LONGEST} bytes."
-    assert result.report_file is None
-
-
-def test_requests_without_end_break_the_wire(box: Box, tmp_path: Path) -> None:
-    result = play(tmp_path, ["flood", 20_000], DONE, box=box, job={"timeout_s": 30})
-    assert result.complaint is not None
-    assert "waiting for an answer" in result.complaint
-    assert result.seconds < 20
-
-
-def test_a_long_message_is_bounded_and_its_end_counts(tmp_path: Path) -> None:
-    result = play(tmp_path, ["huge", 30_000_000], ["say", f"\n{REPORT}"])
-    assert result.report_file == REPORT.encode()
-    assert len(result.stdout) < 100_000
-
-
-def test_a_long_turn_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
-    result = play(tmp_path, ["say", "first"], *[["call", "read", "x" * 10_000]] * 400, DONE)
-    assert result.truncated
-    assert len(result.stdout) < 4_000_000
-    told = lines(result)
-    assert (told[0], told[-1]) == (["message", "first"], ["message", f"All done.\n{REPORT}"])
-    assert [line[0] for line in told].count("left out") == 1
-
-
-@pytest.mark.parametrize(
-    ("act", "ended", "words"),
-    [
-        (["die", 7], Ended.NONZERO, "exit code 7; the last line of its stderr is: broken."),
-        (["die", 0], Ended.OK, "ended before it had answered"),
-        (["kill", 11], Ended.SIGNAL, "signal 11"),
-    ],
-)
-def test_an_agent_that_dies_in_its_turn(box: Box, tmp_path: Path, act: list[Any], ended: Ended, words: str) -> None:
-    result = play(tmp_path, DONE, ["err", "broken\n"], act, box=box)
-    assert result.ended is ended
-    assert words in (result.complaint or "")
-
-
-def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="not found"):
-        anyio.run(AcpBackend().run, Stand(tmp_path, Profile.CUSTOM, NoBox(), ("/no/such/agent",)).job())
-
-
-def test_an_agent_that_is_no_agent(box: Box, tmp_path: Path) -> None:
-    result = anyio.run(AcpBackend().run, Stand(tmp_path, Profile.CUSTOM, box, ("/bin/echo", "hello")).job())
-    assert (result.ended, result.complaint) == (Ended.OK, "The agent ended before it had answered.")
-    assert lines(result) == [["noise", "hello"]]
-
-
-def test_at_the_time_limit_it_is_told_to_stop(tmp_path: Path) -> None:
-    result = play(tmp_path, DONE, ["until told", "cancelled"], job={"timeout_s": 2})
-    assert (result.ended, result.exit_code) == (Ended.TIMED_OUT, 0)
-    assert result.complaint == "The agent did not finish within 2 seconds and was stopped."
-    assert spoken(result) == f"All done.\n{REPORT}"
-
-
-def test_one_that_does_not_stop_is_stopped(box: Box, tmp_path: Path) -> None:
-    mark = secrets.token_hex(8)
-    result = play(tmp_path, ["hang", 60], box=box, job={"timeout_s": 1, "env": {"MARK": mark}})
-    assert result.ended is Ended.TIMED_OUT
-    assert result.seconds < 10
-    assert [pid for pid in pids() if carries(pid, f"MARK={mark}")] == []
-
-
-def test_a_cancelled_dispatch_leaves_nothing(box: Box, tmp_path: Path) -> None:
-    mark = secrets.token_hex(8)
-    place = stand(tmp_path, box)
-
-    async def cancel() -> None:
-        job = told(place, {"env": {"MARK": mark}}, turn=[["write", "begun", "x"], ["hang", 60]])
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(AcpBackend().run, job)
-            await anyio.to_thread.run_sync(until, lambda: "begun" in place.changes())
-            tasks.cancel_scope.cancel()
-
-    anyio.run(cancel)
-    assert [pid for pid in pids() if carries(pid, f"MARK={mark}")] == []
-
-
-def until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-# --- what is refused before it is asked -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("agent", "words"),
-    [
-        ({}, "needs profile"),
-        ({"profile": Profile.CUSTOM}, "needs argv"),
-        ({"profile": Profile.OPENCODE}, "opencode was not found"),
-        ({"profile": Profile.GEMINI}, "gemini on PATH was not found"),
-        ({"profile": Profile.CUSTOM, "argv": ("sh",), "login": True}, "login = true is for a known profile"),
-    ],
-)
-def test_a_configuration_that_cannot_work(tmp_path: Path, agent: dict[str, Any], words: str) -> None:
-    (tmp_path / "sh").write_text("#!/bin/sh\n")
-    (tmp_path / "sh").chmod(0o755)
-    with pytest.raises(UserError, match=words):
-        AcpBackend().require(AgentConfig(backend=Backend.ACP, **agent), str(tmp_path))
-
-
-def test_an_agent_that_cannot_reach_its_model(tmp_path: Path) -> None:
-    program = tmp_path / "gemini"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    config = AgentConfig(backend=Backend.ACP, profile=Profile.GEMINI, network=Network.NONE)
-    with pytest.raises(UserError, match="has to reach its model"):
-        AcpBackend().require(config, str(tmp_path))
-    AcpBackend().require(config.model_copy(update={"network": Network.MODEL}), str(tmp_path))
-
-
-def test_a_service_that_speaks_another_dialect(tmp_path: Path) -> None:
-    program = tmp_path / "codex-acp"
-    program.symlink_to("/bin/true")
-    place = Stand(tmp_path / "stand", Profile.CUSTOM, NoBox(), (str(program),))
-    place.profile = Profile.CODEX
-    service = Service("claude", Provider(url="https://example.com", api=(Api.ANTHROPIC,)))
-    with pytest.raises(UserError, match="codex-acp speaks responses; the provider claude speaks anthropic"):
-        anyio.run(AcpBackend().run, place.job(network="model", service=service))
-
-
-def test_code_of_the_repository_that_cannot_be_hidden_is_not_run(tmp_path: Path) -> None:
-    files = {"app.py": "a = 1\n", ".opencode/plugin/evil.js": "x"}
-    place = Stand(tmp_path, Profile.CUSTOM, NoBox(), ("/bin/true",), files=files)
-    place.profile = Profile.OPENCODE
-    with pytest.raises(UserError, match=r"\.opencode, without isolation"):
-        anyio.run(AcpBackend().run, place.job(network="open"))
-
-
-def test_the_sdk_is_loaded_by_nobody_else() -> None:
-    code = "import sys, pipeline.backends, pipeline.cli.main; sys.exit('acp' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
-
-
-# --- a report in the last words -------------------------------------------------------------------------------------
-
-PLAIN = st.text(st.characters(exclude_characters="{}`", exclude_categories=["Cs"]))
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
-
-
-@settings(max_examples=50)
-@given(PLAIN, OBJECTS, st.sampled_from([None, 2]), st.sampled_from(["", "\n```", " \n"]))
-def test_an_object_at_the_end_is_found_whatever_stands_before(
-    words: str, report: dict[str, Any], indent: int | None, end: str
-) -> None:
-    found = report_in(f"{words}{json.dumps(report, indent=indent)}{end}")
-    assert found is not None
-    assert json.loads(found) == report
-
-
-@pytest.mark.parametrize("text", ["", "no", "[1]", '[{"a": 1}]', '{"a": 1} and more', "}", "{", '{"a": 1', "x}" * 100])
-def test_what_does_not_end_with_an_object_has_none(text: str) -> None:
-    assert report_in(text) is None
-
-
-def test_the_last_of_several_counts() -> None:
-    assert report_in('{"a": 1}\n{"b": 2}\n') == b'{"b": 2}'
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{" * 2_000_000 + " x}",
-        '{"k":' * 400_000 + " x}",
-        '{"k":' * 900 + "[" + "1," * 500_000 + "1]" + "}" * 900 + " x}",
-    ],
-)
-def test_a_hopeless_text_is_given_up(text: str) -> None:
-    assert report_in(text) is None
