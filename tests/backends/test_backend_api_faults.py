@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.providers import Api
 
+pytestmark = pytest.mark.slow
+
 DONE = {"result": "COMPLETE", "summary": "a is 2"}
 READING = {"read", "search"}
 ALL = pytest.mark.parametrize("api", DIALECTS)

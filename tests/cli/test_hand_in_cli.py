@@ -20,6 +20,8 @@ from pipeline.routing.vocabulary import Question, Role
 if TYPE_CHECKING:
     from pipeline.git import Repository
 
+pytestmark = pytest.mark.slow
+
 REDFIRST = Path(sys.executable).with_name("redfirst")
 
 

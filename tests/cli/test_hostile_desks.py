@@ -11,6 +11,8 @@ from kit import PLAN, make_project
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ASKED = {
     "schema": "redfirst.desk/1",
     "run_id": "run-GAL-1",

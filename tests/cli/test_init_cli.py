@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from kit import Project
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
