@@ -278,6 +278,8 @@ def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -
     usage = conversation.ending.usage if isinstance(conversation.ending, Over) else Usage(model=conversation.model)
     if job.model is not None:  # a product says it in words of its own
         usage = replace(usage, model=job.model)
+    if product is not None and product.priced and not (usage.model or "").startswith(product.priced):
+        usage = replace(usage, cost_usd=None)
     if product is not None and not product.sums:
         resumed = job.session is not None and job.session.id is not None
         return replace(usage, input_tokens=None, output_tokens=None, cost_usd=None if resumed else usage.cost_usd)

@@ -39,6 +39,7 @@ class Product:
         sums: Whether what it says of tokens is the whole turn's, not the last answer's.
         resumes: Whether a conversation can be gone on with in another process.
         hides: What no setting keeps it from running, at the top of a repository: the box shows nothing there.
+        priced: How the models begin whose cost it knows; for others it makes one up. Empty: it may be believed.
     """
 
     program: Native | Bundle
@@ -48,6 +49,7 @@ class Product:
     sums: bool = True
     resumes: bool = True
     hides: tuple[str, ...] = ()
+    priced: tuple[str, ...] = ()
 
 
 # --- opencode -------------------------------------------------------------------------------------------------------
@@ -265,6 +267,7 @@ PRODUCTS: Final[Mapping[Profile, Product]] = {
         Place(".claude", "projects", ".credentials.json"),
         (Api.ANTHROPIC,),
         _claude,
+        priced=("claude", "haiku", "sonnet", "opus"),
     ),
     Profile.CODEX: Product(
         Native(

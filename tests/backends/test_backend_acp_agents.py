@@ -100,6 +100,11 @@ def test_what_it_says_of_itself(profile: Profile, tmp_path: Path) -> None:
     assert not any(SECRET in json.dumps(request.body) for request in service.work)
 
 
+def test_a_price_that_claude_makes_up_does_not_count(tmp_path: Path) -> None:
+    result, _ = Stand(tmp_path, Profile.CLAUDE, boxed()).ask(conversation(Report(COMPLETE)), model="scripted-9")
+    assert (result.complaint, result.usage.cost_usd) == (None, None)
+
+
 def test_asked_again_in_the_same_conversation(profile: Profile, tmp_path: Path) -> None:
     first = [conversation(Use(run("echo one > one.txt")), Say("Not yet."))]
     second = [conversation(Use(run("echo two > two.txt")), Report(COMPLETE), reask=True)]
