@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, cast
 from pipeline.backends import claude, codex
 from pipeline.backends.acp_profiles import PRODUCTS
 from pipeline.config.agents import Backend, Profile
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +33,23 @@ def login_values(agent: AgentConfig, home: Path) -> frozenset[str]:
     except (OSError, ValueError, RecursionError):
         return frozenset()
     return frozenset(text for text in _texts(content) if _VALUE.fullmatch(text))
+
+
+def require_login(agent: AgentConfig, home: Path) -> None:
+    """Return when the login that *agent* is to be shown is there.
+
+    Raises:
+        UserError: it is not.
+    """
+    place = _place(agent) if agent.login else None
+    if place is not None and not (home / place.folder / place.login).is_file():
+        file = home / place.folder / place.login
+        raise UserError(
+            f"login = true, and there is no login at {file}. Log in with the product itself, or leave login out and "
+            'use network = "model" with a credential.',
+            Reason.CONFIG,
+            path=str(file),
+        )
 
 
 def _place(agent: AgentConfig) -> Place | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
 from pipeline.backends import BACKENDS
+from pipeline.backends.logins import require_login
 from pipeline.cli.config import file_at_head
 from pipeline.cli.installed import agent_lines, agent_text
 from pipeline.cli.isolation import check_isolation, check_networks
@@ -19,7 +20,7 @@ from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import Check, DoctorDocument
 from pipeline.config import trust
 from pipeline.config.agents import Backend
-from pipeline.config.folders import state_folder
+from pipeline.config.folders import home, state_folder
 from pipeline.config.load import load, require_agents
 from pipeline.config.model import SandboxMode
 from pipeline.dispatch.box import open_box
@@ -188,19 +189,20 @@ def _agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
     """Return a line for each role; what is wrong with several of them is said once."""
     found: list[Check] = []
     for role in Role:
-        check = _agent(loaded, role, environ.get("PATH", os.defpath))
+        check = _agent(loaded, role, environ)
         same = next((each for each in found if check.status == "fail" and each.message == check.message), None)
         found.append(check if same is None else check.model_copy(update={"message": f"as {same.id}", "advice": ""}))
     return found
 
 
-def _agent(loaded: Loaded, role: Role, search_path: str) -> Check:
-    id_ = f"agent-{role.value}"
+def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
+    id_, search_path = f"agent-{role.value}", environ.get("PATH", os.defpath)
     try:
         require_agents(loaded, [role])
         for agent in loaded.config.candidates(role):
             if agent.backend.value in BACKENDS:
                 BACKENDS[agent.backend.value].require(agent, search_path)
+                require_login(agent, home(environ))
         message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
     except UserError as error:
         return _failed(id_, error)

@@ -61,6 +61,7 @@ def hand_in(
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
     content = filled(schema) if wanted.is_nothing and asking else written(wanted, schema, desk)
     _refuse_wrong(asked, content, desk)
+    _refuse_without_a_finding(asked, content, desk)
     difference = Difference.of(desk.manifest(), manifest_of(desk.files))
     _refuse_strange(asked, difference, desk)
     desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -98,6 +99,22 @@ def _refuse_wrong(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
             pointer=found.pointer,
             actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
         )
+
+
+def _refuse_without_a_finding(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
+    """Refuse a verdict that would hold nothing up: only findings do, and without one it counts as ACCEPTABLE."""
+    prior: list[dict[str, Any]] = content.get("prior") or []
+    stands = any(entry.get("status") == "open" for entry in prior)
+    if content.get("verdict") not in {"NEEDS WORK", "BLOCK"} or content.get("findings") or stands:
+        return
+    raise UserError(
+        f"{content['verdict']} without a finding would hold nothing up: it would count as ACCEPTABLE. Give a report "
+        'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "..."}]',
+        Reason.USAGE,
+        pointer="/findings",
+        details={"dispatch": asked.dispatch},
+        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+    )
 
 
 def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:

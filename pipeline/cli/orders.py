@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
+from pipeline.backends.logins import require_login
 from pipeline.cli.installed import hinted
 from pipeline.config import trust
 from pipeline.config.agents import Backend
+from pipeline.config.folders import home
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import repository_file
@@ -19,6 +21,7 @@ from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.policy.roles import Network
+from pipeline.prices import Tokens, cost_of
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Reason, Role
 from pipeline.runs.files import to_json
@@ -102,6 +105,25 @@ def _require_figures(config: Config) -> None:
                     Reason.CONFIG,
                     pointer=f"/agents/{role}/network",
                 )
+    if any(purse.cost_usd is not None for purse in purses):
+        for role in Role:
+            _require_prices(config, role)
+
+
+def _require_prices(config: Config, role: Role) -> None:
+    for choice in choices(config, role):
+        if choice.service is None or choice.model is None or choice.agent.backend is Backend.CLAUDE:
+            continue  # what is not asked through the gateway has figures of its own, or was refused above
+        name, provider = choice.service.name, choice.service.provider
+        if cost_of(name, choice.model, Tokens(1, 1), config.prices, url=provider.url) is None:
+            raise UserError(
+                f"[budget] cost_usd cannot be kept for {role}: what the model {choice.model} of {name} costs is not "
+                f'known. Write [prices."{choice.model}"] with input and output, in USD for a million tokens, or limit '
+                "budget.tokens instead.",
+                Reason.CONFIG,
+                pointer=f"/prices/{choice.model}",
+                details={"role": role.value, "model": choice.model, "provider": name},
+            )
 
 
 def require_programs(config: Config, environ: Mapping[str, str]) -> None:
@@ -111,10 +133,11 @@ def require_programs(config: Config, environ: Mapping[str, str]) -> None:
         UserError: one is not.
     """
     for role in Role:
-        agent = config.agent(role)
-        backend = BACKENDS.get(agent.backend.value)
-        if backend is not None:
-            backend.require(agent, environ.get("PATH", os.defpath))
+        for agent in config.candidates(role):
+            backend = BACKENDS.get(agent.backend.value)
+            if backend is not None:
+                backend.require(agent, environ.get("PATH", os.defpath))
+                require_login(agent, home(environ))
 
 
 def limits_of(config: Config) -> dict[Loop, int]:

@@ -258,7 +258,7 @@ def _sandbox_text(document: ShowDocument) -> str:
 
 def _usage_text(document: ShowDocument) -> str:
     usage = document.usage
-    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
+    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
     tokens = (usage.input_tokens, usage.output_tokens)
     known = "tokens unknown" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"
     return f"{usage.dispatches} dispatch(es), {cost}, {known}"

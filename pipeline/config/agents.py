@@ -69,6 +69,8 @@ class Profile(StrEnum):
     CUSTOM = "custom"
 
 
+_WITHOUT_A_BOX: Final = frozenset({Backend.BUILTIN, Backend.OFF, Backend.HUMAN})
+
 _SERVICE_OF: Final[Mapping[str, str]] = {"claude": "anthropic", "codex": "openai", "gemini": "google"}
 
 SpareName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
@@ -107,7 +109,9 @@ class AgentConfig(Closed):
 
     @property
     def reaches(self) -> Network:
-        """Return what the box lets through."""
+        """Return what the box lets through; nothing where there is none."""
+        if self.backend in _WITHOUT_A_BOX:
+            return Network.NONE
         return self.network if self.network is not None else NETWORK_OF[self.backend]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,11 +98,17 @@ def from_flags(flags: Flags, home: Path) -> FlatLayer:
         UserError: an unknown key or role, or a value that is not accepted.
     """
     flat: dict[KeyPath, tuple[object, Origin]] = {}
+    found: dict[KeyPath, tuple[object, Origin]] = {}
     for key, text in flags.values.items():
-        path, origin = keys.from_dotted(key), Origin(Layer.FLAG, f"--set {key}")
+        path, origin = _path_of(key), Origin(Layer.FLAG, f"--set {key}")
         if keys.find(path) is None:
             raise _unknown(origin, key, list(map(keys.dotted, keys.LEAVES)))
-        flat[path] = (_typed(path, text, origin, home), origin)
+        found[path] = (_parsed(path, text, origin), origin)
+    if found:  # together: two keys of one table may need each other
+        values = {path: value for path, (value, _) in found.items()}
+        last = next(reversed(found.values()))[1]
+        validated(keys.nest(values), lambda path: found[path][1] if path in found else last)
+    flat |= {path: (_anchored(path, value, Path.cwd(), home), origin) for path, (value, origin) in found.items()}
     for role, backend in flags.agents.items():
         origin = Origin(Layer.FLAG, f"--agent {role}")
         if role not in keys.ROLES:
@@ -121,15 +128,34 @@ def _pairs(usage: str, items: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _typed(path: KeyPath, text: str, origin: Origin, home: Path) -> object:
+def _path_of(key: str) -> KeyPath:
+    """Return the path of a key as TOML reads it: a name with a dot in it stands in quotes."""
+    if '"' not in key:
+        return keys.from_dotted(key)
     try:
-        value = keys.parse_text(path, text)
+        table: object = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return keys.from_dotted(key)
+    path: list[str] = []
+    while isinstance(table, dict):
+        ((name, table),) = cast("dict[str, object]", table).items()
+        path.append(name)
+    return tuple(path)
+
+
+def _typed(path: KeyPath, text: str, origin: Origin, home: Path) -> object:
+    value = _parsed(path, text, origin)
+    validated(keys.nest({path: value}), lambda _: origin)
+    return _anchored(path, value, Path.cwd(), home)
+
+
+def _parsed(path: KeyPath, text: str, origin: Origin) -> object:
+    try:
+        return keys.parse_text(path, text)
     except ValueError as error:
         raise UserError(
             f"{origin}: {error}.", Reason.CONFIG, path=origin.source, pointer=pointer(path), details={"text": text}
         ) from error
-    validated(keys.nest({path: value}), lambda _: origin)
-    return _anchored(path, value, Path.cwd(), home)
 
 
 def _anchored(path: KeyPath, value: object, folder: Path, home: Path) -> object:

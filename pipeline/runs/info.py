@@ -189,6 +189,8 @@ class DispatchRecord(_Record):
     backend: str
     pid: int | None = None
     model: str | None = None
+    service: str | None = None
+    """The model service, if it is asked through the gateway, which writes down every request."""
     continues: str | None = None
     """The dispatch whose answer did not count: its conversation is gone on with, where the product can."""
     reserved: Reserved | None = None

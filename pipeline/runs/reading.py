@@ -9,6 +9,7 @@ from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Step
+from pipeline.runs.spending import spent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,8 +99,10 @@ def usage_of(run: Run) -> UsageFacts:
     uses = [result.usage for result in run.results.values()]
     # A dispatch that was started and has no result, running or lost in a crash, cost something that nobody told us.
     all_told = run.state.dispatches == len(uses)
+    taken = spent(run)
+    known = taken.cost_usd if taken.asked and not taken.unpriced else None  # what the gateway wrote down counts
     return UsageFacts(
-        cost_usd=_total([use.cost_usd for use in uses], 0.0) if all_told else None,
+        cost_usd=_total([use.cost_usd for use in uses], 0.0) if all_told else known,
         input_tokens=_total([use.input_tokens for use in uses], 0) if all_told else None,
         output_tokens=_total([use.output_tokens for use in uses], 0) if all_told else None,
         dispatches=run.state.dispatches,
@@ -226,8 +229,9 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
         Reason.AGENT_UNUSABLE: (*_WHY, "redfirst doctor", *_GO_ON),
         Reason.BUDGET: (
             "redfirst show {run}",
-            "redfirst resume {run} --set limits.dispatches=NUMBER",
+            "redfirst explain {run} --last",
             "redfirst resume {run} --set budget.cost_usd=AMOUNT",
+            "redfirst resume {run} --set limits.dispatches=NUMBER",
             "redfirst abandon {run}",
         ),
         Reason.AGENT_UNAVAILABLE: ("redfirst doctor", *_GO_ON),

@@ -37,6 +37,8 @@ _PHASES: Final[dict[str, Phase]] = {
 }
 
 
+_NOTHING_USD: Final = 1e-6
+"""Sums of prices are a little off; less than this buys no answer."""
 _WITHOUT_MODEL: Final = frozenset({"scripted", "human", "command"})
 """Backends that reach a model through the gateway or not at all; where they could otherwise, a budget is refused."""
 
@@ -159,7 +161,7 @@ def _left(name: str, purse: Purse, taken: Spent) -> Reserved | UsedUp:
             f"{name}.tokens = {purse.tokens} cannot be kept: how many {taken.uncounted[0]} took is not known. "
             f"Use network model for that agent, or leave {name}.tokens out"
         )
-    if purse.cost_usd is not None and taken.cost_usd >= purse.cost_usd:
+    if purse.cost_usd is not None and taken.cost_usd >= purse.cost_usd - _NOTHING_USD:
         return UsedUp(f"{taken.cost_usd:.4f} of {name}.cost_usd = {purse.cost_usd:g} USD are spent")
     if purse.tokens is not None and taken.tokens >= purse.tokens:
         return UsedUp(f"{taken.tokens} of {name}.tokens = {purse.tokens} are spent")
@@ -213,7 +215,8 @@ def _lost(record: DispatchRecord, folder: Path) -> Spent:
     logs = [folder / "model.jsonl", *sorted(folder.glob("try-*/model.jsonl"))]
     lines = [line for log in logs if log.is_file() for line in _lines(log)]
     answered = [line for line in lines if "tokens" in line]
-    unknown = record.model is not None and not lines
+    begun = (folder / "process.json").exists() or (folder / "stdout.log").exists()
+    unknown = record.model is not None and record.service is None and begun and not lines
     costs = [line.get("cost_usd") for line in answered]
     tokens = [line.get("tokens") for line in answered]
     return Spent(

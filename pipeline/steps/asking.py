@@ -176,7 +176,8 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
         reserved=share,
     )
     who = ctx.dispatcher.who(record)
-    record = record.model_copy(update={"model": who.model})
+    service = who.service.name if who.service is not None else None
+    record = record.model_copy(update={"model": who.model, "service": service})
     ctx.run.start_dispatch(record)
     again = " (asked again)" if record.reask else ""
     ctx.say(f"{record.dispatch}: asking @{slot.role.value} to {slot.kind}, {who}{again}")

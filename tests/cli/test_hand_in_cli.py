@@ -115,7 +115,17 @@ def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
     lay_out(repository, Role.SIMPLIFY, "review-plan", number=4)
     error = hand_in("--verdict", "BLOCK", code=2)["error"]
     assert error["safe_next_actions"] == [f"redfirst hand-in run-GAL-1 --role {role}" for role in ("check", "simplify")]
-    assert hand_in("GAL-1", "--role", "check", "--verdict", "needs work")["report"] == {"verdict": "NEEDS WORK"}
+    assert hand_in("GAL-1", "--role", "check", "--verdict", "acceptable")["report"] == {"verdict": "ACCEPTABLE"}
+
+
+@pytest.mark.parametrize("verdict", ["block", "needs work"])
+def test_a_verdict_that_would_hold_nothing_up_is_refused(repository: Repository, verdict: str, tmp_path: Path) -> None:
+    lay_out(repository, Role.CHECK, "review-plan")
+    assert "would count as ACCEPTABLE" in message("--verdict", verdict)
+    finding = {"severity": "HIGH", "title": "it fails", "location": "a.py:1", "problem": "x", "risk": "y"}
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"verdict": verdict.upper(), "findings": [{**finding, "suggestion": "z"}]}))
+    assert hand_in("--report", str(report))["report"]["verdict"] == verdict.upper()
 
 
 def test_nothing_waits(repository: Repository) -> None:
@@ -177,7 +187,7 @@ def test_who_cannot_give_up_is_told_what_to_do(repository: Repository) -> None:
     [
         (Question.AMEND, "yes", {"accepted": True}),
         (Question.DIAGNOSE, "Plan", {"diagnosis": "plan"}),
-        (Question.TESTS, "block", {"verdict": "BLOCK"}),
+        (Question.TESTS, "acceptable", {"verdict": "ACCEPTABLE"}),
     ],
 )
 def test_the_word_that_decides_has_another_key_in_each_kind(

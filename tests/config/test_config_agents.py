@@ -8,6 +8,7 @@ import pytest
 from config.test_config_layers import read, refused
 
 from pipeline.config.agents import Backend, Effort, Profile
+from pipeline.config.layers import Flags
 from pipeline.config.load import require_agents
 from pipeline.config.trust import widening_of
 from pipeline.errors import UserError
@@ -150,3 +151,20 @@ def test_purses_are_set_by_role_and_phase(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["cost_usd = 0", "cost_usd = -1", "tokens = 0", "cost_usd = inf", 'tokens = "9"'])
 def test_a_purse_that_holds_nothing_is_refused(tmp_path: Path, line: str) -> None:
     refused(tmp_path, user=f"[budget]\n{line}\n")
+
+
+def test_a_price_is_set_on_the_command_line_by_its_two_keys(tmp_path: Path) -> None:
+    flags = Flags.parse(['prices."gpt-5.1".input=3', 'prices."gpt-5.1".output=15.5'])
+    prices = read(tmp_path, flags=flags).config.prices
+    assert {name: (price.input, price.output) for name, price in prices.items()} == {"gpt-5.1": (3.0, 15.5)}
+
+
+def test_one_of_two_keys_that_need_each_other_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="output"):
+        read(tmp_path, flags=Flags.parse(['prices."m-1".input=3']))
+
+
+@pytest.mark.parametrize("backend", ["human", "builtin"])
+def test_what_runs_nothing_reaches_nothing(tmp_path: Path, backend: str) -> None:
+    text = f'[agents]\nnetwork = "open"\n[agents.pm]\nbackend = "{backend}"\n'
+    assert read(tmp_path, user=text).config.agent(Role.PM).reaches is Network.NONE

@@ -154,8 +154,20 @@ def test_a_dispatch_that_a_crash_took_away_counts_with_what_the_gateway_wrote_do
     assert (spent(run).tokens, spent(run).cost_usd) == (105, 0.75)
 
 
+def test_a_dispatch_that_never_began_cost_nothing(run: Run) -> None:
+    begun(run)
+    assert (spent(run).unpriced, spent(run).cost_usd) == ((), 0)
+
+
+def test_sums_that_are_a_little_off_buy_nothing(run: Run) -> None:
+    for _ in range(5):
+        ended(run, used(0.0006))
+    assert isinstance(reserve(run, Budget(cost_usd=0.003), [MAKE]), UsedUp)
+
+
 def test_a_lost_dispatch_of_which_nothing_is_known_stays_unknown(run: Run) -> None:
     record = begun(run)
+    (run.folder / "dispatches" / record.dispatch / "process.json").write_text("{}")
     assert spent(run).unpriced == (record.dispatch,)
     line = {"status": 200, "tokens": {"input": 1, "output": 1}, "cost_usd": None}
     log(run, record.dispatch, line)
