@@ -15,7 +15,7 @@ test: $(STAMP)  ## everything; the tests of real agents need `make agents` once,
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 agents:  ## the real coding agents that tests drive: 1.6 GB from npm, into .agents-cache
 	scripts/agent-clis.sh --require
