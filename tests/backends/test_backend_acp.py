@@ -205,6 +205,8 @@ def test_usage_is_what_the_agent_says_or_unknown(tmp_path: Path, usage: Any, exp
         ({"amount": 0, "currency": "USD"}, None),
         ({"amount": 0.5, "currency": "EUR"}, None),
         ({"amount": -1, "currency": "USD"}, None),
+        ({"amount": float("nan"), "currency": "USD"}, None),
+        ({"amount": float("inf"), "currency": "USD"}, None),
         ("free", None),
     ],
 )
