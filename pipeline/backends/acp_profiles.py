@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pipeline.backends.acp_programs import Bundle
 from pipeline.backends.acp_terms import Setup, Terms
+from pipeline.backends.claude import ISOLATED
 from pipeline.backends.homes import Place
 from pipeline.backends.natives import Native
 from pipeline.config.agents import Effort, Profile
@@ -175,14 +176,7 @@ def _claude(terms: Terms) -> Setup:
         options["effort"] = terms.effort
     if terms.model is not None:
         options["model"] = terms.model
-    env = {
-        "CLAUDE_CODE_SAFE_MODE": "1",
-        "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
-        "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "CLAUDE_CODE_MAX_RETRIES": _TRIES,
-    }
+    env = {**ISOLATED, "CLAUDE_CODE_MAX_RETRIES": _TRIES}
     if terms.folder is not None:
         env["CLAUDE_CONFIG_DIR"] = str(terms.folder)
     if terms.model is not None:

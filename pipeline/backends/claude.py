@@ -39,7 +39,7 @@ TESTED: Final = CLAUDE.tested
 
 PLACE: Final = Place(".claude", "projects", ".credentials.json")
 """Where it keeps its things."""
-_ISOLATED: Final = {
+ISOLATED: Final = {
     "CLAUDE_CODE_SAFE_MODE": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
@@ -48,6 +48,7 @@ _ISOLATED: Final = {
     # Its own ten retries take minutes; who to ask next is decided outside.
     "CLAUDE_CODE_MAX_RETRIES": "3",
 }
+"""The variables that keep it to itself; its agent for ACP is the same program within."""
 _READ: Final = ("Read", "Grep", "Glob")
 _WRITE: Final = ("Edit", "Write", "NotebookEdit")
 _SHELL: Final = ("Bash",)
@@ -93,7 +94,7 @@ def _prompt(job: AgentJob, home: Home) -> str:
 
 
 def _env(job: AgentJob, home: Home) -> dict[str, str]:
-    env = {**_ISOLATED, "CLAUDE_CONFIG_DIR": str(home.path)}
+    env = {**ISOLATED, "CLAUDE_CONFIG_DIR": str(home.path)}
     if job.network == "model":
         env |= {"ANTHROPIC_BASE_URL": MODEL_URL, "ANTHROPIC_API_KEY": "placeholder"}
     return env

@@ -21,7 +21,7 @@ Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_leng
 
 
 class Backend(StrEnum):
-    """How an agent is run. `AVAILABLE` says which of them this version has, and for whom."""
+    """How an agent is run. `PLAYS` says for whom."""
 
     COMMAND = "command"
     SCRIPTED = "scripted"

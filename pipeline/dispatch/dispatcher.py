@@ -229,11 +229,12 @@ class Dispatcher:
         before = self.results.get(record.continues) if record.continues is not None else None
         artifacts = (Mount(folder / "artifacts", ARTIFACTS),)
         mine = (cache.mount(self.box), *tools.mounts)
+        env = {**cache.env(self.box), **tools.env, **agent.env}
         bench = bench_of(
             spec,
             request,
             view,
-            replace(tools, mounts=mine, env={**cache.env(self.box), **tools.env, **agent.env}),
+            replace(tools, mounts=mine, env=env),
             self.box,
             search_path=self.search_path,
             artifacts=artifacts,
@@ -249,7 +250,7 @@ class Dispatcher:
             argv=agent.argv,
             script=Path(agent.script) if agent.script else None,
             used=self._used_entries(agent),
-            env={**cache.env(self.box), **tools.env, **agent.env},
+            env=env,
             timeout_s=agent.timeout_s or (TIMEOUT_S if agent.backend is Backend.HUMAN else spec.timeout_s),
             network=agent.reaches.value,
             gateway=gateway,

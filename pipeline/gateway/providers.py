@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from pipeline.config.agents import Backend
 from pipeline.config.problems import did_you_mean, pointer
 from pipeline.config.providers import BUILTIN, Provider, ProviderTable
 from pipeline.errors import UserError
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 _CREDENTIAL: Final = re.compile(r"[!-~]{8,}")
 """Shorter ones could not be taken out of an answer without spoiling it."""
-_NO_PROCESS: Final = frozenset({Backend.BUILTIN, Backend.OFF, Backend.HUMAN})
 
 
 def gateway_of(
@@ -59,7 +57,7 @@ def gateway_of(
 
 def asks_a_service(agent: AgentConfig) -> bool:
     """Return whether an agent that is run so gets to a model through a gateway."""
-    return agent.reaches is Network.MODEL and agent.backend not in _NO_PROCESS
+    return agent.reaches is Network.MODEL
 
 
 def require_providers(config: Config, environ: Mapping[str, str]) -> None:

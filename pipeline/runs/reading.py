@@ -99,14 +99,18 @@ def usage_of(run: Run) -> UsageFacts:
     uses = [result.usage for result in run.results.values()]
     # A dispatch that was started and has no result, running or lost in a crash, cost something that nobody told us.
     all_told = run.state.dispatches == len(uses)
-    taken = spent(run)
-    known = taken.cost_usd if taken.asked and not taken.unpriced else None  # what the gateway wrote down counts
     return UsageFacts(
-        cost_usd=_total([use.cost_usd for use in uses], 0.0) if all_told else known,
+        cost_usd=_total([use.cost_usd for use in uses], 0.0) if all_told else _written_down(run),
         input_tokens=_total([use.input_tokens for use in uses], 0) if all_told else None,
         output_tokens=_total([use.output_tokens for use in uses], 0) if all_told else None,
         dispatches=run.state.dispatches,
     )
+
+
+def _written_down(run: Run) -> float | None:
+    """Return the cost where a dispatch has no result: of that one, what the gateway wrote down counts."""
+    taken = spent(run)
+    return taken.cost_usd if taken.asked and not taken.unpriced else None
 
 
 def _total(values: list[_Number | None], nothing: _Number) -> _Number | None:

@@ -35,8 +35,6 @@ _PHASES: Final[dict[str, Phase]] = {
     "8": "review",
     "9": "publish",
 }
-
-
 _NOTHING_USD: Final = 1e-6
 """Sums of prices are a little off; less than this buys no answer."""
 _WITHOUT_MODEL: Final = frozenset({"scripted", "human", "command"})
@@ -100,25 +98,20 @@ def spent(run: Run, belongs: Callable[[DispatchRecord], bool] = lambda _: True) 
 
 def by_role(run: Run) -> dict[str, Spent]:
     """Return what each role took, in the order in which they were first asked."""
-    return {
-        role: spent(run, lambda record, role=role: record.role == role) for role in _seen(r.role for r in _all(run))
-    }
+    return _by(run, lambda record: record.role)
 
 
 def by_phase(run: Run) -> dict[str, Spent]:
     """Return what each phase took, in the order of the run."""
-    phases = _seen(phase_of(record.step) or "other" for record in _all(run))
-    return {
-        phase: spent(run, lambda record, phase=phase: (phase_of(record.step) or "other") == phase) for phase in phases
-    }
+    return _by(run, lambda record: phase_of(record.step) or "other")
 
 
-def _all(run: Run) -> list[DispatchRecord]:
-    return list(run.records.values())
-
-
-def _seen(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(words))
+def _by(run: Run, name_of: Callable[[DispatchRecord], str]) -> dict[str, Spent]:
+    found: dict[str, Spent] = {}
+    for record in run.records.values():
+        name = name_of(record)
+        found[name] = found.get(name, Spent()) + _of(run, record)
+    return found
 
 
 def reserve(run: Run, budget: Budget, begin: Sequence[tuple[Role, str]]) -> list[Reserved] | UsedUp:
