@@ -227,7 +227,7 @@ async def _tests(repository: Repository, loaded: Loaded, environ: Mapping[str, s
     if toolchain is None:
         message = "no test toolchain recognises this project; pytest is assumed"
         return _warned("tests", message, "set [toolchains.pytest] command, if the tests are run otherwise")
-    command = loaded.config.toolchains.pytest.command
+    command = loaded.config.toolchains.of(toolchain.name).command
     if command is None and (repository.worktree / "uv.lock").is_file() and shutil.which("uv", path=search_path):
         folders = (repository.worktree, repository.main_checkout)
         pythons = [found for folder in folders if os.access(found := folder / ".venv/bin/python", os.X_OK)]
@@ -244,7 +244,7 @@ async def _tests(repository: Repository, loaded: Loaded, environ: Mapping[str, s
         return _failed("tests", error)
     if isinstance(found, Missing):
         return _failed_with("tests", found.sentence, "install pytest where the project's tests run")
-    versions = ", ".join(found.versions) or f"Python {found.python_version}, pytest {found.pytest_version}"
+    versions = ", ".join(found.versions)
     return Check(id="tests", status="ok", message=f"{versions}: {' '.join(found.command)}")
 
 

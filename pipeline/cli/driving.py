@@ -38,7 +38,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
-from pipeline.steps.measuring import forget_bytecode
+from pipeline.steps.measuring import forget_cache
 from pipeline.steps.preconditions import examine, require_untracked
 from pipeline.toolchains import TOOLCHAINS, detect
 
@@ -163,7 +163,7 @@ async def finish(ctx: Context) -> Context:
         if told is None:
             raise
         if told.reason is Reason.DISK:
-            forget_bytecode(ctx)
+            forget_cache(ctx)
         told.actions = (*told.actions, f"redfirst resume {ctx.run.info.run_id}")
         if told is not error:
             raise told from error

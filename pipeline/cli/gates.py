@@ -21,7 +21,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import CLAIM_REFS, claim_holder, release_claim, worktree_key
 from pipeline.steps import failure
-from pipeline.steps.measuring import forget_bytecode
+from pipeline.steps.measuring import forget_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ def resume(ctx: Context) -> None:
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
         )
     if ctx.state.reason is Reason.ENVIRONMENT:
-        forget_bytecode(ctx)
+        forget_cache(ctx)
     ctx.run.resume(sandbox=ctx.sandbox_facts)
 
 

@@ -116,6 +116,8 @@ class StubFirst(Closed):
 
     pytest: bool = False
     cargo: bool = True
+    node: bool = False
+    go: bool = False
 
 
 class Toolchain(Closed):
@@ -131,6 +133,19 @@ class Toolchains(Closed):
     """`[toolchains]`."""
 
     pytest: Toolchain = Toolchain()
+    cargo: Toolchain = Toolchain()
+    node: Toolchain = Toolchain()
+    go: Toolchain = Toolchain()
+
+    def of(self, name: str) -> Toolchain:
+        """Return the table of a toolchain.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        if name not in type(self).model_fields:
+            raise KeyError(name)
+        return getattr(self, name)
 
 
 class Checks(Closed):

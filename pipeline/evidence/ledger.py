@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping  # noqa: TC003  pydantic reads it at run time
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from pipeline.evidence import freeze
 from pipeline.evidence.classify import PASSED, Classified, Context, RedClass, classify, classify_collection
 from pipeline.evidence.observation import Observation, TestRecord, Value
+
+
+_DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
+_DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")
 
 
 class RedEntry(Value):
@@ -47,9 +51,15 @@ class RedLedger(Value):
         return record.id in self.red or record.id in self.guards or record.path in self.provisional_files
 
     def digest(self) -> str:
-        """Return the sha256 for the Red-Evidence trailer: everything but the messages, which vary between versions."""
-        red = {entry: value.model_dump(exclude={"message"}) for entry, value in self.red.items()}
-        return freeze.digest({**self.model_dump(exclude={"red"}), "red": red})
+        """Return the sha256 for the Red-Evidence trailer: everything but the messages, which vary between versions.
+
+        What is in it is fixed: a field that comes later may not change what older trailers say.
+        """
+        red = {entry: value.model_dump(include=set(_DIGESTED_ENTRY)) for entry, value in self.red.items()}
+        frozen = self.frozen.model_dump(include=set(_DIGESTED_FROZEN))
+        return freeze.digest(
+            {"task": self.task, "tree": self.tree, "red": red, "guards": dict(self.guards), "frozen": frozen}
+        )
 
 
 class Refusal(Value):

@@ -123,7 +123,7 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
         cwd=workspace,
         mounts=(view, *tools.mounts, *program.mounts),
         env=tools.env,
-        timeout_s=ctx.config.toolchains.pytest.timeout_s,
+        timeout_s=ctx.config.toolchains.of(ctx.toolchain.name).timeout_s,
     )
     try:
         completed = await ctx.sandbox.run(command)

@@ -19,7 +19,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.files import write_atomic
-from pipeline.toolchains.protocol import Bytecode, Missing, Selection, View
+from pipeline.toolchains.protocol import Cache, Missing, Selection, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pipeline.toolchains.protocol import Environment, Toolchain
 
 _INCLUDE_FILE = ".worktreeinclude"
-_BYTECODE = "pycache"
+_CACHE = "pycache"
 
 
 class Apparatus(Protocol):
@@ -99,11 +99,11 @@ async def environment(ctx: Apparatus) -> Environment:
         UnmeasurableError: there is no way to run them; the message says what to do.
     """
     if ctx.environment is None:
-        prepared = ctx.config.toolchains.pytest.setup is not None
+        table = ctx.config.toolchains.of(ctx.toolchain.name)
         found = await ctx.toolchain.find_environment(
-            ctx.checkout.tree if prepared else ctx.repository.worktree,
+            ctx.checkout.tree if table.setup is not None else ctx.repository.worktree,
             ctx.repository.main_checkout,
-            ctx.config.toolchains.pytest.command,
+            table.command,
             ctx.checkout.root,
             ctx.search_path,
         )
@@ -120,7 +120,7 @@ async def measure(
     *,
     trace: bool = False,
     again: bool = False,
-    keep: str = "",
+    warm: bool = False,
 ) -> Observation:
     """Return what the tests of *tree* show in a fresh view.
 
@@ -130,7 +130,7 @@ async def measure(
         selection: Which tests to run; None runs all, and is remembered by tree.
         trace: Note which production code each test reaches.
         again: Measure even if this tree was measured before.
-        keep: Only for the baseline: fill the bytecode cache that later runs share read-only.
+        warm: Only for the baseline: fill the cache of compiled code that later runs share read-only.
 
     Raises:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
@@ -140,7 +140,7 @@ async def measure(
     if whole and not again and remembered.exists():
         return Observation.model_validate_json(remembered.read_bytes())
     env = await environment(ctx)
-    limits = ctx.config.toolchains.pytest
+    limits = ctx.config.toolchains.of(ctx.toolchain.name)
     try:
         with ctx.copies.lent(tree) as folder:
             _include(ctx, folder)
@@ -152,7 +152,7 @@ async def measure(
                 trace=trace,
                 timeout_s=limits.timeout_s,
                 per_test_timeout_s=limits.test_timeout_s,
-                bytecode=_bytecode(ctx, warm=bool(keep)),
+                cache=_cache(ctx, warm=warm),
             )
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
@@ -165,17 +165,17 @@ async def measure(
     return observation
 
 
-def _bytecode(ctx: Apparatus, *, warm: bool) -> Bytecode:
+def _cache(ctx: Apparatus, *, warm: bool) -> Cache:
     if warm:
-        forget_bytecode(ctx)
-    folder = ctx.checkout.root / _BYTECODE
+        forget_cache(ctx)
+    folder = ctx.checkout.root / _CACHE
     folder.mkdir(parents=True, exist_ok=True)
-    return Bytecode(folder, warm=warm)
+    return Cache(folder, warm=warm)
 
 
-def forget_bytecode(ctx: Apparatus) -> None:
-    """Throw the shared bytecode away: where the disk was full Python leaves broken files there, and trips on them."""
-    remove_tree(ctx.checkout.root / _BYTECODE)
+def forget_cache(ctx: Apparatus) -> None:
+    """Throw the shared cache away: where the disk was full Python leaves broken bytecode there, and trips on it."""
+    remove_tree(ctx.checkout.root / _CACHE)
 
 
 def include_ignored(ctx: Apparatus) -> None:

@@ -36,7 +36,7 @@ async def run(ctx: Context) -> Event:
     include_ignored(ctx)
     try:
         await setup.run_once(ctx)
-        baseline = await measure(ctx, info.start_tree, keep="bytecode")
+        baseline = await measure(ctx, info.start_tree, warm=True)
     except UnmeasurableError as error:
         return _impossible(str(error))
     if baseline.state is not RunState.COMPLETE:

@@ -1,4 +1,4 @@
-"""`[toolchains.pytest] setup`: once per run, in the private checkout, on the host, before any agent (contract 4)."""
+"""`[toolchains.NAME] setup`: once per run, in the private checkout, on the host, before any agent (contract 4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def run_once(ctx: Apparatus) -> None:
     Raises:
         UnmeasurableError: it failed, or took longer than half an hour.
     """
-    argv = ctx.config.toolchains.pytest.setup
+    argv = ctx.config.toolchains.of(ctx.toolchain.name).setup
     done = ctx.checkout.root / "setup.done"
     if argv is None or done.exists():
         return

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.classify import Symbol
     from pipeline.process import Completed, Sandbox
     from pipeline.toolchains.cargo_project import Doctest, Test
-    from pipeline.toolchains.protocol import Bytecode, Environment, Missing, Selection, Stubbed, View
+    from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, View
 
 _SHOWN: Final = 20
 _CONTROL: Final = frozenset(
@@ -38,9 +38,10 @@ class CargoToolchain:
     """The `Toolchain` of Rust projects."""
 
     name = "cargo"
-    stub: Final = "todo!()"
-    stub_panic: Final = "not yet implemented"
-    install_hint: Final = cargo_environment.HINT
+    sources = (".rs",)
+    stub = "todo!()"
+    stub_panic = "not yet implemented"
+    install_hint = cargo_environment.HINT
 
     def detect(self, worktree: Path) -> bool:
         """Return whether the folder is a cargo package or workspace."""
@@ -67,7 +68,7 @@ class CargoToolchain:
         trace: bool = False,
         timeout_s: float = 900.0,
         per_test_timeout_s: float | None = None,
-        bytecode: Bytecode | None = None,
+        cache: Cache | None = None,
     ) -> Observation:
         """Compile, run the selected tests (None: all), and return what was observed.
 
@@ -79,7 +80,7 @@ class CargoToolchain:
             trace: Say what the tests reach: production on the way to a failure, and what their code mentions.
             timeout_s: For compiling and running together.
             per_test_timeout_s: A limit for each test.
-            bytecode: Where the dependencies that the baseline compiled are kept.
+            cache: Where the dependencies that the baseline compiled are kept.
 
         Raises:
             SandboxError: the box did not work.
@@ -90,7 +91,7 @@ class CargoToolchain:
         deadline = anyio.current_time() + timeout_s
         command = _shown(selection)
         with tempfile.TemporaryDirectory(prefix="redfirst-cargo-") as place:
-            bench = Bench.under(Path(place), sandbox, view, env, bytecode)
+            bench = Bench.under(Path(place), sandbox, view, env, cache)
             session, completed = await bench.run({"do": "build"}, timeout_s)
             tail = cargo_records.rendered(session)
             if session.fault or completed.timed_out:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.toolchains.cargo_project import Doctest, Project, Test
-    from pipeline.toolchains.protocol import Bytecode, Environment, View
+    from pipeline.toolchains.protocol import Cache, Environment, View
 
 TARGET: Final = Path("/redfirst-target")
 """Where a box shows the compiled files: at one path, which is part of what cargo compares."""
@@ -41,21 +41,21 @@ class Bench:
     env: Environment
     runner: Path
     compiled: Path
-    bytecode: Bytecode | None
+    cache: Cache | None
 
     @classmethod
-    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, bytecode: Bytecode | None) -> Bench:
+    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
         """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
         program, compiled = place / "runner", place / "target"
         program.mkdir()
         shutil.copyfile(Path(__file__).with_name(_RUNNER), program / _RUNNER)
-        kept = bytecode.folder / "target" if bytecode is not None else None
-        if kept is not None and bytecode is not None and not bytecode.warm and kept.is_dir():
+        kept = cache.folder / "target" if cache is not None else None
+        if kept is not None and cache is not None and not cache.warm and kept.is_dir():
             shutil.copytree(kept, compiled, symlinks=True)
         (compiled / "tmp").mkdir(parents=True, exist_ok=True)
         for folder in (compiled, compiled / "tmp"):
             folder.chmod(0o777)
-        return cls(sandbox, view, env, program, compiled, bytecode)
+        return cls(sandbox, view, env, program, compiled, cache)
 
     @property
     def target(self) -> Path:
@@ -131,9 +131,9 @@ class Bench:
 
     def keep(self, project: Project) -> None:
         """Keep what the baseline compiled of other people's crates; what is the project's own is compiled again."""
-        if self.bytecode is None or not self.bytecode.warm:
+        if self.cache is None or not self.cache.warm:
             return
-        kept = self.bytecode.folder / "target"
+        kept = self.cache.folder / "target"
         shutil.rmtree(kept, ignore_errors=True)
         own = {unit.package.name for unit in project.units} | {unit.target.name for unit in project.units}
         names = {name for one in own for name in (one, one.replace("-", "_"))}

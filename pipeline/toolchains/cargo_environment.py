@@ -71,9 +71,6 @@ async def find_environment(
     return Environment(
         command=program.argv("test", *arguments),
         mounts=(*folders, *own_mounts),
-        editable_roots=(),
-        python_version="",
-        pytest_version="",
         prefix=prefix,
         versions=(compiler, version),
         variables={"CARGO_HOME": str(cargo_home()), "CARGO_NET_OFFLINE": "true", **_carried(shell)},

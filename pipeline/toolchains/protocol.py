@@ -27,18 +27,17 @@ class Environment:
     """How the tests of a project are started.
 
     `command` is an absolute argv prefix; `mounts` are needed read-only in the box, at the same paths; at each of
-    `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5). `versions` say
-    for people what was found; `variables` are set where tests run.
+    `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5). `prefix` is
+    where the language is installed: its `bin` comes first on an agent's PATH. `versions` say for people what was found;
+    `variables` are set where tests run, and for agents.
     """
 
     command: tuple[str, ...]
     mounts: tuple[Mount, ...]
-    editable_roots: tuple[EditableRoot, ...]
-    python_version: str
-    pytest_version: str
     prefix: Path
+    versions: tuple[str, ...]
+    editable_roots: tuple[EditableRoot, ...] = ()
     plugins: frozenset[str] = frozenset()
-    versions: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -80,11 +79,11 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Bytecode:
-    """A folder of compiled modules that outlives one run.
+class Cache:
+    """A folder of compiled code that outlives one test run: bytecode, dependencies, whatever the language compiles.
 
     `warm=True` fills it, and is for runs before any agent (the baseline); afterwards it is mounted read-only, so that
-    tested code cannot poison what a later run imports.
+    tested code cannot poison what a later run loads.
     """
 
     folder: Path
@@ -99,10 +98,31 @@ class Stubbed:
     unknown: tuple[Symbol, ...]
 
 
+@dataclass(frozen=True)
+class StubFault:
+    """Something in a stub pass that is more, or other, than a stub. `line` is in the new text, 0 for the file."""
+
+    path: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where} {self.what}"
+
+
 class Toolchain(Protocol):
-    """One language's way to run tests and to recognise them."""
+    """One language's way to run tests and to recognise them.
+
+    `sources` are the endings of the files that are its code; `stub` is what the body of a scaffolded symbol is, word for
+    word, and `stub_panic` what a test shows that reached one; `install_hint` says how to get the language.
+    """
 
     name: str
+    sources: tuple[str, ...]
+    stub: str
+    stub_panic: str
+    install_hint: str
 
     def detect(self, worktree: Path) -> bool:
         """Return whether the project looks like one of this toolchain's."""
@@ -124,12 +144,24 @@ class Toolchain(Protocol):
         trace: bool = False,
         timeout_s: float = 900.0,
         per_test_timeout_s: float | None = None,
-        bytecode: Bytecode | None = None,
+        cache: Cache | None = None,
     ) -> Observation:
         """Run the tests in the box and return what was observed.
 
         Raises:
             SandboxError: the box did not work; nothing is known about the tests.
+        """
+        ...
+
+    async def check_types(
+        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
+    ) -> Observation:
+        """Return what does not compile or type-check, tests included, as collection errors; nothing of it is run.
+
+        Where a language has no such check (Python without a type checker), what cannot be parsed is an error.
+
+        Raises:
+            SandboxError: the box did not work.
         """
         ...
 
@@ -147,4 +179,22 @@ class Toolchain(Protocol):
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         """Return what the files define at their top level that they did not define before."""
+        ...
+
+    def stub_faults(
+        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
+    ) -> tuple[StubFault, ...]:
+        """Return what a stub pass changed that is no stub, read from the syntax trees (ADR-7).
+
+        Allowed are imports, comments, and each of `symbols` with its members: a function whose body is exactly the stub
+        (a docstring or documentation before it is fine), a type with its fields, a constant with a literal. A function
+        that was there may get another signature if it is among `symbols`; its body is then what it was, or the stub.
+        Everything else is a fault: another body, an item that nobody named, one that is gone, a statement that runs,
+        a symbol of `symbols` that is new and still missing, a file that cannot be parsed.
+
+        Args:
+            before: The sources as they were; a file that is missing here is new.
+            after: The sources as the stub pass left them; a file that is missing here was deleted.
+            symbols: What the task introduces; a dotted name is a member.
+        """
         ...

@@ -19,7 +19,7 @@ import anyio
 
 from pipeline.process import Command, Completed, Mount, Sandbox
 from pipeline.toolchains import pytest_environment, pytest_stubs
-from pipeline.toolchains.protocol import Bytecode, Environment, Missing, Selection, Stubbed, View
+from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, View
 from pipeline.toolchains.pytest_records import Finished, Session, observe, read_session
 
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ class PytestToolchain:
     """The `Toolchain` of Python projects."""
 
     name = "pytest"
+    sources = (".py",)
+    stub = "raise NotImplementedError"
+    stub_panic = "NotImplementedError"
+    install_hint = "install Python (https://www.python.org) and pytest (`pip install pytest`)"
 
     def detect(self, worktree: Path) -> bool:
         """Return whether the folder looks like a Python project."""
@@ -78,7 +82,7 @@ class PytestToolchain:
         trace: bool = False,
         timeout_s: float = 900.0,
         per_test_timeout_s: float | None = None,
-        bytecode: Bytecode | None = None,
+        cache: Cache | None = None,
     ) -> Observation:
         """Run the selected tests (None: all) and return what was observed.
 
@@ -93,7 +97,7 @@ class PytestToolchain:
             trace: Note which production the tests reach; slow, for a few named tests.
             timeout_s: For all processes together.
             per_test_timeout_s: A limit for each test.
-            bytecode: Compiled modules to share between runs; None compiles everything again.
+            cache: Compiled modules to share between runs; None compiles everything again.
 
         Raises:
             SandboxError: the box did not work.
@@ -103,7 +107,7 @@ class PytestToolchain:
         output = ""
         deadline = anyio.current_time() + timeout_s
         with tempfile.TemporaryDirectory(prefix="redfirst-tests-") as place:
-            scratch = _Scratch.under(Path(place), bytecode)
+            scratch = _Scratch.under(Path(place), cache)
             while True:
                 nonce = secrets.token_hex(16)
                 isolated = sandbox.maps_paths
@@ -112,7 +116,7 @@ class PytestToolchain:
                 )
                 scratch.ask(request, nonce, view)
                 paths = (scratch.plugin, *editable_paths(env, view, isolated=isolated))
-                command = _command(view, env, scratch, bytecode, paths, max(1.0, deadline - anyio.current_time()))
+                command = _command(view, env, scratch, cache, paths, max(1.0, deadline - anyio.current_time()))
                 completed = await sandbox.run(command)
                 output = _tail(completed, view)
                 sessions.append(scratch.answer(nonce, completed))
@@ -120,8 +124,8 @@ class PytestToolchain:
                 if crashed is None or completed.timed_out or len(sessions) > _MAX_CRASHES:
                     break
                 done |= {record.id for record in sessions[-1].records if isinstance(record, Finished)} | {crashed}
-        if bytecode is not None and bytecode.warm:
-            _forget_project(bytecode, view, env)
+        if cache is not None and cache.warm:
+            _forget_project(cache, view, env)
         return observe(sessions, command=_shown(selection), tail=output)
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
@@ -167,7 +171,7 @@ class _Scratch:
     pycache: Path
 
     @classmethod
-    def under(cls, place: Path, bytecode: Bytecode | None) -> _Scratch:
+    def under(cls, place: Path, cache: Cache | None) -> _Scratch:
         """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
         plugin, shared = place / "plugin", place / "shared"
         plugin.mkdir()
@@ -176,7 +180,7 @@ class _Scratch:
             folder.chmod(0o777)
         # a copy in a folder of its own: beside it, this module would be importable as `pytest`
         shutil.copyfile(Path(__file__).with_name("pytest_plugin.py"), plugin / f"{_PLUGIN}.py")
-        return cls(plugin, shared, bytecode.folder if bytecode is not None else shared / "pycache")
+        return cls(plugin, shared, cache.folder if cache is not None else shared / "pycache")
 
     def ask(self, request: dict[str, object], nonce: str, view: View) -> None:
         """Write the request for the next process and an empty file for its records."""
@@ -222,7 +226,7 @@ def _command(
     view: View,
     env: Environment,
     scratch: _Scratch,
-    bytecode: Bytecode | None,
+    cache: Cache | None,
     paths: tuple[Path, ...],
     timeout_s: float,
 ) -> Command:
@@ -238,7 +242,7 @@ def _command(
         f"cache_dir={scratch.shared / 'pytest-cache'}",
         *neutral,
     )
-    caches = () if bytecode is None else (Mount(bytecode.folder, bytecode.folder, writable=bytecode.warm),)
+    caches = () if cache is None else (Mount(cache.folder, cache.folder, writable=cache.warm),)
     return Command(
         argv=argv,
         cwd=view.workspace,
@@ -266,10 +270,10 @@ def _command(
     )
 
 
-def _forget_project(bytecode: Bytecode, view: View, env: Environment) -> None:
+def _forget_project(cache: Cache, view: View, env: Environment) -> None:
     """Remove the project's own modules from the shared bytecode: a later view has other sources at the same paths."""
     for folder in (view.workspace, *(root.path for root in env.editable_roots)):
-        shutil.rmtree(bytecode.folder / folder.relative_to("/"), ignore_errors=True)
+        shutil.rmtree(cache.folder / folder.relative_to("/"), ignore_errors=True)
 
 
 def _tail(completed: Completed, view: View) -> str:

@@ -166,9 +166,8 @@ def environment(facts: Facts, arguments: tuple[str, ...], checkouts: Sequence[Pa
         command=program.argv(*arguments),
         mounts=(*program.mounts, *_elsewhere(facts, checkouts)),
         editable_roots=_editable_roots(facts, checkouts),
-        python_version=facts.python,
-        pytest_version=facts.pytest,
         prefix=Path(facts.prefix),
+        versions=(f"Python {facts.python}", f"pytest {facts.pytest}"),
         plugins=frozenset(facts.plugins),
     )
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.classify import RedClass
-from pipeline.evidence.freeze import canonical
-from pipeline.evidence.ledger import RedLedger, RedVerdict, derive_new_ids, judge_red
+from pipeline.evidence.freeze import Frozen, canonical
+from pipeline.evidence.ledger import RedEntry, RedLedger, RedVerdict, derive_new_ids, judge_red
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState
 
 if TYPE_CHECKING:
@@ -162,3 +162,13 @@ def test_the_digest_does_not_depend_on_messages_nor_on_order(one: str, other: st
 
     assert ledger(one, NEW, NEW + "2").digest() == ledger(other, NEW + "2", NEW).digest()
     assert ledger(one, NEW).digest() != ledger(one, NEW + "2").digest()
+
+
+def test_the_digest_of_an_older_trailer_still_holds() -> None:
+    entry = RedEntry(
+        function="f", cls=RedClass.ASSERTION_MISMATCH, legal=True, message="m", region_sha256="x", tree="t"
+    )
+    frozen = Frozen(regions={"a": "x"}, files={"p": "q"}, ids=frozenset({"b", "a"}))
+    known = RedLedger(task="1", tree="t", red={"a": entry}, guards={"g": "1"}, frozen=frozen)
+
+    assert known.digest() == "ab00fb4857320ed12785aa69e88ec834bbfa12ffa0c7ed2b26aff6be7e253f8b"

@@ -15,7 +15,7 @@ import pytest
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Mount
 from pipeline.toolchains.cargo import CargoToolchain
-from pipeline.toolchains.protocol import Bytecode, Environment, Selection, View
+from pipeline.toolchains.protocol import Cache, Environment, Selection, View
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
@@ -45,7 +45,7 @@ def measure(
     per_test_timeout_s: float | None = None,
     env: Environment | None = None,
     box: Sandbox | None = None,
-    bytecode: Bytecode | None = None,
+    cache: Cache | None = None,
 ) -> Observation:
     """Return what a run of the project in `root` showed."""
     chosen = env or environment()
@@ -60,7 +60,7 @@ def measure(
             trace=trace,
             timeout_s=timeout_s,
             per_test_timeout_s=per_test_timeout_s,
-            bytecode=bytecode,
+            cache=cache,
         )
 
     return anyio.run(run)

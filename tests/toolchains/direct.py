@@ -15,7 +15,7 @@ import anyio
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Context
 from pipeline.process import Mount
-from pipeline.toolchains.protocol import Bytecode, Environment, Selection, View
+from pipeline.toolchains.protocol import Cache, Environment, Selection, View
 from pipeline.toolchains.pytest import PytestToolchain
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def measure(
             trace=trace,
             timeout_s=timeout_s,
             per_test_timeout_s=per_test_timeout_s,
-            bytecode=Bytecode(_bytecode(), warm=True),
+            cache=Cache(_bytecode(), warm=True),
         )
 
     return anyio.run(run)

@@ -18,7 +18,7 @@ from pipeline.evidence.compare import expectations, judge_green, judge_stubs
 from pipeline.evidence.ledger import judge_red
 from pipeline.evidence.observation import Ended, RunState
 from pipeline.process import Mount
-from pipeline.toolchains.protocol import Bytecode, Selection
+from pipeline.toolchains.protocol import Cache, Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,7 +131,7 @@ def test_dependencies_are_compiled_once_and_the_project_each_time(tmp_path: Path
     project = write(tmp_path / "project", {**vendored, "Cargo.toml": manifest, "src/lib.rs": code + REGION + "}\n"})
     kept = tmp_path / "kept"
     kept.mkdir()
-    first = measure(project, bytecode=Bytecode(kept, warm=True))
+    first = measure(project, cache=Cache(kept, warm=True))
     assert [record.outcome for record in first.records.values()] == [Ended.PASSED], first.tail
     compiled = sorted(path.name.partition("-")[0] for path in kept.glob("target/debug/deps/*.rlib"))
     assert compiled == ["libhelper"]
@@ -146,7 +146,7 @@ def test_dependencies_are_compiled_once_and_the_project_each_time(tmp_path: Path
     env = environment()
     mounts = (*env.mounts, Mount(home / "registry", home / "registry"))
     fetched = replace(env, mounts=mounts, variables={**env.variables, "CARGO_HOME": str(home)})
-    second = measure(changed, bytecode=Bytecode(kept), env=fetched, box=box)
+    second = measure(changed, cache=Cache(kept), env=fetched, box=box)
     assert [record.outcome for record in second.records.values()] == [Ended.FAILED]
 
 

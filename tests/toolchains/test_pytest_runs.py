@@ -371,5 +371,5 @@ def test_records_cut_short_are_a_crash_or_unusable_but_never_complete(data: byte
 def test_this_interpreter_is_found_with_what_it_needs() -> None:
     env = environment()
     assert env.command[1:] == ("-m", "pytest")
-    assert env.pytest_version == pytest.__version__
+    assert f"pytest {pytest.__version__}" in env.versions
     assert "pytest_cov" in env.plugins
