@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.classify import Symbol
     from pipeline.process import Completed, Sandbox
     from pipeline.toolchains.cargo_project import Doctest, Test
-    from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, View
+    from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
 
 _SHOWN: Final = 20
 _CONTROL: Final = frozenset(
@@ -38,7 +38,7 @@ class CargoToolchain:
     """The `Toolchain` of Rust projects."""
 
     name = "cargo"
-    sources = (".rs",)
+    sources: tuple[str, ...] = (".rs",)
     stub = "todo!()"
     stub_panic = "not yet implemented"
     install_hint = cargo_environment.HINT
@@ -161,6 +161,14 @@ class CargoToolchain:
         from pipeline.toolchains import cargo_stubs  # noqa: PLC0415  (see run_tests)
 
         return cargo_stubs.introduced(before, after)
+
+    def stub_faults(
+        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
+    ) -> tuple[StubFault, ...]:
+        """Return what a stub pass changed that is more or other than `todo!()`."""
+        from pipeline.toolchains import cargo_stub_pass  # noqa: PLC0415  (see run_tests)
+
+        return cargo_stub_pass.stub_faults(before, after, symbols)
 
 
 def _is_chosen(test: Test | Doctest, selection: Selection | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.classify import Symbol
-from pipeline.toolchains.cargo_syntax import field_text, items_of, parse, text
+from pipeline.toolchains.cargo_syntax import field_text, items_of, owner_of, parse, trait_of
 from pipeline.toolchains.protocol import Stubbed
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _definitions(body: Node) -> Iterator[str]:
             if inside is not None:
                 yield from _definitions(inside)
         elif item.type == "impl_item":
-            owner = _owner(item)
+            owner = owner_of(item)
             yield from (f"{owner}.{name}" for name in _definitions(inside)) if inside is not None else ()
         elif name := field_text(item, "name"):
             yield name
@@ -80,7 +80,9 @@ def _named(body: Node, parts: Sequence[str]) -> Iterator[Node]:
     """Yield the items that a dotted name means; the leading names of modules and the crate may be left out."""
     for item in items_of(body):
         inside = item.child_by_field_name("body")
-        names = {field_text(item, "name"), *((_owner(item), _trait(item)) if item.type == "impl_item" else ())} - {""}
+        names = {field_text(item, "name"), *((owner_of(item), trait_of(item)) if item.type == "impl_item" else ())} - {
+            ""
+        }
         if parts[0] in names:
             if len(parts) == 1:
                 yield item
@@ -97,22 +99,7 @@ def _named(body: Node, parts: Sequence[str]) -> Iterator[Node]:
 
 
 def _all_names(item: Node) -> set[str]:
-    return {field_text(item, "name"), _owner(item)}
-
-
-def _owner(item: Node) -> str:
-    """Return the name of the type that an impl is for, without its path and its arguments."""
-    return _bare(item.child_by_field_name("type"))
-
-
-def _trait(item: Node) -> str:
-    return _bare(item.child_by_field_name("trait"))
-
-
-def _bare(kind: Node | None) -> str:
-    while kind is not None and kind.type in {"generic_type", "scoped_type_identifier", "reference_type"}:
-        kind = kind.child_by_field_name("name" if kind.type == "scoped_type_identifier" else "type")
-    return text(kind) if kind is not None else ""
+    return {field_text(item, "name"), owner_of(item)}
 
 
 def _stubs(item: Node) -> Iterator[_Edit]:

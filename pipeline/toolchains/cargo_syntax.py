@@ -119,6 +119,22 @@ def bare_lines(function: Node) -> Iterator[int]:
             yield found.start_point.row + 1
 
 
+def owner_of(item: Node) -> str:
+    """Return the name of the type that an impl is for, without its path and its arguments."""
+    return _bare(item.child_by_field_name("type"))
+
+
+def trait_of(item: Node) -> str:
+    """Return the name of the trait that an impl is of, empty if it is of none."""
+    return _bare(item.child_by_field_name("trait"))
+
+
+def _bare(kind: Node | None) -> str:
+    while kind is not None and kind.type in {"generic_type", "scoped_type_identifier", "reference_type"}:
+        kind = kind.child_by_field_name("name" if kind.type == "scoped_type_identifier" else "type")
+    return text(kind) if kind is not None else ""
+
+
 def names_in(item: Node) -> Iterator[str]:
     """Yield what an item defines: its name, its variants and fields aside, and the functions in an impl or trait."""
     name = field_text(item, "name").removeprefix("r#")

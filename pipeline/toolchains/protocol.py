@@ -114,8 +114,8 @@ class StubFault:
 class Toolchain(Protocol):
     """One language's way to run tests and to recognise them.
 
-    `sources` are the endings of the files that are its code; `stub` is what the body of a scaffolded symbol is, word for
-    word, and `stub_panic` what a test shows that reached one; `install_hint` says how to get the language.
+    `sources` are the endings of the files that are its code; `stub` is what the body of a scaffolded symbol is, word
+    for word, and `stub_panic` what a test shows that reached one; `install_hint` says how to get the language.
     """
 
     name: str

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.process import Command, Completed, Mount, Sandbox
-from pipeline.toolchains import pytest_environment, pytest_stubs
-from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, View
+from pipeline.toolchains import pytest_environment, pytest_stub_pass, pytest_stubs
+from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
 from pipeline.toolchains.pytest_records import Finished, Session, observe, read_session
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class PytestToolchain:
     """The `Toolchain` of Python projects."""
 
     name = "pytest"
-    sources = (".py",)
+    sources: tuple[str, ...] = (".py",)
     stub = "raise NotImplementedError"
     stub_panic = "NotImplementedError"
     install_hint = "install Python (https://www.python.org) and pytest (`pip install pytest`)"
@@ -128,6 +128,16 @@ class PytestToolchain:
             _forget_project(cache, view, env)
         return observe(sessions, command=_shown(selection), tail=output)
 
+    async def check_types(
+        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
+    ) -> Observation:
+        """Return what cannot be collected: Python has no type check of its own, and this loads every module in use.
+
+        Raises:
+            SandboxError: the box did not work.
+        """
+        return await self.run_tests(sandbox, view, env, Selection.nothing(), timeout_s=timeout_s)
+
     def is_test_path(self, path: str, observation: Observation) -> bool:
         """Return whether pytest collects the file, or would if it were new."""
         return observation.layout.is_test(path)
@@ -143,6 +153,12 @@ class PytestToolchain:
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         """Return the new functions, classes and variables of the modules."""
         return pytest_stubs.introduced(before, after)
+
+    def stub_faults(
+        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
+    ) -> tuple[StubFault, ...]:
+        """Return what a stub pass changed that is more or other than `raise NotImplementedError`."""
+        return pytest_stub_pass.stub_faults(before, after, symbols)
 
 
 def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:

@@ -238,7 +238,7 @@ def test_an_option_that_pytest_does_not_know_makes_the_run_unusable_with_its_wor
 
 def test_an_interpreter_without_pytest_makes_the_run_unusable(tmp_path: Path) -> None:
     write(tmp_path, {"test_it.py": "def test_it(): pass\n"})
-    bare = Environment(("/bin/sh", "-c", "echo no pytest here; exit 1", "sh"), (), (), "", "", Path("/usr"))
+    bare = Environment(("/bin/sh", "-c", "echo no pytest here; exit 1", "sh"), (), Path("/usr"), ())
     observation = measure(tmp_path, env=bare)
     assert "no pytest here" in (observation.environment_problem or "")
 
