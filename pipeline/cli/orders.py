@@ -61,7 +61,7 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
     """Return the configuration as it counts for a run that starts at *commit*.
 
     Raises:
-        UserError: it is broken, asks for what this version lacks, widens without trust, or names a model service whose
+        UserError: it is broken, widens without trust, or names a model service whose
             credential is not there.
     """
     repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}"))
@@ -72,12 +72,6 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
         require_agents(loaded)
     except UserError as error:
         raise hinted(error, order.environ) from None
-    if loaded.config.stub_first.pytest:
-        raise UserError(
-            "stub_first.pytest is not available in this version; leave it out or set it to false.",
-            Reason.CONFIG,
-            pointer="/stub_first/pytest",
-        )
     require_providers(loaded.config, order.environ)
     for role in Role:
         choices(loaded.config, role)  # a model that nobody named is said now, and not after the plan is paid for

@@ -119,10 +119,32 @@ class StubFirst(Closed):
     node: bool = False
     go: bool = False
 
+    def of(self, name: str) -> bool:
+        """Return whether it holds for a toolchain.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        if name not in type(self).model_fields:
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+class ToolchainName(StrEnum):
+    """The toolchains there are, in the order in which they are looked for."""
+
+    PYTEST = "pytest"
+    CARGO = "cargo"
+    NODE = "node"
+    GO = "go"
+
 
 class Toolchain(Closed):
     """`[toolchains.NAME]`: how the tests of a language are run."""
 
+    folder: Annotated[RelPath | None, Field(description="Where its project is; None: the top, else found below it")] = (
+        None
+    )
     command: Annotated[Argv | None, Field(description="None: found by the toolchain")] = None
     setup: Annotated[Argv | None, Field(description="Runs once, in the private checkout")] = None
     timeout_s: Annotated[Seconds, Field(description="One whole test run, in seconds")] = 900

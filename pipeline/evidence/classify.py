@@ -62,7 +62,8 @@ class Context:
     """What a classification needs to know about the task and the trees.
 
     `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
-    `layout` tells tests from production. `expected` is what the test writer announced: it may only mark a GUARD.
+    `layout` tells tests from production. `expected` is what the test writer announced: it may only mark a GUARD. With
+    `stubbed` the production has the task's new symbols as stubs, and every RED must reach one (ADR-7).
     """
 
     symbols: tuple[Symbol, ...]
@@ -71,6 +72,7 @@ class Context:
     task_files: frozenset[str] = frozenset()
     symptom: Symptom | None = None
     expected: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
+    stubbed: bool = False
 
     def introduces(self, name: str, owner: str = "") -> bool:
         """Return whether the task introduces the missing name: one of its symbols, or a module among its files.
@@ -107,6 +109,25 @@ class Classified:
 
 def classify(record: TestRecord, context: Context) -> Classified:
     """Return the class of one collected test."""
+    found = _classified(record, context)
+    needs_stub = found.legal and found.cls in {RedClass.ASSERTION_MISMATCH, RedClass.MISSING_BEHAVIOR}
+    if context.stubbed and needs_stub and not reaches_symbol(record, context):
+        return _no(RedClass.STRUCTURAL, "fails without reaching a stub of the task; call one and look at what it does")
+    return found
+
+
+def reaches_symbol(record: TestRecord, context: Context) -> bool:
+    """Return whether a test got into one of the task's symbols, or started a process that may have."""
+    frames = record.fault.frames if record.fault is not None else ()
+    reach = record.reach.functions if record.reach is not None else ()
+    entered = [(path, function) for path, _, function in (entry.partition("::") for entry in reach)]
+    entered += [(frame.path, frame.function) for frame in frames if frame.path]
+    if any(_is_symbol(path, function, symbol) for path, function in entered for symbol in context.symbols):
+        return True
+    return record.reach is not None and "process" in record.reach.doors
+
+
+def _classified(record: TestRecord, context: Context) -> Classified:
     match record.outcome:
         case None:
             return _no(RedClass.NOT_RUN, "was collected but not run")
@@ -143,6 +164,8 @@ def classify_collection(error: CollectionError, context: Context) -> Classified:
     wanted = own and in_test and not fault.raised.is_a("NameError")
     if missing is None or not wanted or not context.introduces(missing.name, missing.owner):
         return _no(RedClass.TEST_BROKEN, f"cannot be collected: {_said(fault)}{_at(frame)}")
+    if context.stubbed:
+        return _no(RedClass.TEST_BROKEN, f"looks for {missing.name}, which is not among the stubs{_at(frame)}")
     is_new_test = error.path not in context.existing and context.layout.is_test(error.path)
     if is_new_test:
         return Classified(
@@ -174,7 +197,9 @@ def _failed(record: TestRecord, fault: Fault, context: Context) -> Classified:
 
 
 def _in_production(fault: Fault, frame: Frame, context: Context) -> Classified:
-    if fault.raised.is_a("NotImplementedError") and any(_is_symbol(frame, symbol) for symbol in context.symbols):
+    if fault.raised.is_a("NotImplementedError") and any(
+        _is_symbol(frame.path, frame.function, symbol) for symbol in context.symbols
+    ):
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{frame.function} is not implemented yet")
     if fault.missing is not None and fault.raised.is_a("ImportError"):
         if context.introduces(fault.missing.name, fault.missing.owner):
@@ -240,12 +265,11 @@ def _symptomatic(cls: RedClass, said: str, context: Context, symptom: Symptom) -
     return Classified(cls, legal=legal, message=said + hint)
 
 
-def _is_symbol(frame: Frame, symbol: Symbol) -> bool:
-    """Return whether the frame is the symbol's own body: the function, or a method of the class."""
-    if symbol.path and symbol.path != frame.path:
+def _is_symbol(path: str, function: str, symbol: Symbol) -> bool:
+    """Return whether a function is the symbol's own body: the function itself, or a method of the class."""
+    if symbol.path and symbol.path != path:
         return False
-    function = f".{frame.function}."
-    return f".{symbol.name}." in function
+    return f".{symbol.name}.".replace("::", ".") in f".{function}.".replace("::", ".")
 
 
 def is_module(path: str, module: str) -> bool:

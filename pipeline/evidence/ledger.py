@@ -15,7 +15,6 @@ from pipeline.evidence import freeze
 from pipeline.evidence.classify import PASSED, Classified, Context, RedClass, classify, classify_collection
 from pipeline.evidence.observation import Observation, TestRecord, Value
 
-
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
 _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")
 
@@ -132,11 +131,12 @@ def judge_red(
     }
     everything = {**classes, **broken}
     ledger = _ledger(after, everything, task=task, tree=tree)
+    all_pass = bool(everything) and all(found.cls in PASSED for found in everything.values())
     return RedVerdict(
         new_ids=tuple(sorted(everything)),
         env_broken=after.environment_problem or _environment(everything),
-        all_new_pass=bool(everything) and all(found.cls in PASSED for found in everything.values()),
-        structural_only=_only_structural(everything),
+        all_new_pass=all_pass and not context.stubbed,
+        structural_only=_only_structural(everything) or (all_pass and context.stubbed),
         illegal=_refusals(after, everything),
         unstable=_unstable(everything, after, again, context) if again is not None else (),
         changed_old=_changed_old(before, after, tests_to_change),

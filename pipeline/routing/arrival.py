@@ -56,8 +56,8 @@ def _with_trees(state: RunState, event: Event) -> TaskState:
         case (Step.STUB, Signal.STUBBED) if event.tree:
             return replace(task, stubs=event.tree)
         case (Step.SEAM, Signal.SEAM_DONE) if event.tree:
-            # Made over the stubs, if there are any: the new start carries them.
-            return replace(task, start=event.tree, stubs=None)
+            # Made over the stubs, if there are any: what tests are written over then is the seam with them.
+            return replace(task, start=event.tree, stubs=event.tree if task.stubs is not None else None)
         case (Step.WRITE_TESTS, Signal.RED) if event.tree:
             return replace(task, tests=event.tree, red=event.tree, testable=True)
         case (Step.WRITE_TESTS, _) if event.tree:

@@ -59,6 +59,9 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...]) -> tuple[tuple[str, ..
         accepted = _accepted_tree(task)
         if accepted == tree:
             continue
+        if task.testable and task.stubs is not None and task.stubs not in {tree, accepted}:
+            parent = ctx.repository.commit_tree(task.stubs, (parent,), _scaffold_message(ctx, task), who, sign=key)
+            commits.append(parent)
         parent = ctx.repository.commit_tree(accepted, (parent,), task_message(ctx, task), who, sign=key)
         commits.append(parent)
         tree = accepted
@@ -107,6 +110,17 @@ def task_message(ctx: Context, task: TaskState) -> str:
             lines.append(("Red-Base", ctx.run.info.start_commit))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
     return _message(f"{kind}: {_lower_first(spec.title)}", body, lines)
+
+
+def _scaffold_message(ctx: Context, task: TaskState) -> str:
+    """Return the message of the first of two commits: what is new, as stubs (ADR-7 of the founding document)."""
+    names = [symbol.name for symbol in ctx.task(task.id).symbols if symbol.new]
+    with_ = f" with {ctx.toolchain.stub} stubs"
+    what = ", ".join(names)
+    if len(f"feat: scaffold {what}{with_}") > _SUBJECT_LIMIT:
+        what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+    body = "\n".join(f"- {name}" for name in names) if len(names) > 1 else ""
+    return _message(f"feat: scaffold {what}{with_}", body, [*trailers(ctx), ("Scaffolds", task.id)])
 
 
 def _is_bug(ctx: Context) -> bool:

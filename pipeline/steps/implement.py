@@ -22,6 +22,7 @@ from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, 
 from pipeline.steps.provisional import confirm_provisional
 from pipeline.steps.regression import Suspects, confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
+from pipeline.steps.stub import stubs_left
 from pipeline.steps.tools import project_tools
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class _Measured:
     stub_failures: tuple[str, ...]
     ledger: RedLedger | None
     kept: int
+    stubs_left: tuple[str, ...] = ()
 
     @property
     def green(self) -> bool:
@@ -129,6 +131,7 @@ class _Measured:
             and not self.verdict.stale_xfail
             and not self.suspects.regressions
             and not self.structural
+            and not self.stubs_left
         )
 
 
@@ -149,7 +152,9 @@ async def _measure(ctx: Context, task: Task, tree: str) -> _Measured:
         layout = baseline_of(ctx).layout
         structural, stubbed = await confirm_provisional(ctx, task, tree, evidence.production, own, layout)
         structural = structural if own else verdict.provisional_ids
-    return _Measured(tree, observation, verdict, suspects, structural, stubbed, ledger, len(kept))
+    return _Measured(
+        tree, observation, verdict, suspects, structural, stubbed, ledger, len(kept), stubs_left(ctx, tree)
+    )
 
 
 def _signal(ctx: Context, report: MakeReport, measured: _Measured, *, changed: bool) -> Signal:
@@ -200,6 +205,8 @@ def _note(signal: Signal, report: MakeReport, measured: _Measured) -> str:
     match signal:
         case Signal.NOT_GREEN:
             gone = verdict.not_green or verdict.missing or verdict.changed_regions or verdict.changed_files
+            if not gone and measured.stubs_left:
+                return f"a stub is left: {', '.join(measured.stubs_left[:3])}"
             return f"not GREEN: {', '.join(gone[:3])}"
         case Signal.REGRESSION:
             return f"breaks {', '.join(measured.suspects.regressions[:3])}"
@@ -231,6 +238,7 @@ def _not_green_md(task: Task, signal: Signal, measured: _Measured) -> str:
         "flaky, not counted": measured.suspects.flaky,
         "strict xfail passes now": verdict.stale_xfail,
         "passes on stubs too": measured.structural,
+        "a stub is left": measured.stubs_left,
     }
     lines: list[str] = []
     for words, ids in said.items():

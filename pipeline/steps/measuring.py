@@ -165,6 +165,32 @@ async def measure(
     return observation
 
 
+async def measure_types(ctx: Apparatus, tree: str) -> Observation:
+    """Return what of *tree* does not compile or type-check, as collection errors; nothing of it is run on purpose.
+
+    Raises:
+        UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
+    """
+    env = await environment(ctx)
+    limits = ctx.config.toolchains.of(ctx.toolchain.name)
+    try:
+        with ctx.copies.lent(tree) as folder:
+            _include(ctx, folder)
+            view = View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True))
+            seen = await ctx.toolchain.check_types(ctx.sandbox, view, env, timeout_s=limits.timeout_s)
+    except SandboxError as error:
+        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
+    seen = quiet_observation(seen, ctx.secrets)
+    ctx.say(
+        f"    types: {len(seen.collection_errors)} file(s) do not compile"
+        if seen.collection_errors
+        else "    types: fine"
+    )
+    if seen.environment_problem is not None:
+        raise UnmeasurableError(seen.environment_problem)
+    return seen
+
+
 def _cache(ctx: Apparatus, *, warm: bool) -> Cache:
     if warm:
         forget_cache(ctx)

@@ -17,6 +17,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import ask
 from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
 from pipeline.steps.sanity import baseline_of
+from pipeline.steps.stub import wants_stubs
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -91,6 +92,7 @@ def _new_task(ctx: Context, task: Task) -> NewTask:
         evidence=task.evidence.value,
         depends_on=task.depends_on,
         red_base="start" if only_tests and task.evidence is Evidence.RED else None,
+        stub_first=task.evidence is Evidence.RED and wants_stubs(ctx, task),
     )
 
 

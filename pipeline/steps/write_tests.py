@@ -22,6 +22,7 @@ from pipeline.steps.loosening import loosened
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
 from pipeline.steps.plan import planned
 from pipeline.steps.sanity import BASELINE
+from pipeline.steps.stub import symbols_of
 from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
 
@@ -186,12 +187,13 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     # Over the start, what the tasks before a fix introduced is missing too.
     missing = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks if state.spec.red_base == "start")]
     context = classify.Context(
-        symbols=tuple(classify.Symbol(path=s.path or "", name=s.name, new=s.new) for t in missing for s in t.symbols),
+        symbols=tuple(symbol for t in missing for symbol in symbols_of(t)),
         existing=frozenset(entry.path for entry in ctx.repository.entries(production)),
         layout=after.layout,
         task_files=frozenset(change.path for t in missing for change in t.files),
         symptom=task.symptom.value if task.symptom else None,
         expected={named.id: named.expected for named in report.tests},
+        stubbed=state.stubs is not None and production == start,
     )
     may_change = frozenset(test.id for test in task.tests_to_change)
     again = after if new else None
@@ -239,5 +241,7 @@ def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests,
     said += [f"{entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
     if verdict.all_new_pass:
         said.append("every new test passes on the code as it is")
+    elif verdict.structural_only and not verdict.illegal:
+        said.append("every new test passes on stubs: none of them looks at what the new code does")
     asks = f"@test asks: {block(report.escalation_reason)}" if report.escalation_reason.strip() else ""
     return "\n\n".join(part for part in (head, bullets(said), asks) if part) + "\n"

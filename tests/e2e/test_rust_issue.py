@@ -46,6 +46,7 @@ fn an_empty_name_is_refused() {
     assert!(greet("").is_err());
 }
 """
+NO_STUBS = "[stub_first]\ncargo = false\n"
 BASE = {"Cargo.toml": MANIFEST, ".gitignore": "target/\nCargo.lock\n", **TRACKER}
 
 
@@ -86,7 +87,7 @@ def test_a_new_function_in_a_workspace_of_two_crates(tmp_path: Path) -> None:
     symbols = [{"path": "polite/src/lib.rs", "name": "bye", "new": True}]
     project = make(tmp_path, files)
     code = {"polite/src/lib.rs": files["polite/src/lib.rs"] + bye}
-    project.use_script(answers(files, {"polite/tests/bye.rs": test}, code, symbols=symbols))
+    project.use_script(answers(files, {"polite/tests/bye.rs": test}, code, symbols=symbols), NO_STUBS)
     done(project)
     assert red_of(project) == {"polite/tests/bye.rs": "MISSING_BEHAVIOR"}
     assert evidence(project, "task-1.json")["green"]["stub_failures"] == ["polite::test/bye::says_good_bye"]

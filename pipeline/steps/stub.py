@@ -1,0 +1,159 @@
+"""STUB (phase 6): @make scaffolds what is new, so that tests compile; what is no stub is read, not believed (ADR-7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.dispatch.request import Request
+from pipeline.evidence.classify import Symbol
+from pipeline.evidence.compare import judge_green
+from pipeline.reports import reduce
+from pipeline.reports.foreign import block
+from pipeline.reports.markdown import bullets
+from pipeline.reports.work import CannotProceed, Complete, Incomplete
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Role, Signal
+from pipeline.steps.asking import ask
+from pipeline.steps.grants import production_grants, test_scope
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure, measure_types
+from pipeline.steps.provisional import texts
+from pipeline.steps.regression import confirm, kept_tests
+from pipeline.steps.sanity import baseline_of
+from pipeline.steps.tools import project_tools
+
+if TYPE_CHECKING:
+    from pipeline.reports.tasks import Task
+    from pipeline.reports.work import MakeReport
+    from pipeline.steps.context import Context
+
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What is wrong with a stub pass, in sentences: with the stubs, with the types, with the tests that were there."""
+
+    faults: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (
+            *self.faults,
+            *(f"does not compile: {line}" for line in self.errors),
+            *(f"breaks {test}" for test in self.broken),
+        )
+
+
+async def run(ctx: Context) -> Event:
+    """Return STUBBED when every new symbol is there and is a stub, all compiles, and what passed still passes."""
+    task = ctx.task()
+    start = ctx.state.task.start or ctx.state.head
+    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
+    artifacts = {"task": [ctx.path(f"task-{task.id}.md")], **({"diagnosis": came_back} if came_back else {})}
+    try:
+        tools = await project_tools(ctx)
+        request = Request(
+            Role.MAKE,
+            "stub",
+            start,
+            artifacts=artifacts,
+            grants=production_grants(task),
+            tests=test_scope(ctx, task),
+            tools=tools,
+            extra=f"The body of each stub is exactly `{ctx.toolchain.stub}`.",
+        )
+        answer = await ask(ctx, request)
+        if isinstance(answer, Event):
+            return answer
+        report = answer.report
+        if not isinstance(report, Complete | Incomplete | CannotProceed):
+            raise TypeError(f"kind stub was answered by {type(report).__name__}")
+        tree = answer.result.tree or start
+        checked = await _check(ctx, task, start, tree)
+    except UnmeasurableError as error:
+        return error.event
+    facts = reduce.StubFacts(complete=not checked.errors, dirty=bool(checked.faults or checked.broken))
+    signal = reduce.stub(report, facts)
+    text = bullets(checked.sentences) if checked.sentences else "every new symbol is a stub, and everything compiles"
+    name = ctx.write(
+        f"evidence/stub-{answer.result.dispatch[:3]}.md", f"# Stubs of task {task.id}: {signal}\n\n{text}\n"
+    )
+    return Event(signal=signal, tree=tree, note=_note(signal, report, checked), evidence=(name, answer.evidence))
+
+
+async def _check(ctx: Context, task: Task, start: str, tree: str) -> _Checked:
+    faults = _faults(ctx, task, start, tree)
+    if faults:  # what is no stub is not run
+        return _Checked(faults=faults)
+    known = {error.path for error in baseline_of(ctx).collection_errors}
+    types = await measure_types(ctx, tree)
+    errors = tuple(
+        block(f"{error.path}: {error.fault.raised.message}")
+        for error in types.collection_errors
+        if error.path not in known
+    )
+    if errors:
+        return _Checked(errors=errors)
+    after = await measure(ctx, tree)
+    verdict = judge_green(None, after, kept_tests(ctx))
+    suspects = await confirm(ctx, verdict.regressions, tree, start, after)
+    return _Checked(broken=(*suspects.regressions, *verdict.missing))
+
+
+def _faults(ctx: Context, task: Task, start: str, tree: str) -> tuple[str, ...]:
+    """Return what the syntax says against the pass, and what changed that is no source."""
+    changed = changed_paths(ctx, start, tree)  # the gate has refused every change of a test
+    sources = [path for path in changed if path.endswith(ctx.toolchain.sources)]
+    others = [path for path in changed if path not in sources and not ctx.toolchain.is_control_path(path)]
+    found = ctx.toolchain.stub_faults(texts(ctx, start, sources), texts(ctx, tree, sources), symbols_of(task))
+    return (*map(str, found), *(f"{path} is no source: leave it to the implementation" for path in others))
+
+
+def stubs_left(ctx: Context, tree: str) -> tuple[str, ...]:
+    """Return where the candidate still has stubs that the stub pass of its task put there: `path:line`."""
+    task = ctx.state.task
+    if task.stubs is None or not task.testable:
+        return ()
+    layout = baseline_of(ctx).layout
+    paths = [
+        path
+        for path in changed_paths(ctx, task.start, task.stubs)
+        if path.endswith(ctx.toolchain.sources) and not layout.is_test_side(path)
+    ]
+    before, stubbed, after = (texts(ctx, one, paths) for one in (task.start or task.stubs, task.stubs, tree))
+    stub = ctx.toolchain.stub
+    found: list[str] = []
+    for path, text in after.items():
+        added = stubbed.get(path, "").count(stub) - before.get(path, "").count(stub)
+        lines = [number for number, line in enumerate(text.splitlines(), 1) if stub in line]
+        extra = min(added, len(lines) - before.get(path, "").count(stub))
+        found += [f"{path}:{number}" for number in lines[len(lines) - extra :]] if extra > 0 else []
+    return tuple(found)
+
+
+def symbols_of(task: Task) -> tuple[Symbol, ...]:
+    """Return what the task introduces or changes, as the toolchain and the classification know it."""
+    return tuple(Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols)
+
+
+def wants_stubs(ctx: Context, task: Task) -> bool:
+    """Return whether the task's new symbols are scaffolded first: by `[stub_first]`, for the files' language."""
+    return any(symbol.new for symbol in task.symbols) and ctx.config.stub_first.of(ctx.toolchain.name)
+
+
+def _note(signal: Signal, report: MakeReport, checked: _Checked) -> str:
+    if signal is Signal.STUBBED:
+        return "stubs compile, and nothing else changed"
+    if checked.sentences:
+        more = len(checked.sentences) - _SHOWN
+        return "; ".join(checked.sentences[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    match report:
+        case Complete():
+            return report.summary
+        case Incomplete():
+            return report.blocking_issue
+        case CannotProceed():
+            return report.missing

@@ -1,0 +1,173 @@
+"""Stub-first: what is new is scaffolded, every new test reaches a stub, and the commits are two (ADR-7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from e2e.shapes import TRACKER, answers, changed, done, evidence
+from e2e.test_rust_issue import BASE, GREET, REGION, make
+from kit import make_project
+from toolchains.crates import needs_cargo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+STUB = "\n/// Says good bye.\npub fn bye(name: &str) -> String {\n    todo!()\n}\n"
+BYE = STUB.replace("todo!()", 'format!("Bye, {name}!")')
+TEST = '\n    #[test]\n    fn says_good_bye() {\n        assert_eq!(bye("Ada"), "Bye, Ada!");\n    }\n'
+NO_LOOK = "\n    #[test]\n    fn there_is_a_good_bye() {\n        let _known: fn(&str) -> String = bye;\n    }\n"
+RUST = {**BASE, "src/lib.rs": f"{GREET}{REGION}}}\n"}
+SYMBOL = {"path": "src/lib.rs", "name": "bye", "new": True}
+STUBBED = {"result": "COMPLETE", "summary": "bye is there, as a stub"}
+
+CART = '"""A cart."""\n\n\nclass Cart:\n    def __init__(self):\n        self.lines = []\n'
+OLD = "from cart import Cart\n\n\ndef test_empty():\n    assert Cart().lines == []\n"
+TOTAL = CART + "\n    def total(self):\n        return sum(self.lines)\n"
+TOTAL_STUB = CART + "\n    def total(self):\n        raise NotImplementedError\n"
+TOTAL_TEST = "\n\ndef test_total():\n    cart = Cart()\n    cart.lines = [1, 2]\n    assert cart.total() == 3\n"
+PYTHON = {"cart.py": CART, "test_cart.py": OLD, "pyproject.toml": "[tool.pytest.ini_options]\n", **TRACKER}
+ON = "[stub_first]\npytest = true\n"
+
+
+def rust(code: str, *tests: str) -> dict[str, str]:
+    return {"src/lib.rs": f"{code}{REGION}{''.join(tests)}}}\n"}
+
+
+def script_of(
+    tests: dict[str, str], code: dict[str, str], *stubs: dict[str, str], symbol: Mapping[str, object]
+) -> list[Entry]:
+    """Return the answers of a run with these stub passes before the tests."""
+    entries = answers(RUST | PYTHON, tests, code, symbols=[dict(symbol)])
+    passes: list[Entry] = [{"when": {"kind": "stub"}, "files": files, "report": STUBBED} for files in stubs]
+    return [*entries[:5], *passes, *entries[5:]]
+
+
+def red_of(project: Project) -> dict[str, str]:
+    return {entry: found["cls"] for entry, found in evidence(project, "task-1.json")["ledger"]["red"].items()}
+
+
+def subjects(project: Project) -> list[str]:
+    return project.git("log", "--format=%s", "-3").splitlines()
+
+
+@needs_cargo
+def test_a_new_function_in_rust_is_scaffolded_first_and_makes_two_commits(tmp_path: Path) -> None:
+    project = make(tmp_path, RUST)
+    tests = rust(GREET + STUB, TEST)
+    project.use_script(script_of(tests, rust(GREET + BYE, TEST), rust(GREET + STUB), symbol=SYMBOL))
+
+    done(project)
+
+    assert red_of(project) == {"greet::lib::tests::says_good_bye": "MISSING_BEHAVIOR"}
+    assert subjects(project)[1:] == ["fix: reject empty names", "feat: scaffold bye with todo!() stubs"]
+    assert project.git("show", "HEAD~2:src/lib.rs").rstrip() == rust(GREET + STUB)["src/lib.rs"].rstrip()
+    assert changed(project, "HEAD~1") == ["src/lib.rs"]
+    assert project.rows().count("stub/STUBBED") == 1
+
+
+@needs_cargo
+def test_a_body_that_is_more_than_the_stub_comes_back_with_its_line(tmp_path: Path) -> None:
+    project = make(tmp_path, RUST)
+    tests = rust(GREET + STUB, TEST)
+    passes = (rust(GREET + BYE), rust(GREET + STUB))
+    project.use_script(script_of(tests, rust(GREET + BYE, TEST), *passes, symbol=SYMBOL))
+
+    done(project)
+
+    assert project.rows().count("stub/STUB_DIRTY") == 1
+    said = next(project.run_folder().glob("evidence/stub-*.md")).read_text()
+    assert "src/lib.rs:13 gives bye a body that is more than `todo!()`" in said
+
+
+@needs_cargo
+def test_a_test_that_passes_on_stubs_comes_back(tmp_path: Path) -> None:
+    project = make(tmp_path, RUST)
+    script = script_of(rust(GREET + STUB, NO_LOOK), rust(GREET + BYE, TEST), rust(GREET + STUB), symbol=SYMBOL)
+    again = {"when": {"kind": "write-tests"}, "files": rust(GREET + STUB, TEST), "report": {"verdict": "TESTS_READY"}}
+    project.use_script([*script[:7], again, *script[7:]])
+
+    done(project)
+
+    assert "write-tests/STRUCTURAL_ONLY" in project.rows()
+
+
+@needs_cargo
+def test_a_stub_that_is_left_is_not_green(tmp_path: Path) -> None:
+    project = make(tmp_path, RUST)
+    both = STUB + STUB.replace("bye", "hello")
+    half = rust(GREET + BYE + STUB.replace("bye", "hello"), TEST)
+    script = script_of(rust(GREET + both, TEST), half, rust(GREET + both), symbol=SYMBOL)
+    script[3]["report"]["tasks"][0]["symbols"].append({**SYMBOL, "name": "hello"})
+    project.use_script(script)
+
+    assert project.run().get("outcome") != "completed"
+
+    assert "implement/NOT_GREEN" in project.rows()
+    assert "a stub is left: src/lib.rs:19" in next(project.run_folder().glob("evidence/green-*.md")).read_text()
+
+
+def test_a_new_method_in_python_is_scaffolded_where_it_is_asked_for(tmp_path: Path) -> None:
+    project = make_project(tmp_path, PYTHON)
+    tests, symbol = {"test_cart.py": OLD + TOTAL_TEST}, {"path": "cart.py", "name": "Cart.total", "new": True}
+    project.use_script(script_of(tests, {"cart.py": TOTAL}, {"cart.py": TOTAL_STUB}, symbol=symbol), ON)
+
+    done(project)
+
+    assert red_of(project) == {"test_cart.py::test_total": "MISSING_BEHAVIOR"}
+    assert subjects(project)[2] == "feat: scaffold Cart.total with raise NotImplementedError stubs"
+    result = project.redfirst("verify", "run-GAL-1")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("weak", "row"),
+    [
+        ("\n\ndef test_total():\n    assert callable(Cart().total)\n", "write-tests/STRUCTURAL_ONLY"),
+        ("\n\ndef test_total():\n    assert Cart().lines == [1]\n", "write-tests/STRUCTURAL_ONLY"),
+        (
+            "\n\ndef test_total():\n    from cart import total\n\n    assert total() == 3\n",
+            "write-tests/STRUCTURAL_ONLY",
+        ),
+    ],
+    ids=["passes on stubs", "fails beside them", "imports what is none"],
+)
+def test_every_new_test_must_reach_a_stub(tmp_path: Path, weak: str, row: str) -> None:
+    project = make_project(tmp_path, PYTHON)
+    symbol = {"path": "cart.py", "name": "Cart.total", "new": True}
+    script = script_of({"test_cart.py": OLD + weak}, {"cart.py": TOTAL}, {"cart.py": TOTAL_STUB}, symbol=symbol)
+    again = {
+        "when": {"kind": "write-tests"},
+        "files": {"test_cart.py": OLD + TOTAL_TEST},
+        "report": {"verdict": "TESTS_READY"},
+    }
+    project.use_script([*script[:7], again, *script[7:]], ON)
+
+    done(project)
+
+    assert row in project.rows()
+
+
+def test_stubs_that_break_what_passed_come_back(tmp_path: Path) -> None:
+    project = make_project(tmp_path, PYTHON)
+    symbol = {"path": "cart.py", "name": "Cart.total", "new": True}
+    broken = TOTAL_STUB.replace("class Cart:", "class Cart(missing):")
+    script = script_of(
+        {"test_cart.py": OLD + TOTAL_TEST},
+        {"cart.py": TOTAL},
+        {"cart.py": broken},
+        {"cart.py": TOTAL_STUB},
+        symbol=symbol,
+    )
+    script[3]["report"]["tasks"][0]["symbols"].append({"path": "cart.py", "name": "Cart", "new": False})
+    project.use_script(script, ON)
+
+    done(project)
+
+    assert "stub/STUB_DIRTY" in project.rows()
+    assert "does not compile: " in next(project.run_folder().glob("evidence/stub-*.md")).read_text()
