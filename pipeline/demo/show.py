@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -22,7 +25,6 @@ from pipeline.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-    from pathlib import Path
 
 SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
 REAL: Final = "What stands around them is the real program: views, sandbox, gate, test runs, routing, git."
@@ -135,6 +137,14 @@ def _why(run: dict[str, Any]) -> str:
     return str(run["error"]["message"]) if "error" in run else f"{run['outcome']}, {run['reason']}: {run['note']}"
 
 
+def _program() -> str:
+    """Return what a person types to start this redfirst: its name where that is on PATH, else where it is."""
+    here = Path(sys.argv[0]).absolute()
+    found = shutil.which("redfirst")
+    is_ours = found is not None and Path(found).resolve() == here.resolve()
+    return "redfirst" if is_ours or here.name != "redfirst" else shlex.quote(str(here))
+
+
 def _show_result(place: Place, tell: Callable[[str], None]) -> None:
     tell(f"\n{_LINE}\n$ git log --stat {BASE}..{BRANCH}\n")
     tell(place.git("log", "--stat", f"{BASE}..{BRANCH}").rstrip())
@@ -142,9 +152,10 @@ def _show_result(place: Place, tell: Callable[[str], None]) -> None:
     tell((place.run_folder / "summary.md").read_text(encoding="utf-8").rstrip())
     tell(f"\n{_LINE}\nWhere to look next:")
     tell(f"  cd {place.repository}")
+    program = _program()
     for command, shows in (
-        (f"redfirst explain {ISSUE}", "which rows of the matrix fired, on what evidence"),
-        (f"redfirst show {ISSUE} --log", "the journal, event by event"),
+        (f"{program} explain {ISSUE}", "which rows of the matrix fired, on what evidence"),
+        (f"{program} show {ISSUE} --log", "the journal, event by event"),
         (f"ls .workflow/{place.run_folder.name}", "plan, tasks, reviews, evidence, dispatches, and what was refused"),
         (f"less ../{place.script.name}", "what the agents were given to say"),
     ):

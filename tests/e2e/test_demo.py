@@ -105,6 +105,7 @@ def test_the_demo_tells_a_whole_run_in_less_than_a_minute_and_leaves_it_in_a_new
     assert "SCRIPTED" in lines[-1]
     assert str(folder) in lines[-2]
     assert "\x1b" not in done.stdout
+    assert f"  {REDFIRST} explain" in done.stdout  # who started it by its path finds the same one
     assert in_order(
         [
             "[4] review-plan: NEEDS_WORK",
