@@ -54,6 +54,7 @@ class ImplementFacts:
         env_broken: The tests cannot run for a reason outside the repository.
         green: GREEN as matrix 5 defines it.
         stale_xfail: A strict xfail that passes now is all that is in the way of GREEN.
+        unstable: The task's own tests passed, and did not when they were run again.
         regression: A test that passed fails now, 2 of 2.
         changed: Something was admitted.
     """
@@ -61,6 +62,7 @@ class ImplementFacts:
     env_broken: bool = False
     green: bool = False
     stale_xfail: bool = False
+    unstable: bool = False
     regression: bool = False
     changed: bool = True
 
@@ -251,6 +253,8 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
         return Signal.GREEN
     if facts.stale_xfail:
         return Signal.STALE_XFAIL
+    if facts.unstable:
+        return Signal.GREEN_UNSTABLE
     if not isinstance(report, Complete) and report.needs:
         return Signal.TEST_DESIGN if any(is_test(need.path) for need in report.needs) else Signal.NEEDS_FILE
     if isinstance(report, Incomplete) and report.escalate is not None:

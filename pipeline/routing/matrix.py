@@ -106,6 +106,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.IMPLEMENT, S.INCOMPLETE, DIAGNOSE, "@make", "implementation incomplete, no flag"),
     Row(P.IMPLEMENT, S.CANNOT_PROCEED, DIAGNOSE, "@make", "something is missing"),
     Row(P.IMPLEMENT, S.STALE_XFAIL, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "a strict xfail passes now: @test updates it"),
+    Row(P.IMPLEMENT, S.GREEN_UNSTABLE, DIAGNOSE, "harness", "two GREEN runs disagree on the task's own tests"),
 
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.IMPLEMENT, L.MAKE_RETRY), "@check", "@make once more, with the notes"),
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "no RED yet: @test again", Given.FROM_WRITE_TESTS),

@@ -88,6 +88,7 @@ def test_green_as_measured_wins_over_every_claim(report: MakeReport) -> None:
         (COMPLETE, {}, Signal.NOT_GREEN),
         (INCOMPLETE, {}, Signal.INCOMPLETE),
         (COMPLETE, {"stale_xfail": True}, Signal.STALE_XFAIL),
+        (COMPLETE, {"unstable": True}, Signal.GREEN_UNSTABLE),
         (COMPLETE, {"env_broken": True, "green": True}, Signal.ENV_BROKEN),
     ],
 )

@@ -80,7 +80,12 @@ def test_the_trees_of_a_task(line: str, words: str, step: Step, expected: str) -
         ("dirty stubs are not kept", "STUB_DIRTY=x", Step.STUB, "start start - - - -"),
         ("tests are written over the stubs", "STUBBED=s1", Step.WRITE_TESTS, "start start s1 - - -"),
         ("RED carries the stubs", "STUBBED=s1 RED=r1", Step.IMPLEMENT, "r1 start s1 r1 r1 -"),
-        ("a seam is made over the stubs", "STUBBED=s1 MISSING_SEAM SEAM_DONE=m1", Step.WRITE_TESTS, "start m1 m1 - - -"),
+        (
+            "a seam is made over the stubs",
+            "STUBBED=s1 MISSING_SEAM SEAM_DONE=m1",
+            Step.WRITE_TESTS,
+            "start m1 m1 - - -",
+        ),
         (
             "NOT_TESTABLE drops the stubs",
             "STUBBED=s1 NOT_TESTABLE ACCEPTABLE",
