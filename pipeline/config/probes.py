@@ -1,0 +1,33 @@
+"""`[probes]`: how the tests of a task are tried once they are GREEN, and how long that may take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from pipeline.config.closed import Closed, Seconds
+
+
+class Engine(StrEnum):
+    """What puts faults into the code: redfirst itself, or a program of the project's environment."""
+
+    BUILTIN = "builtin"
+    MUTMUT = "mutmut"
+    CARGO_MUTANTS = "cargo-mutants"
+
+
+class Probes(Closed):
+    """`[probes]`."""
+
+    revert: Annotated[bool, Field(description="The accepted tests must still be RED over the old production")] = True
+    mutants: Annotated[
+        int, Field(ge=0, le=500, description="Faults that are put into changed lines, one at a time; 0 for none")
+    ] = 12
+    seconds: Annotated[Seconds, Field(description="What trying these may take for one task, in seconds")] = 60
+    jobs: Annotated[int, Field(ge=1, le=16, description="How many are tried side by side")] = 2
+    engine: Engine = Engine.BUILTIN
+    repeat: Annotated[
+        int, Field(ge=1, le=10, description="How often the task's tests must be GREEN; 1 for no repetition")
+    ] = 2

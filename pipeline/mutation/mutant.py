@@ -1,0 +1,76 @@
+"""One small fault in a file: which bytes are replaced by what, and what that means in words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+_WORD: Final = re.compile(rb"\w")
+_QUOTED: Final = 48
+
+
+class Rank(IntEnum):
+    """How much it tells that no test notices such a change; the lower, the more.
+
+    A decision that nobody checks is a missing test. A number or a text may well be of no consequence.
+    """
+
+    DECISION = 0
+    EFFECT = 1
+    VALUE = 2
+    NUMBER = 3
+    TEXT = 4
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The bytes from `start` to `end` replaced, and the lines, from 1, that the change is about."""
+
+    start: int
+    end: int
+    replacement: bytes
+    what: str
+    rank: Rank
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one span of bytes.
+
+    `line`, from 1, is where the change is told to be; `what` says it in words, with pieces of the source in it, so it
+    is a foreign text. `function` is the dotted name of what it lies in, empty at the top of a file.
+    """
+
+    path: str
+    line: int
+    what: str
+    start: int
+    end: int
+    replacement: bytes
+    function: str = ""
+    rank: Rank = Rank.VALUE
+
+    def apply(self, source: bytes) -> bytes:
+        """Return *source* with the change made; every other byte stays."""
+        return source[: self.start] + self.replacement + source[self.end :]
+
+
+def apart(source: bytes, start: int, end: int, replacement: bytes) -> bytes:
+    """Return the replacement with the blanks that keep it from running into the words beside it."""
+    before = b" " if _touches(source[start - 1 : start] if start else b"", replacement[:1]) else b""
+    after = b" " if _touches(replacement[-1:], source[end : end + 1]) else b""
+    return before + replacement + after
+
+
+def quoted(source: bytes) -> str:
+    """Return a piece of source on one line, cut where it is long, as Markdown shows code."""
+    text = " ".join(source.decode("utf-8", "replace").split()).replace("`", "'")
+    return f"`{text if len(text) <= _QUOTED else f'{text[: _QUOTED - 3]}...'}`"
+
+
+def _touches(left: bytes, right: bytes) -> bool:
+    return _WORD.match(left) is not None and _WORD.match(right) is not None

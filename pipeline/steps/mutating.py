@@ -1,0 +1,264 @@
+"""The mutation probe: small faults in the lines that a task changed. A fault that no test notices is told to @check.
+
+Bounded twice, in number and in time. A fault is tried with the task's own tests; what survives them is tried with the
+tests that touch the same files. A run that does not end counts as noticed, if it had the time that it usually takes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.dispatch.redaction import redact
+from pipeline.errors import UserError
+from pipeline.evidence.compare import passed
+from pipeline.evidence.observation import RunState
+from pipeline.git import Entry, TreeChange
+from pipeline.mutation import LANGUAGES, mutants, spread
+from pipeline.policy.paths import is_tracker
+from pipeline.steps.changed_lines import changed_lines
+from pipeline.steps.measuring import UnmeasurableError, environment, measure
+from pipeline.steps.probe_evidence import MutationEvidence, Survivor
+from pipeline.steps.quiet import Quiet
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.mutation import Mutant
+    from pipeline.steps.measuring import Apparatus
+
+BUILTIN: Final = "builtin"
+_PLAIN: Final = frozenset({"100644", "100755"})
+_PATIENCE: Final = 3.0
+_STARTUP_S: Final = 2.0
+_SHARE: Final = 0.3
+_LONGEST_SOURCE: Final = 200
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How many faults are tried, in how many seconds, how many side by side."""
+
+    mutants: int
+    seconds: float
+    jobs: int = 2
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The tests that have to notice: the task's own, and others that touch the same files."""
+
+    own: frozenset[str]
+    others: frozenset[str] = frozenset()
+
+
+class Fate(Enum):
+    """What became of a fault."""
+
+    KILLED = auto()
+    SURVIVED = auto()
+    UNFIT = auto()
+    NOT_TRIED = auto()
+
+
+async def mutation_probe(
+    ctx: Apparatus, base: str, tree: str, judges: Judges, layout: Layout, allowance: Allowance
+) -> MutationEvidence:
+    """Return which small faults in the changed lines the tests notice.
+
+    Args:
+        ctx: The run, or a laboratory.
+        base: The tree without the change.
+        tree: The tree with it; the tests pass on it.
+        judges: The tests to run.
+        layout: Which files are tests: these are left alone.
+        allowance: Its bounds. Of *seconds* it takes no more than what a box needs to end a run.
+
+    Raises:
+        UnmeasurableError: the tests cannot be run on the tree as it is.
+    """
+    await environment(ctx)  # before the clock runs: it is looked for once per driver
+    begun = anyio.current_time()
+    sources = changed_sources(ctx, base, tree, layout)
+    chosen = choose(sources, allowance.mutants)
+    if not chosen or not judges.own:
+        return MutationEvidence(engine=BUILTIN)
+    trial = _Trial(ctx, tree, judges, begun + allowance.seconds)
+    trouble = await trial.time_own()
+    fates = await trial.of_all(chosen, allowance.jobs) if not trouble else {}
+    survivors = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
+    counted = list(fates.values())
+    return MutationEvidence(
+        engine=BUILTIN,
+        killed=counted.count(Fate.KILLED),
+        survivors=tuple(_survivor(ctx, mutant, sources[mutant.path].content) for mutant in survivors),
+        unfit=counted.count(Fate.UNFIT),
+        not_tried=len(chosen) - len(counted) + counted.count(Fate.NOT_TRIED),
+        seconds=round(anyio.current_time() - begun, 1),
+        trouble=trouble,
+    )
+
+
+@dataclass(frozen=True)
+class Source:
+    """A production file of which lines were changed."""
+
+    entry: Entry
+    content: bytes
+    lines: frozenset[int]
+
+
+def changed_sources(ctx: Apparatus, base: str, tree: str, layout: Layout) -> dict[str, Source]:
+    """Return the production files in which *tree* has lines that *base* has not, by path."""
+
+    def is_wanted(path: str) -> bool:
+        suffix = f".{path.rpartition('.')[2]}"
+        known = suffix in LANGUAGES and path.endswith(ctx.toolchain.sources)
+        return known and not (layout.is_test_side(path) or is_tracker(path) or ctx.toolchain.is_control_path(path))
+
+    lines = changed_lines(ctx, base, tree, is_wanted)
+    entries = {e.path: e for e in ctx.repository.entries(tree, *lines) if e.mode in _PLAIN} if lines else {}
+    contents = ctx.repository.blobs(entry.oid for entry in entries.values())
+    return {path: Source(entry, contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
+
+
+def choose(sources: Mapping[str, Source], most: int) -> tuple[Mutant, ...]:
+    """Return the faults to try, in turn from each function of each file."""
+    found = [
+        mutant
+        for path, source in sorted(sources.items())
+        for mutant in mutants(path, source.content, source.lines, at_most=most)
+    ]
+    return tuple(spread(found))[:most]
+
+
+@dataclass
+class _Trial:
+    """The faults of one candidate, tried until the time is over."""
+
+    ctx: Apparatus
+    tree: str
+    judges: Judges
+    deadline: float
+    _usual: dict[frozenset[str], float] = field(default_factory=dict[frozenset[str], float])
+    _trusted: frozenset[str] | None = None
+    _looking: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def left(self) -> float:
+        return self.deadline - anyio.current_time()
+
+    async def time_own(self) -> str:
+        """Measure how long the task's own tests take; return in words why nothing can be tried, if so.
+
+        Raises:
+            UnmeasurableError: they cannot be run.
+        """
+        seen = await self._timed(self.judges.own, self.left)
+        if seen.state is RunState.TIMED_OUT:
+            return "the time is not enough for one run of the task's own tests"
+        if any(not _passes(seen, entry) for entry in self.judges.own):
+            return "the task's own tests do not pass when they are run by themselves"
+        return ""
+
+    async def of_all(self, chosen: Iterable[Mutant], jobs: int) -> dict[Mutant, Fate]:
+        """Return what became of each fault that there was time for.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        fates: dict[Mutant, Fate] = {}
+        waiting = deque(chosen)
+        broken: list[UserError] = []
+
+        async def work() -> None:
+            while waiting and not broken and self.left > self._usual[self.judges.own]:
+                mutant = waiting.popleft()
+                try:
+                    fates[mutant] = await self._fate(mutant)
+                except UserError as error:  # the disk is full: one handler tells it, not a group of them
+                    broken.append(error)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(jobs):
+                group.start_soon(work)
+        if broken:
+            raise broken[0]
+        return fates
+
+    async def _timed(self, ids: frozenset[str], limit_s: float) -> Observation:
+        begun = anyio.current_time()
+        seen = await measure(Quiet(self.ctx, limit_s), self.tree, Selection(ids=ids))
+        self._usual[ids] = anyio.current_time() - begun
+        return seen
+
+    async def _fate(self, mutant: Mutant) -> Fate:
+        tree = self._mutated(mutant)
+        fate = await self._judged(tree, self.judges.own)
+        if fate is Fate.SURVIVED and (others := await self._others()):
+            later = await self._judged(tree, others)
+            return later if later is Fate.KILLED else fate
+        return fate
+
+    async def _others(self) -> frozenset[str]:
+        """Return those of the other tests that pass on the tree as it is; looked at when the first fault survives.
+
+        Finding out takes no more than a part of the time that is left: what did not end by then is not asked.
+        """
+        async with self._looking:
+            if self._trusted is None:
+                self._trusted = frozenset()
+                wanted = self.judges.others - self.judges.own
+                if wanted and self.left > self._usual[self.judges.own]:
+                    seen = await self._timed(wanted, self.left * _SHARE)
+                    self._trusted = frozenset(entry for entry in wanted if _passes(seen, entry))
+                    self._usual[self._trusted] = self._usual[wanted]
+        return self._trusted
+
+    async def _judged(self, tree: str, ids: frozenset[str]) -> Fate:
+        fair = _PATIENCE * self._usual[ids] + _STARTUP_S
+        limit = min(fair, self.left)
+        if limit <= 0:
+            return Fate.NOT_TRIED
+        try:
+            seen = await measure(Quiet(self.ctx, limit), tree, Selection(ids=ids))
+        except UnmeasurableError:
+            return Fate.UNFIT
+        if seen.state is RunState.TIMED_OUT and limit < fair:
+            return Fate.NOT_TRIED
+        return fate_of(seen, ids)
+
+    def _mutated(self, mutant: Mutant) -> str:
+        repository = self.ctx.repository
+        (entry,) = (each for each in repository.entries(self.tree, mutant.path) if each.path == mutant.path)
+        content = repository.blobs([entry.oid])[entry.oid]
+        changed = Entry(mutant.path, entry.mode, repository.write_blob(mutant.apply(content)))
+        return repository.build_tree(self.tree, [TreeChange(mutant.path, changed)])
+
+
+def fate_of(seen: Observation, ids: Collection[str]) -> Fate:
+    """Return what a run of these tests on faulty code says of the fault; they all pass on the code without it."""
+    if seen.state is RunState.TIMED_OUT:
+        return Fate.KILLED
+    ran = [seen.records[entry] for entry in ids if entry in seen.records and seen.records[entry].ran]
+    if any(not passed(record) for record in ran):
+        return Fate.KILLED
+    if seen.collection_errors or seen.state is RunState.UNUSABLE:
+        return Fate.UNFIT
+    return Fate.SURVIVED if len(ran) == len(set(ids)) else Fate.KILLED
+
+
+def _passes(seen: Observation, entry: str) -> bool:
+    return entry in seen.records and passed(seen.records[entry])
+
+
+def _survivor(ctx: Apparatus, mutant: Mutant, content: bytes) -> Survivor:
+    line = content.splitlines()[mutant.line - 1].strip()
+    source, what = (redact(text, ctx.secrets).decode("utf-8", "replace") for text in (line, mutant.what.encode()))
+    return Survivor(path=mutant.path, line=mutant.line, what=what, source=source[:_LONGEST_SOURCE])

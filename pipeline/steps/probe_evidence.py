@@ -1,0 +1,76 @@
+"""What came of trying a task's tests once they were GREEN: part of the task's evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RevertEvidence(_Value):
+    """The accepted tests over the production that RED was measured on.
+
+    `held` are the ids that are RED there still; `problems` say of each other one of the ledger what it shows; `passing`
+    are ids that came with the candidate and pass on the old code too, so that they say nothing about the task. `unsure`
+    says why that could not be measured: tests and code of one file cannot be told apart for certain.
+    """
+
+    production: str
+    held: tuple[str, ...] = ()
+    problems: Mapping[str, str] = Field(default_factory=dict[str, str])
+    passing: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+
+class Survivor(_Value):
+    """A fault that no test noticed. `line` counts from 1; `what` and `source` have pieces of the code in them."""
+
+    path: str
+    line: int
+    what: str
+    source: str
+
+
+class MutationEvidence(_Value):
+    """Faults put into the changed lines, one at a time.
+
+    `unfit` are those that did not compile, or could not be imported: they say nothing. `not_tried` is what the time was
+    not enough for; None where the engine does not tell. `trouble` says why nothing was tried.
+    """
+
+    engine: str
+    killed: int = 0
+    survivors: tuple[Survivor, ...] = ()
+    unfit: int = 0
+    not_tried: int | None = 0
+    seconds: float = 0.0
+    trouble: str = ""
+
+    @property
+    def tried(self) -> int:
+        """Return how many say something about the tests."""
+        return self.killed + len(self.survivors)
+
+
+class RepeatEvidence(_Value):
+    """GREEN measured again. `unstable` has how each test ended, run by run, where the runs do not agree.
+
+    The first run is that of all tests, each further one of the task's own tests only.
+    """
+
+    runs: int
+    unstable: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
+
+
+class ProbeEvidence(_Value):
+    """What is None was not asked for, or was not reached: after an unstable GREEN nothing else is tried."""
+
+    repeated: RepeatEvidence | None = None
+    revert: RevertEvidence | None = None
+    mutation: MutationEvidence | None = None
+    quarantine: tuple[str, ...] = ()
+    """One line for each quarantined test and each entry that no longer counts."""

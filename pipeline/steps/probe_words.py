@@ -1,0 +1,77 @@
+"""What came of the probes, in words: for @check at the final review, and for whoever has to change the tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.reports.foreign import fenced, one_line
+from pipeline.reports.markdown import bullets, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.steps.probe_evidence import MutationEvidence, ProbeEvidence, RepeatEvidence, RevertEvidence, Survivor
+
+
+def probes_md(task: str, probes: ProbeEvidence) -> str:
+    """Return the document on one task. What comes from code or tests can start nothing in it."""
+    return f"# Probes of the tests of task {task}\n" + sections(
+        ("GREEN again", _repeated(probes.repeated) if probes.repeated is not None else ""),
+        ("Over the old production", _reverted(probes.revert) if probes.revert is not None else ""),
+        ("Small faults in the changed lines", _mutated(probes.mutation) if probes.mutation is not None else ""),
+        ("Quarantine", bullets(probes.quarantine)),
+    )
+
+
+def in_short(probes: ProbeEvidence) -> str:
+    """Return the same in one line, empty where nothing was tried."""
+    return "; ".join(_said(probes))
+
+
+def _said(probes: ProbeEvidence) -> Iterator[str]:
+    if probes.repeated is not None and probes.repeated.unstable:
+        yield f"{len(probes.repeated.unstable)} test(s) are not always GREEN"
+    if probes.revert is not None and probes.revert.problems:
+        yield f"{len(probes.revert.problems)} test(s) are not RED over the old production"
+    mutation = probes.mutation
+    if mutation is not None and mutation.trouble:
+        yield f"no faults tried: {one_line(mutation.trouble)}"
+    elif mutation is not None and mutation.tried:
+        left = f", {mutation.not_tried} not tried" if mutation.not_tried else ""
+        yield f"{mutation.killed} of {mutation.tried} small faults noticed{left} ({mutation.seconds:.0f} s)"
+
+
+def _repeated(found: RepeatEvidence) -> str:
+    if not found.unstable:
+        return f"{found.runs} runs of the task's tests agree: all pass."
+    lines = [f"`{entry}`: {', then '.join(ended)}" for entry, ended in found.unstable.items()]
+    said = "The first run is that of all tests, each further one of the tests in question by themselves."
+    return f"Runs of the same tests on the same code do not agree. {said}\n\n{bullets(lines)}"
+
+
+def _reverted(found: RevertEvidence) -> str:
+    if found.unsure:
+        return f"Not measured: tests and code of one file cannot be told apart.\n\n{bullets(found.unsure)}"
+    lines = [f"`{entry}`: {why}" for entry, why in found.problems.items()]
+    lines += [f"`{entry}`: came with the candidate, and passes on the old code too" for entry in found.passing]
+    held = f"{len(found.held)} test(s) are RED over the code that the task began with."
+    return f"{held}\n\n{bullets(lines)}".strip()
+
+
+def _mutated(found: MutationEvidence) -> str:
+    if found.trouble:
+        return f"Nothing was tried: {one_line(found.trouble)}"
+    counted = [f"{found.killed} noticed", f"{len(found.survivors)} not noticed by any test that was run"]
+    if found.unfit:
+        counted.append(f"{found.unfit} did not compile or could not be imported")
+    if found.not_tried:
+        counted.append(f"{found.not_tried} not tried, the time was over")
+    head = f"Engine {found.engine}, {found.seconds:.0f} s: {', '.join(counted)}."
+    if not found.survivors:
+        return head
+    note = "Each of these changes leaves all tests passing. It may change nothing that matters, or a test is missing."
+    return "\n\n".join([head, note, *map(_survivor, found.survivors)])
+
+
+def _survivor(survivor: Survivor) -> str:
+    return f"{bullets([f'{survivor.path}:{survivor.line}: {survivor.what}'])}\n\n{fenced(survivor.source)}"

@@ -1,0 +1,166 @@
+"""RED again: tests over production that does not have the behaviour yet, judged by the same table as ever (matrix 5).
+
+`verify` asks this of a commit, `tdd` of a worktree, and a run of each accepted candidate: the revert check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence import classify
+from pipeline.evidence.classify import PASSED
+from pipeline.steps.composing import compose, with_other_regions
+from pipeline.steps.measuring import changed_paths, measure
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from pipeline.evidence.classify import Classified, Context
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.evidence_files import TaskEvidence
+    from pipeline.steps.measuring import Apparatus
+
+
+@dataclass(frozen=True)
+class Red:
+    """What the tests showed over `production`, and how that is classified."""
+
+    production: str
+    observation: Observation
+    context: Context
+
+    def of(self, entry: str) -> Classified | None:
+        """Return the class of a test id or a test file; None where there is no such test."""
+        record = self.observation.records.get(entry)
+        if record is not None:
+            return classify.classify(record, self.context)
+        path = entry.partition("::")[0]
+        errors = (error for error in self.observation.collection_errors if error.path == path)
+        return next((classify.classify_collection(error, self.context) for error in errors), None)
+
+    def passes(self, entry: str) -> bool:
+        """Return whether there is such a test and it passes."""
+        found = self.of(entry)
+        return found is not None and found.cls in PASSED
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a task, or the one who asks, says of the behaviour that is to come; see `classify.Context`."""
+
+    symbols: tuple[classify.Symbol, ...] = ()
+    files: frozenset[str] = frozenset()
+    symptom: classify.Symptom | None = None
+    expected: Mapping[str, classify.Expected] | None = None
+
+    @classmethod
+    def of(cls, ledger: RedLedger, tasks: Sequence[Task]) -> Wanted:
+        """Return what the task of a ledger says; of further *tasks*, what is not there yet either."""
+        symptom = tasks[0].symptom
+        return cls(
+            symbols=tuple(classify.Symbol(path=s.path or "", name=s.name, new=s.new) for t in tasks for s in t.symbols),
+            files=frozenset(change.path for task in tasks for change in task.files),
+            symptom=symptom.value if symptom is not None else None,
+            expected=dict.fromkeys(ledger.guards, "GUARD"),
+        )
+
+
+async def measure_over(lab: Apparatus, composed: str, production: str, ids: Collection[str], wanted: Wanted) -> Red:
+    """Return what the tests of a composed tree show.
+
+    Args:
+        lab: Where to measure.
+        composed: The tests of one tree over the production of another.
+        production: The tree of which the production is.
+        ids: Which tests to run.
+        wanted: What counts as not there yet.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    seen = await measure(lab, composed, Selection(ids=frozenset(ids)), trace=True)
+    context = classify.Context(
+        symbols=wanted.symbols,
+        existing=frozenset(entry.path for entry in lab.repository.entries(production)),
+        layout=seen.layout,
+        task_files=wanted.files,
+        symptom=wanted.symptom,
+        expected=wanted.expected or {},
+    )
+    return Red(production, seen, context)
+
+
+def not_red(ledger: RedLedger, red: Red) -> Iterator[tuple[str, str]]:
+    """Yield each id of the ledger that does not show what the ledger says, and why that is."""
+    for entry, recorded in ledger.red.items():
+        found = red.of(entry)
+        if found is None:
+            why = "can be imported" if recorded.granularity == "file" else "does not exist"
+            yield entry, f"{why} over the code before, where it was {recorded.cls}"
+        elif not found.legal or found.cls is not recorded.cls:
+            yield entry, f"was {recorded.cls} over the code before, and now {found.message} ({found.cls})"
+    for entry in ledger.guards:
+        if not red.passes(entry):
+            yield entry, "passed over the code before, and does not now"
+
+
+@dataclass(frozen=True)
+class Reverted:
+    """The accepted tests over the old production: what of the ledger does not hold, and which other ids pass there.
+
+    `unsure` says of each file why its tests cannot be put over the old production for certain; then nothing else is
+    told.
+    """
+
+    production: str
+    held: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+    passing: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+
+async def revert_check(
+    ctx: Apparatus, tasks: Sequence[Task], evidence: TaskEvidence, tree: str, new_ids: Collection[str], layout: Layout
+) -> Reverted | None:
+    """Return whether the tests of an accepted candidate are still RED over the production that RED was measured on.
+
+    That is RED of the tests as they are now, with all that serves them, not as they were when @test handed them in.
+
+    Args:
+        ctx: The run, or a laboratory.
+        tasks: The task, and those whose symbols were missing then too (a fix of tests alone).
+        evidence: The task's evidence; without a ledger there is nothing to check, and None is returned.
+        tree: The candidate.
+        new_ids: Ids that came with it, from parameters in production code: nobody saw them RED.
+        layout: Which files are tests.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    ledger = evidence.ledger
+    if ledger is None:
+        return None
+    production = evidence.production
+    made = {change.path for change in tasks[0].files} - {change.path for change in tasks[0].test_files}
+    changed = changed_paths(ctx, production, tree)
+    files = [
+        path for path in changed if path not in made and (layout.is_test_side(path) or path in evidence.test_paths)
+    ]
+    regions = with_other_regions(ctx, production, tree, changed, layout)
+    composed = compose(ctx, tree, production, (*files, *regions), layout)
+    if composed.whole:
+        return Reverted(production, unsure=composed.whole)
+    ids = {*ledger.red, *ledger.guards, *new_ids}
+    red = await measure_over(ctx, composed.tree, production, ids, Wanted.of(ledger, tasks))
+    problems = tuple(not_red(ledger, red))
+    bad = {entry for entry, _ in problems}
+    return Reverted(
+        production=production,
+        held=tuple(sorted(entry for entry in ledger.red if entry not in bad)),
+        problems=problems,
+        passing=tuple(sorted(entry for entry in new_ids if red.passes(entry))),
+    )
