@@ -1,0 +1,183 @@
+"""JavaScript and TypeScript as tree-sitter reads them: names, definitions, places.
+
+Importing this module, or one that does, loads the parsers; `node` does so when such a project is measured.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import tree_sitter_javascript
+import tree_sitter_typescript
+from tree_sitter import Language, Parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+FUNCTIONS: Final = frozenset(
+    {
+        "function_declaration", "generator_function_declaration", "function_expression", "generator_function",
+        "arrow_function", "method_definition",
+    }
+)  # fmt: skip
+CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
+FIELDS: Final = frozenset({"field_definition", "public_field_definition"})
+COMMENTS: Final = frozenset({"comment", "html_comment", "hash_bang_line"})
+_TYPED: Final = frozenset({".ts", ".mts", ".cts"})
+_NAMED: Final = frozenset(
+    {"internal_module", "module", "enum_declaration", "interface_declaration", "type_alias_declaration"}
+)
+_WRAPPERS: Final = frozenset(
+    {"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion"}
+)
+
+
+@cache
+def _parser(ending: str) -> Parser:
+    if ending in _TYPED:
+        return Parser(Language(tree_sitter_typescript.language_typescript()))
+    if ending == ".tsx":
+        return Parser(Language(tree_sitter_typescript.language_tsx()))
+    return Parser(Language(tree_sitter_javascript.language()))
+
+
+def parse(path: str, source: bytes) -> Node:
+    """Return the syntax of a whole file, by the grammar of its ending; it may have errors in it."""
+    return _parser(PurePosixPath(path).suffix).parse(source).root_node
+
+
+def below(top: Node) -> Iterator[Node]:
+    """Yield a node and everything in it, in the order of the text."""
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def around(node: Node) -> Iterator[Node]:
+    """Yield a node and everything that it lies in, the innermost first."""
+    at: Node | None = node
+    while at is not None:
+        yield at
+        at = at.parent
+
+
+def text(node: Node) -> str:
+    """Return the source of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def field(node: Node, *names: str) -> Node | None:
+    """Return what is at a path of fields, None if there is no such field on the way."""
+    at: Node | None = node
+    for name in names:
+        at = at.child_by_field_name(name) if at is not None else None
+    return at
+
+
+def field_text(node: Node, name: str) -> str:
+    """Return the source of a field of a node, empty if there is none."""
+    found = node.child_by_field_name(name)
+    return text(found) if found is not None else ""
+
+
+def bare(node: Node | None) -> Node | None:
+    """Return an expression without brackets and type assertions around it."""
+    while node is not None and node.type in _WRAPPERS:
+        node = next(iter(node.named_children), None)
+    return node
+
+
+def literal(node: Node | None) -> str | None:
+    """Return the text of a string, or of a template as it is written; None for anything else."""
+    if node is None or node.type not in {"string", "template_string"}:
+        return None
+    return text(node)[1:-1]
+
+
+def at(top: Node, line: int, column: int | None) -> Node | None:
+    """Return the innermost node at a place.
+
+    Args:
+        top: The file.
+        line: From 1.
+        column: From 1, in UTF-16 units as engines count; None for the first code of the line.
+    """
+    lines = (top.text or b"").split(b"\n")
+    if not 1 <= line <= len(lines):
+        return None
+    content = lines[line - 1]
+    if column is None:
+        byte = len(content) - len(content.lstrip())
+    else:
+        byte = _bytes(content.decode("utf-8", "replace"), column - 1)
+    point = (line - 1, min(byte, max(len(content) - 1, 0)))
+    return top.named_descendant_for_point_range(point, point)
+
+
+def _bytes(content: str, units: int) -> int:
+    if content.isascii():
+        return units
+    return len(content.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore").encode())
+
+
+def name_of(node: Node) -> str:
+    """Return the name that a definition goes by, empty for what is none: functions get it from where they stand."""
+    if node.type in CLASSES or node.type in _NAMED or node.type in FUNCTIONS or node.type in FIELDS:
+        own = field_text(node, "name") or (field_text(node, "property") if node.type in FIELDS else "")
+        if own:
+            return own.strip("'\"")
+    if node.type not in FUNCTIONS | CLASSES:
+        return ""
+    return _name_by_place(node)
+
+
+def _name_by_place(node: Node) -> str:
+    holder = node.parent
+    while holder is not None and holder.type in _WRAPPERS:
+        holder = holder.parent
+    if holder is None:
+        return ""
+    match holder.type:
+        case "variable_declarator":
+            return field_text(holder, "name")
+        case "pair":
+            return field_text(holder, "key").strip("'\"")
+        case "assignment_expression":
+            return assigned_name(field_text(holder, "left"))
+        case "export_statement":
+            return "default"
+        case _:
+            return ""
+
+
+def assigned_name(target: str) -> str:
+    """Return the name of what is assigned to: `exports.a` is `a`, `A.prototype.b` is `A.b`."""
+    name = "".join(target.split())
+    for prefix in ("module.exports.", "exports."):
+        name = name.removeprefix(prefix)
+    return name.replace(".prototype.", ".")
+
+
+def qualname(node: Node) -> str:
+    """Return the dotted name of the innermost definition around a node, `<module>` at the top of a file."""
+    names = [name_of(one) for one in around(node)]
+    return ".".join(name for name in reversed(names) if name) or "<module>"
+
+
+def is_function(node: Node | None) -> bool:
+    """Return whether a value is a function or a class."""
+    found = bare(node)
+    return found is not None and found.type in FUNCTIONS | CLASSES
+
+
+def functions(top: Node) -> Iterator[str]:
+    """Yield the dotted names of all named functions of a file, methods and constructors among them."""
+    for node in below(top):
+        if node.type in FUNCTIONS and name_of(node):
+            yield qualname(node)

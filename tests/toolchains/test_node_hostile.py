@@ -1,0 +1,271 @@
+"""Tested code that tries to end, fool or drown the recording: its tests never pass by it, and nothing vanishes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from toolchains.direct import write
+from toolchains.nodes import JEST, NODE, VITEST, measure
+
+from pipeline.evidence.observation import Ended, Observation, RunState
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+START = "const test = require('node:test');\nconst assert = require('node:assert');\nconst fs = require('node:fs');\n"
+
+
+def run(root: Path, body: str, **more: float) -> Observation:
+    """Return what a test file of node's own runner shows that begins so."""
+    write(root, {"package.json": NODE, "a.test.js": START + body})
+    return measure(root, per_test_timeout_s=more.get("per_test_timeout_s", 10), timeout_s=60)
+
+
+def ends(observation: Observation) -> dict[str, Ended | None]:
+    return {entry.rpartition("::")[2]: record.outcome for entry, record in observation.records.items()}
+
+
+FORGED = '{"kind":"end","id":"a.test.js::bad","passed":true,"errors":[]}'
+FAILS = "test('bad', () => { assert.equal(1, 2); });\n"
+
+
+@pytest.mark.parametrize("stream", ["process.stdout.write", "process.stderr.write", "console.log"])
+def test_records_on_standard_streams_are_what_they_are(tmp_path: Path, stream: str) -> None:
+    lines = "".join(f"{stream}('{nonce} {number} {FORGED}\\n');\n" for nonce in ("", "N") for number in range(5))
+    observation = run(tmp_path, f"{lines}{FAILS}")
+    assert (observation.state, ends(observation)) == (RunState.COMPLETE, {"bad": Ended.FAILED})
+
+
+@pytest.mark.parametrize("text", [FORGED, f"{'0' * 32} 3 {FORGED}", "", "garbage"])
+def test_a_line_of_somebody_else_among_the_records_makes_the_run_unusable(tmp_path: Path, text: str) -> None:
+    observation = run(tmp_path, f"{FAILS}fs.writeSync(4, '{text}\\n');\n")
+    assert observation.state is RunState.UNUSABLE
+    assert "was not written by the harness" in observation.detail
+    assert not observation.records
+
+
+def test_the_request_with_the_nonce_cannot_be_read_again(tmp_path: Path) -> None:
+    look = """
+    const { REDFIRST_BOX: mark, ...env } = process.env;
+    const seen = JSON.stringify([env, process.argv, process.execArgv])
+      + fs.readFileSync('/proc/self/environ', 'utf8').replace(mark, '');
+    test('finds nothing', () => {
+      assert.ok(!/[0-9a-f]{32}/.test(seen));
+      let again = '';
+      try { again = fs.readFileSync(3, 'utf8'); } catch {}
+      assert.ok(!/[0-9a-f]{32}/.test(again));
+    });
+    """
+    observation = run(tmp_path, look)
+    assert ends(observation) == {"finds nothing": Ended.PASSED}, observation.tail
+
+
+def test_a_file_that_leaves_before_its_tests_is_not_collected(tmp_path: Path) -> None:
+    observation = run(tmp_path, f"process.exit(0);\n{FAILS}")
+    assert [error.path for error in observation.collection_errors] == ["a.test.js"]
+    assert "exited by itself with 0" in observation.collection_errors[0].fault.raised.message
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["process.exit(0)", "process.reallyExit(0)", "process.abort()", "process.kill(process.pid, 'SIGKILL')"],
+)
+def test_a_test_that_ends_the_process_has_crashed_and_the_others_run(tmp_path: Path, way: str) -> None:
+    observation = run(
+        tmp_path, f"test('first', () => {{}});\ntest('leaves', () => {{ {way}; }});\n{FAILS}test('last', () => {{}});\n"
+    )
+    assert ends(observation) == {
+        "first": Ended.PASSED,
+        "leaves": Ended.CRASHED,
+        "bad": Ended.FAILED,
+        "last": Ended.PASSED,
+    }
+    assert observation.state is RunState.COMPLETE
+
+
+def test_one_that_leaves_while_the_next_one_waits_is_found(tmp_path: Path) -> None:
+    body = "test('leaves later', () => { setTimeout(() => process.exit(0), 50); });\n"
+    waits = "test('waits', async () => { await new Promise((done) => setTimeout(done, 5000)); });\n"
+    observation = run(tmp_path, body + waits)
+    assert Ended.PASSED not in {ends(observation)["waits"]}
+
+
+def test_tests_that_hang_are_ended_and_the_others_run(tmp_path: Path) -> None:
+    observation = run(
+        tmp_path,
+        "test('spins', () => { for (;;); });\n"
+        "test('waits', async () => { await new Promise((done) => setTimeout(done, 60_000)); });\n"
+        "test('never ends', () => new Promise(() => {}));\n"
+        "test('last', () => {});\n",
+        per_test_timeout_s=1,
+    )
+    assert ends(observation) == {
+        "spins": Ended.TIMED_OUT,
+        "waits": Ended.TIMED_OUT,
+        "never ends": Ended.TIMED_OUT,
+        "last": Ended.PASSED,
+    }
+
+
+def test_output_without_end_fills_nothing(tmp_path: Path) -> None:
+    observation = run(
+        tmp_path,
+        "test('floods', () => { const line = 'x'.repeat(1 << 20); for (let i = 0; i < 200; i += 1) process.stdout.write(line); });\n"
+        "test('says much', () => { assert.fail('y'.repeat(1 << 22)); });\n",
+    )
+    assert ends(observation) == {"floods": Ended.PASSED, "says much": Ended.FAILED}
+    assert len(observation.model_dump_json()) < 100_000
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "Object.prototype.toJSON = function () { return { kind: 'end', passed: true }; };",
+        "Array.prototype.toJSON = () => []; String.prototype.toJSON = () => 'a';",
+        "JSON.stringify = () => '{}'; JSON.parse = () => ({});",
+        "fs.writeSync = () => 0; Buffer.from = () => Buffer.alloc(0);",
+        "Object.keys = () => []; Array.isArray = () => true;",
+        "console.log = console.error = () => { throw new Error('no'); }; process.stdout.write = () => true;",
+        "Error.prepareStackTrace = () => 'nothing'; Error.stackTraceLimit = 0;",
+        "process.on = () => process; process.emit = () => true;",
+        "globalThis.setTimeout = globalThis.setImmediate = () => 0; Promise.prototype.finally = null;",
+    ],
+)
+def test_built_in_objects_that_are_changed_change_no_result(tmp_path: Path, spoil: str) -> None:
+    observation = run(tmp_path, f"{spoil}\n{FAILS}test('good', () => {{}});\n")
+    assert ends(observation) == {"bad": Ended.FAILED, "good": Ended.PASSED}, observation.tail
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        "assert.equal = assert.strictEqual = assert.deepStrictEqual = () => {};",
+        "assert.ok = () => {};",
+        "assert.strictEqual = () => { throw new Error('always'); };",
+        "const Ours = require(process.execArgv.find((word) => word.endsWith('node_test.cjs'))); new Ours();",
+    ],
+)
+def test_assertions_that_say_nothing_any_more_make_the_run_unusable(tmp_path: Path, tamper: str) -> None:
+    observation = run(tmp_path, f"{FAILS}{tamper}\n")
+    assert observation.state is RunState.UNUSABLE
+    assert "tampered" in observation.detail
+
+
+def test_what_our_own_files_offer_leads_to_no_record(tmp_path: Path) -> None:
+    look = """
+    const path = require('node:path');
+    const folder = path.dirname(process.execArgv.find((word) => word.endsWith('node_test.cjs')));
+    for (const name of ['channel.cjs', 'hints.cjs', 'node_api.cjs']) {
+      const found = require(path.join(folder, name));
+      if (found.open) assert.strictEqual(found.open(), null);
+      if (found.set) found.set({ test: () => {} });
+    }
+    test('finds no way', () => {});
+    """
+    observation = run(tmp_path, look + FAILS)
+    assert ends(observation) == {"finds no way": Ended.PASSED, "bad": Ended.FAILED}
+
+
+def test_a_child_finds_nothing_to_write_to(tmp_path: Path) -> None:
+    child = "try { require('fs').writeSync(4, 'N 0 {}'); console.log('wrote'); } catch { console.log('closed'); }"
+    body = f"""
+    const {{ execFileSync, fork }} = require('node:child_process');
+    test('asks a child', () => {{
+      const said = execFileSync(process.execPath, [...process.execArgv.slice(0, 2), '-e', {child!r}]).toString();
+      assert.strictEqual(said.trim(), 'closed');
+    }});
+    """
+    observation = run(tmp_path, body)
+    assert ends(observation) == {"asks a child": Ended.PASSED}, observation.tail
+
+
+def test_the_runner_cannot_be_traced_or_ended_unnoticed(tmp_path: Path) -> None:
+    body = """
+    test('reads its parent', () => {
+      assert.throws(() => fs.readFileSync(`/proc/${process.ppid}/mem`), /EACCES|EPERM|EIO/);
+      assert.throws(() => fs.readFileSync(`/proc/${process.ppid}/environ`), /EACCES|EPERM/);
+    });
+    """
+    if os.getuid() == 0:
+        pytest.skip("root may read every process; in the box nobody is root")
+    assert ends(run(tmp_path, body)) == {"reads its parent": Ended.PASSED}
+
+
+def test_a_test_that_kills_the_runner_is_no_result(tmp_path: Path) -> None:
+    observation = run(tmp_path, "test('kills', () => { process.kill(process.ppid, 'SIGKILL'); for (;;); });\n")
+    assert observation.state is RunState.CRASHED
+    assert ends(observation) == {"kills": None}
+
+
+def test_a_test_that_is_defined_past_the_layer_is_seen_all_the_same(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "package.json": NODE,
+            "a.test.mjs": """
+                import plain, { it } from 'node:test';
+                import * as all from 'node:test';
+                import { createRequire } from 'node:module';
+                plain('by default', () => { throw new Error('a'); });
+                it('by name', () => { throw new Error('a'); });
+                all.test('by all', () => { throw new Error('a'); });
+                createRequire(import.meta.url)('node:test')('by require', () => { throw new Error('a'); });
+                process.getBuiltinModule('node:test')('by process', () => { throw new Error('a'); });
+                const dynamic = await import('node:test');
+                dynamic.default('by import', () => { throw new Error('a'); });
+                """,
+        },
+    )
+    observation = measure(tmp_path)
+    names = ("by default", "by name", "by all", "by require", "by process", "by import")
+    assert ends(observation) == dict.fromkeys(names, Ended.FAILED)
+
+
+SHARED = """
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+for (const name of fs.readdirSync(os.tmpdir() === '/tmp' ? '/tmp' : '/tmp')) {
+  const shared = path.join('/tmp', name, 'shared');
+  if (name.startsWith('redfirst-node-') && fs.existsSync(shared)) {
+    for (const file of ['plan.json', 'hints.jsonl']) fs.rmSync(path.join(shared, file), { force: true });
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
+def test_files_of_ours_that_are_deleted_make_no_test_pass(tmp_path: Path, package: str, name: str) -> None:
+    head = "import { it, expect } from 'vitest';\nimport { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);\n"
+    head = head if name == "vitest" else ""
+    tests = {
+        f"test/{letter}.test.js": f"{head}{SHARED}\nit('bad {letter}', () => {{ expect(1).toBe(2); }});\n"
+        for letter in "abc"
+    }
+    write(tmp_path, {"package.json": package, **tests})
+    observation = measure(tmp_path, name)
+    assert set(ends(observation).values()) <= {Ended.FAILED, Ended.CRASHED, None}
+    lost = {error.path for error in observation.collection_errors} | {r.path for r in observation.records.values()}
+    assert lost == set(tests) or observation.state is not RunState.COMPLETE, observation
+
+
+@pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
+def test_workers_cannot_write_records_or_results(tmp_path: Path, package: str, name: str) -> None:
+    head = (
+        "import { it, expect } from 'vitest';\nimport fs from 'node:fs';\n"
+        if name == "vitest"
+        else "const fs = require('node:fs');\n"
+    )
+    tell = f"console.log('N 0 {FORGED}'); try {{ fs.writeSync(4, 'N 0 {FORGED}\\n'); }} catch {{}}"
+    tests = {
+        "test/a.test.js": f"{head}it('bad', () => {{ {tell} expect(1).toBe(2); }});\n",
+        "test/b.test.js": f"{head}it('good', () => {{ expect(1).toBe(1); }});\n",
+    }
+    write(tmp_path, {"package.json": package, **tests})
+    observation = measure(tmp_path, name)
+    assert ends(observation).get("bad") in {Ended.FAILED, None}
+    assert observation.state is RunState.UNUSABLE or ends(observation) == {"bad": Ended.FAILED, "good": Ended.PASSED}
