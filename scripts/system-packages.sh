@@ -14,6 +14,7 @@ missing=()
 command -v git >/dev/null || missing+=(git)
 command -v bwrap >/dev/null || missing+=(bubblewrap)
 command -v rustc >/dev/null || missing+=(rustc)
+command -v go >/dev/null || missing+=(golang-go)
 [ "${#missing[@]}" -eq 0 ] && exit 0
 
 as_root=()

@@ -1,0 +1,212 @@
+"""Go source as tree-sitter reads it: declarations, tests as `go test` knows them, statements that only fail.
+
+Importing this module, or one that does, loads the parser; `go` does so when a Go project is measured.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tree_sitter import Language, Parser
+from tree_sitter_go import language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+_GO: Final = Language(language())
+_KINDS: Final = {"Test": "T", "Fuzz": "F"}
+_OUTPUT: Final = re.compile(r"(?i)\s*(?:unordered )?output:")
+_MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier"})
+_HANDLES: Final = frozenset({"t", "tb", "f", "b"})
+_LITERAL_NAMES: Final = frozenset({"true", "false", "nil"})
+_FAILS: Final = frozenset({"Fatal", "Fatalf", "Error", "Errorf", "Fail", "FailNow", "Failf", "FailNowf"})
+_LOGS: Final = frozenset({"Log", "Logf", "Skip", "Skipf", "SkipNow"})
+_ASSERTS: Final = frozenset({"assert", "require", "is", "qt", "check"})
+_BRANCHES: Final = frozenset(
+    {
+        "if_statement", "for_statement", "expression_switch_statement", "type_switch_statement", "select_statement",
+        "expression_case", "default_case", "type_case", "communication_case",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that a file declares at its top level; a method is `Type.Method`. `node` holds all of it."""
+
+    kind: str
+    name: str
+    node: Node
+
+
+def parse(source: bytes) -> Node:
+    """Return the syntax of a whole file, which may have errors in it."""
+    return Parser(_GO).parse(source).root_node
+
+
+def text(node: Node | None) -> str:
+    """Return the source of a node, empty for none."""
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+def field_text(node: Node, name: str) -> str:
+    """Return the source of a field of a node, empty if there is none."""
+    return text(node.child_by_field_name(name))
+
+
+def below(top: Node) -> Iterator[Node]:
+    """Yield a node and everything in it, in the order of the source."""
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def mentions(node: Node) -> frozenset[str]:
+    """Return every name that stands in a piece of code."""
+    return frozenset(text(found) for found in below(node) if found.type in _MENTIONED)
+
+
+def items(top: Node) -> Iterator[Item]:
+    """Yield what a file declares: `func`, `method`, `type`, `const` and `var`; a spec of several names for each."""
+    for child in top.named_children:
+        if child.type == "function_declaration":
+            yield Item("func", field_text(child, "name"), child)
+        elif child.type == "method_declaration":
+            yield Item("method", f"{owner(child)}.{field_text(child, 'name')}", child)
+        elif child.type in {"type_declaration", "const_declaration", "var_declaration"}:
+            for spec in specs(child):
+                kind = child.type.partition("_")[0]
+                yield from (
+                    Item(kind, text(name), spec) for name in spec.children_by_field_name("name") if name.is_named
+                )
+
+
+def specs(declaration: Node) -> Iterator[Node]:
+    """Yield the single specs of a declaration, grouped or not."""
+    for child in declaration.named_children:
+        if child.type.endswith("_spec_list"):
+            yield from specs(child)
+        elif child.type.endswith("_spec") or child.type == "type_alias":
+            yield child
+
+
+def owner(method: Node) -> str:
+    """Return the type that a method belongs to, without its star and its parameters."""
+    receiver = method.child_by_field_name("receiver")
+    kinds = (found for found in below(receiver) if found.type == "type_identifier") if receiver is not None else ()
+    return text(next(iter(kinds), None))
+
+
+def imports(top: Node) -> dict[str, str]:
+    """Return the imported paths by the name that the file calls them; without an alias, the end of the path."""
+    found: dict[str, str] = {}
+    for declaration in top.named_children:
+        if declaration.type != "import_declaration":
+            continue
+        for spec in (node for node in below(declaration) if node.type == "import_spec"):
+            path = field_text(spec, "path").strip('"`')
+            found[field_text(spec, "name") or package_name(path)] = path
+    return found
+
+
+def package_name(path: str) -> str:
+    """Return what a package is most likely called: the end of its path, versions aside."""
+    *_, before, last = ("", *path.split("/"))
+    name = before if re.fullmatch(r"v\d+", last) and before else last
+    return re.sub(r"\.v\d+$|^go-|-go$", "", name)
+
+
+def test_kind(function: Node) -> str:
+    """Return `Test`, `Fuzz` or `Example` if `go test` runs the function, else nothing; as its own loader decides."""
+    name = field_text(function, "name")
+    parameters = function.child_by_field_name("parameters")
+    given = parameters.named_children if parameters is not None else []
+    for kind, letter in _KINDS.items():
+        if is_name(name, kind) and len(given) == 1 and function.child_by_field_name("result") is None:
+            return kind if _points_at(given[0], letter) else ""
+    return "Example" if is_name(name, "Example") and not given and has_output(function) else ""
+
+
+def is_name(name: str, prefix: str) -> bool:
+    """Return whether a name is the prefix, or goes on after it with anything but a small letter."""
+    rest = name.removeprefix(prefix)
+    return name.startswith(prefix) and not rest[:1].islower()
+
+
+def _points_at(parameter: Node, letter: str) -> bool:
+    kind = parameter.child_by_field_name("type")
+    if kind is None or kind.type != "pointer_type" or len(parameter.children_by_field_name("name")) > 1:
+        return False
+    inner = kind.named_children[-1]
+    return (field_text(inner, "name") if inner.type == "qualified_type" else text(inner)) == letter
+
+
+def has_output(example: Node) -> bool:
+    """Return whether the last comment of an example says what it prints; others are compiled and not run."""
+    body = example.child_by_field_name("body")
+    comments = [node for node in below(body) if node.type == "comment"] if body is not None else []
+    lines = [text(comment) for comment in _last_group(comments)]
+    said = "\n".join(re.sub(r"^//|^/\*|\*/$", "", line) for line in lines)
+    return _OUTPUT.match(said) is not None
+
+
+def _last_group(comments: list[Node]) -> list[Node]:
+    group: list[Node] = []
+    for comment in reversed(comments):
+        if group and comment.end_point.row + 1 < group[0].start_point.row:
+            break
+        group.insert(0, comment)
+    return group
+
+
+def log_lines(top: Node) -> frozenset[int]:
+    """Return the lines on which something is only written down: `t.Log` and the like, and nothing fails."""
+    lines: dict[bool, set[int]] = {True: set(), False: set()}
+    for call in (node for node in below(top) if node.type == "call_expression"):
+        name = _called(call)[1]
+        if name in _LOGS or name in _FAILS:
+            lines[name in _LOGS].add(call.start_point.row + 1)
+    return frozenset(lines[True] - lines[False])
+
+
+def bare_lines(function: Node) -> frozenset[int]:
+    """Return the lines that state failure without looking at anything: no condition, or one of literals only."""
+    found: set[int] = set()
+    for call in (node for node in below(function) if node.type == "call_expression"):
+        on, name = _called(call)
+        arguments = call.child_by_field_name("arguments")
+        given = arguments.named_children if arguments is not None else []
+        says = name in _FAILS or (not on and name == "panic")
+        looks_at_nothing = on in _ASSERTS and not any(_names(argument) - _HANDLES for argument in given)
+        alone = call.parent is not None and call.parent.type == "expression_statement"
+        if alone and (says or looks_at_nothing) and not _is_conditional(call, function):
+            found.add(call.start_point.row + 1)
+    return frozenset(found)
+
+
+def _called(call: Node) -> tuple[str, str]:
+    """Return what a call is made on, and the name of what is called."""
+    function = call.child_by_field_name("function")
+    if function is None or function.type != "selector_expression":
+        return "", text(function)
+    return field_text(function, "operand"), field_text(function, "field")
+
+
+def _is_conditional(node: Node, function: Node) -> bool:
+    while node.parent is not None and node != function:
+        if node.type in _BRANCHES:
+            condition = node.child_by_field_name("condition")
+            if node.type != "if_statement" or condition is None or _names(condition):
+                return True
+        node = node.parent
+    return False
+
+
+def _names(node: Node) -> frozenset[str]:
+    return mentions(node) - _LITERAL_NAMES
