@@ -9,33 +9,34 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.policy.suites import EXACT, PART, PRESENCE, RELATION, Check
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SHOWN: Final = 60
-_EXACT, _PART, _RELATION, _PRESENCE = 4, 3, 2, 1
 _OPERATORS: Final[dict[type[ast.cmpop], tuple[str, int]]] = {
-    ast.Eq: ("==", _EXACT),
-    ast.Is: ("is", _EXACT),
-    ast.In: ("in", _PART),
-    ast.NotIn: ("not in", _RELATION),
-    ast.NotEq: ("!=", _RELATION),
-    ast.IsNot: ("is not", _PRESENCE),
-    ast.Lt: ("<", _RELATION),
-    ast.LtE: ("<=", _RELATION),
-    ast.Gt: (">", _RELATION),
-    ast.GtE: (">=", _RELATION),
+    ast.Eq: ("==", EXACT),
+    ast.Is: ("is", EXACT),
+    ast.In: ("in", PART),
+    ast.NotIn: ("not in", RELATION),
+    ast.NotEq: ("!=", RELATION),
+    ast.IsNot: ("is not", PRESENCE),
+    ast.Lt: ("<", RELATION),
+    ast.LtE: ("<=", RELATION),
+    ast.Gt: (">", RELATION),
+    ast.GtE: (">=", RELATION),
 }
 _METHODS: Final[dict[str, int]] = {
-    **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertIs"), _EXACT),
-    **dict.fromkeys(("assertSequenceEqual", "assertSetEqual", "assertTupleEqual", "assertMultiLineEqual"), _EXACT),
-    **dict.fromkeys(("assertAlmostEqual", "assertCountEqual", "assertRaisesRegex", "assertLogs"), _EXACT),
-    **dict.fromkeys(("assertIn", "assertRegex", "assertIsInstance", "assertRaises", "assertWarns"), _PART),
-    **dict.fromkeys(("assertNotEqual", "assertNotIn", "assertGreater", "assertGreaterEqual", "assertLess"), _RELATION),
-    **dict.fromkeys(("assertLessEqual", "assertIsNone", "assertFalse"), _RELATION),
-    **dict.fromkeys(("assertTrue", "assertIsNotNone"), _PRESENCE),
+    **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertIs"), EXACT),
+    **dict.fromkeys(("assertSequenceEqual", "assertSetEqual", "assertTupleEqual", "assertMultiLineEqual"), EXACT),
+    **dict.fromkeys(("assertAlmostEqual", "assertCountEqual", "assertRaisesRegex", "assertLogs"), EXACT),
+    **dict.fromkeys(("assertIn", "assertRegex", "assertIsInstance", "assertRaises", "assertWarns"), PART),
+    **dict.fromkeys(("assertNotEqual", "assertNotIn", "assertGreater", "assertGreaterEqual", "assertLess"), RELATION),
+    **dict.fromkeys(("assertLessEqual", "assertIsNone", "assertFalse"), RELATION),
+    **dict.fromkeys(("assertTrue", "assertIsNotNone"), PRESENCE),
 }
 _BROAD: Final = frozenset({"Exception", "BaseException"})
 _TOLERANCES: Final = frozenset({"rel", "abs", "rel_tol", "abs_tol", "delta", "rtol", "atol"})
@@ -70,37 +71,6 @@ class Definition:
                 numbers = [_number(value) for value in values]
                 return next((number for number in numbers if number is not None), None)
         return None
-
-
-@dataclass(frozen=True)
-class Check:
-    """One assertion, without its place.
-
-    Args:
-        subject: What is looked at, as source.
-        kind: How, in words: the operator, the method, the exception.
-        strength: 4 an exact value, 3 a part of it or one exception, 2 a relation, 1 that there is something.
-        expected: What it should be, as source.
-        tolerance: How far off it may be, None if that is not said.
-        line: Where.
-    """
-
-    subject: str
-    kind: str
-    strength: int
-    expected: str = ""
-    tolerance: float | None = None
-    line: int = 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Check) and self._facts == other._facts
-
-    def __hash__(self) -> int:
-        return hash(self._facts)
-
-    @property
-    def _facts(self) -> tuple[object, ...]:
-        return self.subject, self.kind, self.strength, self.expected, self.tolerance
 
 
 def tests_in(module: ast.Module) -> dict[str, Definition]:
@@ -167,11 +137,11 @@ def _asserted(test: ast.expr, line: int) -> Check:
             kind, strength = _OPERATORS[type(operator)]
             return Check(_source(left), kind, strength, _source(_exactly(right)), _tolerance(test), line)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Check(_source(operand), "not", _RELATION, "", _tolerance(test), line)
+            return Check(_source(operand), "not", RELATION, "", _tolerance(test), line)
         case ast.Call(func=function, args=[first, *_]) if _name(function) in {"isinstance", *_APPROXIMATE}:
-            return Check(_source(first), _name(function), _PART, _source(test), _tolerance(test), line)
+            return Check(_source(first), _name(function), PART, _source(test), _tolerance(test), line)
         case _:
-            return Check(_source(test), "truth", _PRESENCE, "", _tolerance(test), line)
+            return Check(_source(test), "truth", PRESENCE, "", _tolerance(test), line)
 
 
 def _exactly(expected: ast.expr) -> ast.expr:
@@ -185,7 +155,7 @@ def _exactly(expected: ast.expr) -> ast.expr:
 
 def _by_method(call: ast.Call, method: str, first: ast.expr, rest: list[ast.expr]) -> Check:
     if method in {"assertRaises", "assertRaisesRegex", "assertWarns"}:
-        strength = _PRESENCE if _is_broad(first) else _METHODS[method]
+        strength = PRESENCE if _is_broad(first) else _METHODS[method]
         return Check("raises", f"{method}({_source(first)})", strength, "", None, call.lineno)
     expected = _source(rest[0]) if rest else ""
     return Check(_source(first), method, _METHODS[method], expected, _tolerance(call), call.lineno)
@@ -194,7 +164,7 @@ def _by_method(call: ast.Call, method: str, first: ast.expr, rest: list[ast.expr
 def _raised(call: ast.Call) -> Check:
     wanted = call.args[0] if call.args else None
     matched = next((keyword.value for keyword in call.keywords if keyword.arg == "match"), None)
-    strength = _PRESENCE if wanted is None or _is_broad(wanted) else _PART + (matched is not None)
+    strength = PRESENCE if wanted is None or _is_broad(wanted) else PART + (matched is not None)
     kind = (
         f"{_name(call.func)}({_source(wanted) if wanted is not None else ''}{', match' if matched is not None else ''})"
     )

@@ -9,79 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.policy.command_runners import RUNNERS
 from pipeline.policy.command_words import AS_NUMBER, Danger, Operands, Tool, flags, optional, refused, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NUMBER: Final = r"\d{1,6}"
-_NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
-_EXPRESSION: Final = r"[A-Za-z0-9_(\[][\w ()\[\].,:=<>+/'\"-]*"
 _ANYTHING: Final = r"[^-@].*"
 _GLOB: Final = r"[^-@].*"
 _WHEN: Final = r"auto|always|never|yes|no"
-_PYTEST: Final = Tool(
-    options={
-        **flags("-q", "--quiet", "-v", "--verbose", "-x", "--exitfirst", "-s", "-l", "--showlocals", "--no-showlocals"),
-        **flags("--co", "--collect-only", "--fixtures", "--markers", "--setup-show", "--setup-plan", "--full-trace"),
-        **flags("--no-header", "--no-summary", "--disable-warnings", "--strict-markers", "--strict-config"),
-        **flags("--runxfail", "--lf", "--last-failed", "--ff", "--failed-first", "--version", "-V", "-h", "--help"),
-        **value(_EXPRESSION, "-k", "-m"),
-        **value(_NUMBER, "--maxfail", "--durations", "--verbosity"),
-        **value(r"fd|sys|no|tee-sys", "--capture"),
-        **value(r"auto|long|short|line|native|no", "--tb"),
-        **value(r"no|stdout|stderr|log|all", "--show-capture"),
-        **value(r"[fEsxXpPaAwN]{1,12}", "-r", joined=True),
-        **value(_WHEN, "--color"),
-    },
-    operands=Operands.TESTS,
-    refused={
-        **refused(Danger.CODE, "-p", "--import-mode", "--pyargs", "-W", "--pythonwarnings", "--pdbcls", "--pdb"),
-        **refused(Danger.CODE, "--doctest-modules", "--trace"),
-        **refused(Danger.CONFIG, "-c", "--config-file", "-o", "--override-ini", "--rootdir", "--confcutdir"),
-        **refused(Danger.CONFIG, "--noconftest", "-n", "--numprocesses"),
-        **refused(Danger.WRITES, "--junitxml", "--junit-xml", "--basetemp", "--log-file", "--report-log", "--debug"),
-        **refused(Danger.WRITES, "--cov", "--cov-report", "--cache-clear", "--html", "--pastebin"),
-        **refused(Danger.HIDES, "--deselect", "--ignore", "--ignore-glob", "--keep-duplicates"),
-    },
-)
-
-_CARGO_REFUSED: Final = {
-    **refused(Danger.CONFIG, "--config", "-Z", "--target"),
-    **refused(Danger.ELSEWHERE, "-C", "--manifest-path", "--lockfile-path"),
-    **refused(Danger.WRITES, "--target-dir", "--artifact-dir", "--out-dir", "--timings", "--fix", "--allow-dirty"),
-}
-_CARGO_COMMON: Final = {
-    **flags("-q", "--quiet", "-v", "--verbose", "--workspace", "--all", "--release", "-r", "--keep-going", "--help"),
-    **flags("--lib", "--bins", "--examples", "--tests", "--benches", "--all-targets", "-h"),
-    **flags("--all-features", "--no-default-features", "--locked", "--offline", "--frozen"),
-    **value(_NAME, "-p", "--package", "--exclude", "--bin", "--example", "--test", "--bench"),
-    **value(r"[\w,/ -]+", "-F", "--features"),
-    **value(_NUMBER, "-j", "--jobs"),
-    **value(_WHEN, "--color"),
-    **value(r"human|short|json", "--message-format"),
-}
-_LIBTEST: Final = Tool(
-    options={
-        **flags("--nocapture", "--no-capture", "--show-output", "--exact", "--ignored", "--include-ignored"),
-        **flags("--list", "-q", "--quiet", "-h", "--help"),
-        **value(_NUMBER, "--test-threads"),
-        **value(r"[\w:]+", "--skip"),
-        **value(_WHEN, "--color"),
-        **value(r"pretty|terse", "--format"),
-    },
-    operands=Operands.NAMES,
-    refused={
-        **refused(Danger.WRITES, "--logfile"),
-        **refused(Danger.CONFIG, "-Z", "--shuffle", "--report-time", "--force-run-in-process"),
-    },
-)
-_LINTS: Final = Tool(
-    options=value(r"[a-z][a-z0-9_:-]*", "-D", "-W", "-A", "-F", "--deny", "--warn", "--allow", "--forbid", joined=True),
-    operands=Operands.NONE,
-)
-_CARGO_TEST: Final = {**_CARGO_COMMON, **flags("--doc", "--no-run", "--no-fail-fast")}
-
 _RG: Final = Tool(
     options={
         **flags("-n", "--line-number", "-N", "--no-line-number", "-i", "--ignore-case", "-s", "--case-sensitive"),
@@ -144,23 +81,6 @@ _ENDS: Final = Tool(
         **value(r"\+?\d{1,9}", "-n", "--lines", "-c", "--bytes", joined=True),
     }
 )
-_GO_TEST: Final = Tool(
-    options={
-        **flags("-v", "-short", "-race", "-failfast", "-json", "-cover"),
-        **value(_ANYTHING, "-run", "-skip", "-list", "-bench"),
-        **value(_NUMBER, "-count", "-parallel", "-cpu"),
-        **value(r"\d{1,6}(ms|s|m)", "-timeout"),
-    },
-    operands=Operands.PACKAGES,
-    bundles=False,
-    short_equals=True,
-    refused={
-        **refused(Danger.EXECUTES, "-exec", "-toolexec", "-vettool", "-args"),
-        **refused(Danger.WRITES, "-o", "-c", "-coverprofile", "-cpuprofile", "-memprofile", "-trace", "-outputdir"),
-        **refused(Danger.CONFIG, "-mod", "-modfile", "-overlay", "-ldflags", "-gcflags", "-tags"),
-        **refused(Danger.ELSEWHERE, "-C"),
-    },
-)
 _RUFF: Final = {
     **flags("-q", "--quiet", "-v", "--verbose", "--diff", "--no-cache", "--preview", "-h", "--help"),
     **value(r"concise|full|json|json-lines|grouped|github|gitlab|pylint", "--output-format"),
@@ -171,44 +91,7 @@ _RUFF_REFUSED: Final = {
 }
 
 TOOLS: Final[Mapping[tuple[str, ...], Tool]] = {
-    ("pytest",): _PYTEST,
-    ("python", "-m", "pytest"): _PYTEST,
-    ("python3", "-m", "pytest"): _PYTEST,
-    ("cargo", "test"): Tool(_CARGO_TEST, Operands.NAMES, rest=_LIBTEST, refused=_CARGO_REFUSED),
-    ("cargo", "nextest", "run"): Tool(
-        {**_CARGO_COMMON, **flags("--no-run", "--no-fail-fast", "--no-capture", "--nocapture")},
-        Operands.NAMES,
-        refused={**_CARGO_REFUSED, **refused(Danger.CONFIG, "--config-file", "--tool-config-file", "-E")},
-    ),
-    ("cargo", "check"): Tool(_CARGO_COMMON, Operands.NONE, refused=_CARGO_REFUSED),
-    ("cargo", "build"): Tool(_CARGO_COMMON, Operands.NONE, refused=_CARGO_REFUSED),
-    ("cargo", "clippy"): Tool(
-        {**_CARGO_COMMON, **flags("--no-deps")}, Operands.NONE, rest=_LINTS, refused=_CARGO_REFUSED
-    ),
-    ("cargo", "fmt"): Tool(
-        {**flags("--check", "--all", "-q", "--quiet", "-v", "--verbose"), **value(_NAME, "-p", "--package")},
-        Operands.NONE,
-        rest=Tool(flags("--check"), Operands.NONE),
-        required=frozenset({"--check"}),
-        refused=_CARGO_REFUSED,
-    ),
-    ("go", "test"): _GO_TEST,
-    ("go", "vet"): Tool(flags("-v", "-json"), Operands.PACKAGES, bundles=False, refused=_GO_TEST.refused),
-    ("node", "--test"): Tool(
-        {
-            **flags("--test-only"),
-            **value(_ANYTHING, "--test-name-pattern", "--test-skip-pattern"),
-            **value(r"spec|tap|dot", "--test-reporter"),
-            **value(_NUMBER, "--test-concurrency", "--test-timeout"),
-        },
-        bundles=False,
-        refused={
-            **refused(Danger.CODE, "-r", "--require", "--import", "--loader", "--experimental-loader", "-e", "--eval"),
-            **refused(Danger.WRITES, "--test-reporter-destination", "--test-update-snapshots"),
-            **refused(Danger.CONFIG, "--env-file", "--experimental-config-file"),
-        },
-    ),
-    ("npm", "test"): Tool(flags("--silent"), Operands.NONE, bundles=False),
+    **RUNNERS,
     ("ruff", "check"): Tool(
         {
             **_RUFF,
@@ -293,7 +176,7 @@ HINTS: Final[Mapping[str, str]] = {
         "read and change files with the tools `read`, `write` and `delete`",
     ),
     **dict.fromkeys(
-        ("pip", "pip3", "uv", "npm", "npx", "yarn", "poetry", "curl", "wget", "ssh"),
+        ("pip", "pip3", "uv", "npm", "npx", "pnpm", "yarn", "poetry", "curl", "wget", "ssh"),
         "there is no network: nothing is installed or fetched. Ask for what is missing in your report",
     ),
     **dict.fromkeys(("cd", "pushd", "pwd"), "every command runs at the top of the workspace; name paths from there"),

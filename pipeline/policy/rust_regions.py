@@ -44,21 +44,34 @@ class Region:
 
     Args:
         is_bare: It is `#[cfg(test)] mod name {`, without another attribute, documentation or `pub`.
+        path: The names of the modules around it, outermost first, then its own.
     """
 
     first: int
     opening: int
     closing: int
     is_bare: bool
+    path: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Around:
+    """A production module that may hold test regions, as indices of tokens: its first attribute, and its braces."""
+
+    first: int
+    opening: int
+    closing: int
+    path: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
 class RustFile:
-    """A source with its tokens and its regions, in order."""
+    """A source with its tokens, its regions in order, and the production modules that were looked into for them."""
 
     source: bytes
     tokens: Tokens
     regions: tuple[Region, ...]
+    around: tuple[Around, ...] = ()
 
     def inside(self, region: Region) -> tuple[int, int]:
         """Return where the inside of a region starts and ends, in bytes."""
@@ -112,7 +125,9 @@ def read_rust(source: bytes) -> RustFile | SourceFault:
     error = rust_syntax.first_error(tree)
     if error is not None:
         return SourceFault(error, "is not understood by the Rust parser; what a test region is would be a guess")
-    file = RustFile(source, tokens, tuple(_regions(tokens)))
+    found = tuple(_modules(tokens))
+    regions = tuple(module for module in found if isinstance(module, Region))
+    file = RustFile(source, tokens, regions, tuple(module for module in found if isinstance(module, Around)))
     modules = rust_syntax.modules(tree)
     for region in file.regions:
         if file.inside(region) not in modules:
@@ -140,17 +155,24 @@ class _Head:
         return all(_name(attribute) in _COMPILERS for attribute in self.attributes)
 
 
-def _regions(tokens: Tokens) -> Iterator[Region]:
+def _modules(tokens: Tokens) -> Iterator[Region | Around]:
     index = 0
+    around: list[Around] = []
     while index < len(tokens.all):
+        while around and index > around[-1].closing:
+            around.pop()
         head = _head(tokens, index)
         if head.opening is None:
             index = _behind(tokens, head.next)
-        elif head.is_region():
-            closing = tokens.partner[head.opening]
-            yield Region(index, head.opening, closing, head.is_bare and len(head.attributes) == 1)
+            continue
+        closing = tokens.partner[head.opening]
+        path = (*(around[-1].path if around else ()), _plain(tokens.text(head.opening - 1)))
+        if head.is_region():
+            yield Region(index, head.opening, closing, head.is_bare and len(head.attributes) == 1, path)
             index = closing + 1
         elif head.is_production():
+            around.append(Around(index, head.opening, closing, path))
+            yield around[-1]
             index = head.opening + 1
         else:
             index = _behind(tokens, head.opening)

@@ -16,7 +16,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question
 from pipeline.steps.evidence_files import TaskEvidence, read_evidence, write_evidence
 from pipeline.steps.judging import judge, judgement_md
-from pipeline.steps.sanity import baseline_of
+from pipeline.steps.test_paths import files_of
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -62,8 +62,6 @@ def _record(ctx: Context, question: Question, judgement: str) -> None:
 
 def _allow(ctx: Context, changed: tuple[str, ...]) -> None:
     """Add the old tests whose change @check agreed to to the task: what GREEN must keep goes by it (matrix 5)."""
-    known = baseline_of(ctx).records
     tests = [OldTest(id=entry, reason="agreed by @check") for entry in changed]
-    files = [known[entry].path if entry in known else entry.partition("::")[0] for entry in changed]
-    task = amend_tests(ctx.task(), tests, files)
+    task = amend_tests(ctx.task(), tests, files_of(ctx, changed))
     ctx.write(f"task-{task.id}.md", task_md(task))

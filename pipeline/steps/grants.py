@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.policy.scope import Action, Grant, TestScope, lies_in
-from pipeline.policy.test_regions import RUST
+from pipeline.steps.composing import shares_file
 from pipeline.steps.sanity import baseline_of
+from pipeline.steps.test_paths import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.evidence.observation import Layout
+    from pipeline.evidence.observation import Layout, Observation
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
@@ -21,36 +22,44 @@ def production_grants(task: Task) -> tuple[Grant, ...]:
     return tuple(Grant(change.path, change.action, change.origin) for change in task.files)
 
 
-def suite_grants(task: Task, layout: Layout) -> tuple[Grant, ...]:
+def suite_grants(task: Task, seen: Observation, sources: Sequence[str]) -> tuple[Grant, ...]:
     """Return the task's test files as grants; a file of a test that may change is one of them.
 
     A production file with test regions is none: what may change in it is for the gate to see (ADR-R39).
+
+    Args:
+        task: Whose files they are.
+        seen: A run of the tests, for where each one stands.
+        sources: The endings of the language's files.
     """
     named = {file.path: Grant(file.path, Action(file.action)) for file in task.test_files}
     for test in task.tests_to_change:
-        path = test.id.partition("::")[0]
-        named.setdefault(path, Grant(path, Action.MODIFY))
-    return tuple(grant for path, grant in named.items() if not path.endswith(RUST) or layout.is_test_side(path))
+        path = path_of(test.id, seen.records, sources)
+        if path is not None:
+            named.setdefault(path, Grant(path, Action.MODIFY))
+    return tuple(grant for path, grant in named.items() if not shares_file(path, seen.layout))
 
 
 def test_scope(ctx: Context, task: Task) -> TestScope:
     """Return what counts as a test here: what the runner collected at the baseline, and this task's own files."""
     tree = ctx.repository.entries(ctx.run.info.start_tree)
-    return scope_of(baseline_of(ctx).layout, task, [entry.path for entry in tree])
+    return scope_of(baseline_of(ctx), task, [entry.path for entry in tree], ctx.toolchain.sources)
 
 
-def scope_of(layout: Layout, task: Task, tree: Sequence[str]) -> TestScope:
+def scope_of(seen: Observation, task: Task, tree: Sequence[str], sources: Sequence[str]) -> TestScope:
     """Return what counts as a test.
 
     Args:
-        layout: What the runner collected, and where it looks.
+        seen: What the runner collected, and where it looks.
         task: Whose files they are.
         tree: Every path before any agent. Where a folder of tests holds code as well, not everything in it is a test.
+        sources: The endings of the language's files.
     """
+    layout = seen.layout
     own = [change.path for change in task.files if not layout.is_test_side(change.path)]
-    found = (_code_in(layout, folder, tree) for folder in layout.testpaths)
+    found = (_code_in(layout, folder, tree, sources) for folder in layout.testpaths)
     return TestScope(
-        files=suite_grants(task, layout),
+        files=suite_grants(task, seen, sources),
         folders=layout.testpaths,
         code=frozenset([*own, *(path for path in found if path is not None)]),
         names=layout.python_files,
@@ -58,7 +67,7 @@ def scope_of(layout: Layout, task: Task, tree: Sequence[str]) -> TestScope:
     )
 
 
-def _code_in(layout: Layout, folder: str, tree: Sequence[str]) -> str | None:
+def _code_in(layout: Layout, folder: str, tree: Sequence[str], sources: Sequence[str]) -> str | None:
     """Return a file of production code among the tests of *folder*, None where there is none."""
-    modules = (path for path in tree if path.endswith(".py") and not path.endswith("/__init__.py"))
+    modules = (path for path in tree if path.endswith(tuple(sources)) and not path.endswith("/__init__.py"))
     return next((path for path in modules if lies_in(path, folder) and not layout.is_test_side(path)), None)

@@ -1,27 +1,113 @@
-"""What @test's changes loosen: against the tests as they were, and against its own last ones (issue "freeze")."""
+"""What a change of tests loosens: against the tests as they were, and against @test's own last ones (issue "freeze").
+
+Tests of Python, Rust, Go and JavaScript are read (`policy.weakening`). Of other files that serve tests (snapshots,
+data, `conftest.py`, helpers) it is said that they changed and by how much: what that means is for @check to see.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from pipeline.policy.weakening import weakenings
-from pipeline.steps.measuring import changed_paths
+from pipeline.evidence.modules import is_module
+from pipeline.policy.borrowed_cases import borrowed_cases
+from pipeline.policy.control import is_control
+from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
+from pipeline.policy.weakening import added, is_read, weakenings
+from pipeline.steps.composing import both, shares_file
+from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.policy.suites import Test
+    from pipeline.steps.composing import Holder
     from pipeline.steps.context import Context
 
-_PYTHON = ".py"
+_MOST_FILES = 200
+"""So many changed files are read for tests; nobody's tests for one task are in more."""
 
 
 def loosened(ctx: Context, before: str, after: str) -> tuple[str, ...]:
-    """Return what the tree *after* no longer notices that *before* did, one line each; by file.
+    """Return what the tree *after* no longer notices that *before* did, one line each; by file."""
+    return told(ctx, baseline_of(ctx).layout, before, after)
 
-    Only Python is read so far; of other files nothing is said.
+
+def told(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str, ...]:
+    """Return the same where the layout is known: which files are tests.
+
+    A test that moves to another file is not gone. A file that is new loosens nothing.
     """
-    found: list[str] = []
-    for path in changed_paths(ctx, before, after):
-        old, new = (ctx.repository.blob(f"{tree}:{path}") for tree in (before, after))
-        if path.endswith(_PYTHON) and old is not None:
-            lines = weakenings(old, new if new is not None else b"")
-            found += [f"{path}: {line}" for line in lines]
-    return tuple(found)
+    if before == after:
+        return ()
+    paths = [change.path for change in ctx.repository.diff(before, after)]
+    texts = both(ctx, before, after, [path for path in paths if _may_matter(path, layout)][:_MOST_FILES])
+    moved: dict[str, tuple[Test, ...]] = {
+        path: added(path, old or b"", new) for path, old, new in texts if new is not None and is_read(path)
+    }
+    lines: list[str] = []
+    for path, old, new in texts:
+        if old is None:
+            continue
+        if is_read(path):
+            elsewhere = [test for other, tests in moved.items() if other != path for test in tests]
+            lines += [f"{path}: {found}" for found in weakenings(path, old, new or b"", elsewhere)]
+        lines += [f"{path}: {sentence}" for sentence in _served(path, layout, old, new)]
+    return tuple(lines)
+
+
+def cases_from_production(ctx: Holder, made: Collection[str], tree: str, paths: Collection[str]) -> tuple[str, ...]:
+    """Return a line for each test of Python whose cases are written in a file that the implementer may change.
+
+    Args:
+        ctx: What has the repository.
+        made: The files that the task lets its implementer change.
+        tree: The tree with the tests.
+        paths: The test files in question.
+    """
+    texts = both(ctx, tree, tree, [path for path in paths if path.endswith(".py")])
+    found = [(path, borrowed) for path, text, _ in texts if text is not None for borrowed in borrowed_cases(text)]
+    return tuple(
+        f"{path}: {borrowed.test}: its cases ({borrowed.cases}) are written in {file}, which is to be changed (line "
+        f"{borrowed.line})"
+        for path, borrowed in found
+        for file in sorted(made)
+        if any(is_module(file, module) for module in borrowed.modules)
+    )
+
+
+def _may_matter(path: str, layout: Layout) -> bool:
+    return is_read(path) or _serves(path, layout)
+
+
+def _serves(path: str, layout: Layout) -> bool:
+    """Return whether a file is no test itself, but tests compare with it, import it, or are controlled by it."""
+    if shares_file(path, layout) or layout.is_test(path):
+        return False
+    return layout.is_test_side(path) or lies_among_tests(path) or is_control(path)
+
+
+def _served(path: str, layout: Layout, old: bytes, new: bytes | None) -> Iterator[str]:
+    if not _serves(path, layout):
+        return
+    what = _what(path)
+    if new is None:
+        yield f"{what} is removed"
+    else:
+        yield f"{what} is changed: {_how_much(old.splitlines(), new.splitlines())}"
+
+
+def _what(path: str) -> str:
+    if is_snapshot(path):
+        return "what tests expect (a snapshot)"
+    if is_control(path):
+        return "a file that controls how tests run"
+    return "data of tests" if is_data(path) else "a file that serves tests"
+
+
+def _how_much(old: Sequence[bytes], new: Sequence[bytes]) -> str:
+    gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    if not gone and not come:
+        return "the same lines in another order"
+    return f"{gone.total()} of {len(old)} lines are gone, {come.total()} are new"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.git import UntouchedRepository
 
 RUN_ID: Final = "Run-Id"
+_KEYS: Final = frozenset({"Issue", RUN_ID, "Task", "Red-Evidence", "Red-Base", "Task-File"})
 _RUN_NAME: Final = re.compile(r"run-[^/\s]+")
 _TASK_NAME: Final = re.compile(r"[A-Za-z0-9-]+")
 _RUN_REF: Final = re.compile(r"refs/(?:.+/)?redfirst/runs/(?:[^/]+/)?(?P<run>run-[^/]+)")
@@ -33,6 +34,7 @@ class Claim:
     task: str
     digest: str
     red_base: str | None
+    task_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def claim_of(repository: UntouchedRepository, commit: str) -> Claim | NoClaim:
     """Return what a commit's trailers claim."""
     found: dict[str, str] = {}
     for key, value in repository.trailers(commit):
-        if key in {"Issue", RUN_ID, "Task", "Red-Evidence", "Red-Base"} and found.setdefault(key, value) != value:
+        if key in _KEYS and found.setdefault(key, value) != value:
             why = f"its trailers name two values of {key}: several commits were made one"
             return NoClaim(why, found.get(RUN_ID), broken=True)
     run_id, task, evidence = (found.get(key) for key in (RUN_ID, "Task", "Red-Evidence"))
@@ -61,7 +63,7 @@ def claim_of(repository: UntouchedRepository, commit: str) -> Claim | NoClaim:
     digest = _DIGEST.fullmatch(evidence)
     if digest is None or not _RUN_NAME.fullmatch(run_id) or not _TASK_NAME.fullmatch(task):
         return NoClaim("its trailers Run-Id, Task and Red-Evidence are not what a run writes", run_id, broken=True)
-    return Claim(found.get("Issue"), run_id, task, digest["hex"], found.get("Red-Base"))
+    return Claim(found.get("Issue"), run_id, task, digest["hex"], found.get("Red-Base"), found.get("Task-File"))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green
+from pipeline.steps.quarantining import quarantine, today
 from pipeline.steps.regression import confirm
 from pipeline.verification.results import Problem
 
@@ -45,7 +46,9 @@ async def check_green(
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
-    kept = expectations(before)
+    own = () if ledger is None else (ledger,)
+    standing = quarantine(lab.config, tuple(after.records.values()), today(), own)
+    kept = standing.without(expectations(before))
     verdict = judge_green(ledger, after, kept, tests_to_change=may_change)
     suspects = await confirm(lab, verdict.regressions, trees[1], trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
@@ -60,7 +63,8 @@ async def check_green(
     }
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
-    return Green(tuple(problems), tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky), len(kept))
+    flaky = tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky)
+    return Green(tuple(problems), (*flaky, *standing.lines()), len(kept))
 
 
 def _is_named(entry: str, ledger: RedLedger | None) -> bool:

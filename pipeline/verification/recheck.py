@@ -6,28 +6,31 @@ parent: nothing that a store says beyond what the trailer's digest covers decide
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.evidence.classify import PASSED, RedClass, Symbol
+from pipeline.evidence.classify import RedClass
 from pipeline.evidence.compare import passed
 from pipeline.policy.paths import is_tracker
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.runs.info import RunInfo
+from pipeline.steps.composing import shares_file, with_other_code, with_other_regions
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.provisional import confirm_provisional
+from pipeline.steps.reverting import Wanted, not_red
 from pipeline.verification.claims import Claim, Kept, NoClaim, claim_of, kept_evidence
 from pipeline.verification.green import check_green
-from pipeline.verification.red import Wanted, measure_red, measure_whole
+from pipeline.verification.red import measure_red, measure_whole
 from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
 
 if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
-    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.reports.tasks import Task
+    from pipeline.steps.reverting import Red
     from pipeline.verification.laboratory import Laboratory
-    from pipeline.verification.red import Red
 
 Over = Literal["parent", "start", "seam"]
 
@@ -117,8 +120,16 @@ def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
         if isinstance(task, Malformed) or task is None:
             why = "is missing" if task is None else f"cannot be read: {task.sentence}"
             raise Unchecked(f"task-{name}.md in {kept.store.where} {why}")
+        if name == claim.task and not _is_named(claim.task_file, content or b""):
+            why = "is not the one that the trailer Task-File names"
+            raise Unchecked(f"task-{name}.md in {kept.store.where} {why}")
         found.append(task)
     return tuple(found)
+
+
+def _is_named(trailer: str | None, content: bytes) -> bool:
+    """Return whether a task file is the one that a trailer names; commits of older versions name none."""
+    return trailer is None or trailer == f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @dataclass(frozen=True)
@@ -183,10 +194,14 @@ class _Case:
         return [Problem(why=f"the trailer Issue says {self.claim.issue}, and the run worked on {issue}")]
 
     def _test_paths(self, old: str, layout: Layout) -> frozenset[str]:
-        """Return the files that serve tests and differ from *old* in the commit; what @make may change is none."""
+        """Return the files that serve tests and differ from *old* in the commit; what @make may change is none.
+
+        Production files whose test regions differ are among them, whoever may change their code.
+        """
         made = {change.path for change in self.task.files} - {change.path for change in self.task.test_files}
         changed = changed_paths(self.lab, old, self.tree)
-        return frozenset(path for path in changed if layout.is_test_side(path) and path not in made)
+        beside = with_other_regions(self.lab, old, self.tree, changed, layout)
+        return frozenset((*(path for path in changed if layout.is_test_side(path) and path not in made), *beside))
 
     def _changed_since(self, ledger: RedLedger, before: Observation, after: Observation) -> list[Problem]:
         """Return what of the tests is not as it was when they were judged; the ids themselves are judged by GREEN."""
@@ -194,38 +209,35 @@ class _Case:
             Problem(id=entry, why="is an old test that this commit changes, and the evidence does not speak of it")
             for entry, record in after.records.items()
             if entry in before.records and before.records[entry].region_sha256 != record.region_sha256
-            if after.layout.is_test_side(record.path) and not ledger.owns(record)
+            if _is_suite(record, after.layout) and not ledger.owns(record)
         ]
         if self.lab.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
             return found
         paths = self._test_paths(self.parent, after.layout) - set(ledger.frozen.files)
-        since = paths.intersection(changed_paths(self.lab, ledger.tree, self.tree))
+        changed = paths.intersection(changed_paths(self.lab, ledger.tree, self.tree))
+        since = {path for path in changed if not shares_file(path, after.layout)}
+        since.update(with_other_regions(self.lab, ledger.tree, self.tree, sorted(changed), after.layout))
         return [*found, *(Problem(id=path, why="was changed after the tests were judged") for path in sorted(since))]
 
     async def _red(self, ledger: RedLedger, layout: Layout) -> tuple[Over, Red]:
         """Return what the tests show over the code before, and which code that was."""
-        wanted = Wanted(
-            symbols=tuple(Symbol(path=s.path or "", name=s.name, new=s.new) for t in self.tasks for s in t.symbols),
-            files=frozenset(change.path for task in self.tasks for change in task.files),
-            symptom=self.task.symptom.value if self.task.symptom else None,
-            expected=dict.fromkeys(ledger.guards, "GUARD"),
-        )
+        wanted = Wanted.of(ledger, self.tasks)
         ids = {*ledger.red, *ledger.guards}
         production = self.start or self.parent
         paths = self._test_paths(production, layout)
-        red = await measure_red(self.lab, self.tree, production, paths, ids, wanted)
+        red = await measure_red(self.lab, (self.tree, production), paths, ids, wanted, layout)
         if self.start is not None:
             return "start", red
-        seam = self._seam(ledger, paths)
-        if seam is None or not _not_red(ledger, red) or any(_passes(red, entry) for entry in ledger.red):
+        seam = self._seam(ledger, paths, layout)
+        if seam is None or not _not_red(ledger, red) or any(map(red.passes, ledger.red)):
             return "parent", red
-        return "seam", await measure_red(self.lab, self.tree, seam, paths, ids, wanted)
+        return "seam", await measure_red(self.lab, (self.tree, seam), paths, ids, wanted, layout)
 
-    def _seam(self, ledger: RedLedger, test_paths: frozenset[str]) -> str | None:
+    def _seam(self, ledger: RedLedger, test_paths: frozenset[str], layout: Layout) -> str | None:
         """Return the tree with the seam that the tests were written over, if this commit brings one."""
         if self.lab.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
             return None
-        brought = set(changed_paths(self.lab, self.parent, ledger.tree)) - test_paths
+        brought = set(with_other_code(self.lab, self.parent, ledger.tree, test_paths, layout))
         ours = brought and brought <= set(changed_paths(self.lab, self.parent, self.tree))
         return ledger.tree if ours else None
 
@@ -244,6 +256,12 @@ def _judged(found: CommitCheck, problems: list[Problem], **facts: object) -> Com
     return found.model_copy(update={"status": status, "problems": tuple(dict.fromkeys(problems)), **facts})
 
 
+def _is_suite(record: TestRecord, layout: Layout) -> bool:
+    """Return whether the test is one of the test side; an example in the documentation of production code is none."""
+    is_example = f"::doc::{record.path}::" in record.id
+    return layout.is_test_side(record.path) or (shares_file(record.path, layout) and not is_example)
+
+
 def _refuse_broken(ledger: RedLedger, red: Red) -> None:
     """Return when the tests could be run: what is not installed here says nothing about them.
 
@@ -255,24 +273,9 @@ def _refuse_broken(ledger: RedLedger, red: Red) -> None:
             raise UnmeasurableError(found.message)
 
 
-def _passes(red: Red, entry: str) -> bool:
-    found = red.of(entry)
-    return found is not None and found.cls in PASSED
-
-
 def _not_red(ledger: RedLedger, red: Red) -> list[Problem]:
     """Return the tests that do not show over the code before what the evidence says they did."""
-    problems: list[Problem] = []
-    for entry, recorded in ledger.red.items():
-        found = red.of(entry)
-        if found is None:
-            why = "can be imported" if recorded.granularity == "file" else "does not exist"
-            problems.append(Problem(id=entry, why=f"{why} over the code before, where it was {recorded.cls}"))
-        elif not found.legal or found.cls is not recorded.cls:
-            why = f"was {recorded.cls} over the code before, and now {found.message} ({found.cls})"
-            problems.append(Problem(id=entry, why=why))
-    lost = [entry for entry in ledger.guards if not _passes(red, entry)]
-    return problems + [Problem(id=entry, why="passed over the code before, and does not now") for entry in lost]
+    return [Problem(id=entry, why=why) for entry, why in not_red(ledger, red)]
 
 
 def _line(entry: str, ledger: RedLedger, red: Red, after: Observation) -> TestLine:

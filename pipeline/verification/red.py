@@ -2,77 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence import classify
 from pipeline.evidence.observation import RunState
-from pipeline.steps.measuring import UnmeasurableError, compose, measure
-from pipeline.toolchains.protocol import Selection
+from pipeline.steps.composing import compose
+from pipeline.steps.measuring import UnmeasurableError, measure
+from pipeline.steps.reverting import measure_over
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
-    from pipeline.evidence.classify import Classified, Context
-    from pipeline.evidence.observation import Observation
+    from pipeline.evidence.observation import Layout, Observation
     from pipeline.steps.measuring import Apparatus
-
-
-@dataclass(frozen=True)
-class Red:
-    """What the tests showed over `production`, and how that is classified."""
-
-    production: str
-    observation: Observation
-    context: Context
-
-    def of(self, entry: str) -> Classified | None:
-        """Return the class of a test id or a test file; None where there is no such test."""
-        record = self.observation.records.get(entry)
-        if record is not None:
-            return classify.classify(record, self.context)
-        path = entry.partition("::")[0]
-        errors = (error for error in self.observation.collection_errors if error.path == path)
-        return next((classify.classify_collection(error, self.context) for error in errors), None)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a task, or the one who asks, says of the behaviour that is to come; see `classify.Context`."""
-
-    symbols: tuple[classify.Symbol, ...] = ()
-    files: frozenset[str] = frozenset()
-    symptom: classify.Symptom | None = None
-    expected: Mapping[str, classify.Expected] | None = None
+    from pipeline.steps.reverting import Red, Wanted
 
 
 async def measure_red(
-    lab: Apparatus, tests_from: str, production: str, test_paths: Iterable[str], ids: Collection[str], wanted: Wanted
+    lab: Apparatus,
+    trees: tuple[str, str],
+    test_paths: Iterable[str],
+    ids: Collection[str],
+    wanted: Wanted,
+    layout: Layout,
 ) -> Red:
     """Return what these tests show over another tree's production.
 
     Args:
         lab: Where to measure.
-        tests_from: The tree that has the tests.
-        production: The tree that everything else is taken from.
-        test_paths: The files of the tests and all that serves them.
+        trees: The one that has the tests, and the one that everything else is taken from.
+        test_paths: The files of the tests, all that serves them, and the production files with tests beside the code.
         ids: Which tests to run.
         wanted: What counts as not there yet.
+        layout: Tells these apart.
 
     Raises:
-        UnmeasurableError: the environment is broken.
+        UnmeasurableError: the environment is broken, or a file cannot be put together for certain.
     """
-    tree = compose(lab, tests_from, production, test_paths)
-    seen = await measure(lab, tree, Selection(ids=frozenset(ids)), trace=True)
-    context = classify.Context(
-        symbols=wanted.symbols,
-        existing=frozenset(entry.path for entry in lab.repository.entries(production)),
-        layout=seen.layout,
-        task_files=wanted.files,
-        symptom=wanted.symptom,
-        expected=wanted.expected or {},
-    )
-    return Red(production, seen, context)
+    composed = composed_for(lab, trees, test_paths, layout)
+    return await measure_over(lab, composed, trees[1], ids, wanted)
+
+
+def composed_for(lab: Apparatus, trees: tuple[str, str], test_paths: Iterable[str], layout: Layout) -> str:
+    """Return the tree with the tests of the first tree over the production of the second.
+
+    Raises:
+        UnmeasurableError: a file cannot be put together for certain, so that what would be measured is not RED.
+    """
+    composed = compose(lab, *trees, test_paths, layout)
+    if composed.whole:
+        raise UnmeasurableError(f"tests and code of one file cannot be told apart: {composed.whole[0]}")
+    return composed.tree
 
 
 async def measure_whole(lab: Apparatus, tree: str, what: str) -> Observation:

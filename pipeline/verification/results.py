@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.steps.probe_evidence import MutationEvidence
+
 
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -90,7 +92,10 @@ class JudgedTest(_Document):
 
 
 class TddDocument(_Document):
-    """What `tdd check-red --json` and `tdd check-green --json` print. `base` is the commit that was compared with."""
+    """What `tdd check-red --json` and `tdd check-green --json` print. `base` is the commit that was compared with.
+
+    `mutation` is there with `--probes`: which small faults in the changed lines no test notices.
+    """
 
     schema_: Literal["redfirst.tdd/1"] = Field(default="redfirst.tdd/1", alias="schema")
     ok: bool
@@ -101,3 +106,4 @@ class TddDocument(_Document):
     kept: int = 0
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    mutation: MutationEvidence | None = None

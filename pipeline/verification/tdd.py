@@ -15,11 +15,14 @@ from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import derive_new_ids, judge_red
 from pipeline.routing.vocabulary import Reason
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
+from pipeline.steps.composing import shares_file, with_other_regions
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.provisional import texts
+from pipeline.steps.reverting import Wanted
+from pipeline.steps.test_paths import path_of
 from pipeline.toolchains.protocol import Selection
 from pipeline.verification.green import check_green, said
-from pipeline.verification.red import Wanted, measure_red, measure_whole
+from pipeline.verification.red import composed_for, measure_red, measure_whole
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
 
 if TYPE_CHECKING:
@@ -105,13 +108,14 @@ async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
     old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
     before = await measure(lab, old, Selection.nothing())
     paths = _test_paths(lab, question, old, new, before.layout)
-    composed = compose(lab, new, old, paths)
+    composed = composed_for(lab, (new, old), paths, before.layout)
     first = await measure(lab, composed, Selection(files=frozenset(paths)))
     ids = {r.id for r in first.records.values() if _is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
     if question.ids:
-        before, first = _without(before, ids), _only(first, ids, question.ids)
-    production = [path for path in changed_paths(lab, old, new) if path not in paths]
-    red = await measure_red(lab, new, old, paths, ids, _wanted(lab, question, old, new, production))
+        before, first = _without(before, ids), _only(lab, first, ids, question.ids)
+    changed = changed_paths(lab, old, new)
+    production = [path for path in changed if path not in paths or shares_file(path, before.layout)]
+    red = await measure_red(lab, (new, old), paths, ids, _wanted(lab, question, old, new, production), before.layout)
     seen = {entry: red.observation.records[entry] for entry in ids if entry in red.observation.records}
     verdict = judge_red(
         before,
@@ -124,7 +128,7 @@ async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
     )
     if verdict.env_broken is not None:
         raise UnmeasurableError(verdict.env_broken)
-    problems = _unknown(question, first)
+    problems = _unknown(lab, question, first)
     problems += [Problem(why=refusal.message) for refusal in verdict.illegal if not refusal.id]
     problems += [Problem(id=entry, why="two runs disagree on it") for entry in verdict.unstable]
     tests = _judged(verdict)
@@ -153,7 +157,7 @@ async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
     green = await check_green(lab, None, before, after, (old, new), may_change)
     known = {error.path for error in before.collection_errors}
     problems = list(green.problems)
-    problems += _unknown(question, after)
+    problems += _unknown(lab, question, after)
     problems += [
         Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")
         for error in after.collection_errors
@@ -176,7 +180,8 @@ def _test_paths(lab: Laboratory, question: Question, old: str, new: str, layout:
     """Return the files that are taken from the worktree when its tests are put over the base."""
     changed = changed_paths(lab, old, new)
     if not question.paths:
-        return tuple(path for path in changed if layout.is_test_side(path))
+        beside = with_other_regions(lab, old, new, changed, layout)
+        return (*(path for path in changed if layout.is_test_side(path)), *beside)
     there = {entry.path for tree in (old, new) for entry in lab.repository.entries(tree)}
     found: set[str] = set()
     for asked in question.paths:
@@ -191,7 +196,7 @@ def _wanted(lab: Laboratory, question: Question, old: str, new: str, production:
     """Return what counts as not there yet over the base."""
     before, after = texts(lab, old, production), texts(lab, new, production)
     names = {name for path, text in after.items() for name in _new_words(before.get(path, ""), text)}
-    named = [name for name in question.new if "/" not in name and not name.endswith(".py")]
+    named = [name for name in question.new if "/" not in name and not name.endswith(lab.toolchain.sources)]
     symbols = tuple(Symbol("", name) for name in (*sorted(names), *named))
     return Wanted(symbols=symbols, files=frozenset((*production, *(set(question.new) - set(named)))))
 
@@ -206,14 +211,14 @@ def _is_meant(record: TestRecord, ids: Sequence[str]) -> bool:
     return not {record.id, record.function, record.path}.isdisjoint(ids)
 
 
-def _unknown(question: Question, seen: Observation) -> list[Problem]:
-    missing = [entry for entry in question.ids if not _is_known(entry, seen)]
+def _unknown(lab: Laboratory, question: Question, seen: Observation) -> list[Problem]:
+    missing = [entry for entry in question.ids if not _is_known(lab, entry, seen)]
     return [Problem(id=entry, why="there is no such test") for entry in missing]
 
 
-def _is_known(entry: str, seen: Observation) -> bool:
+def _is_known(lab: Laboratory, entry: str, seen: Observation) -> bool:
     """Return whether there is such a test, or its file is there and cannot be collected."""
-    path = entry.partition("::")[0]
+    path = path_of(entry, seen.records, lab.toolchain.sources)
     broken = any(error.path == path for error in seen.collection_errors)
     return broken or any(_is_meant(record, (entry,)) for record in seen.records.values())
 
@@ -224,9 +229,9 @@ def _without(seen: Observation, ids: Iterable[str]) -> Observation:
     return seen.model_copy(update={"records": {e: r for e, r in seen.records.items() if e not in dropped}})
 
 
-def _only(seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
+def _only(lab: Laboratory, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
     """Return the observation with these tests only, and the files of those that could not be collected."""
-    files = {entry.partition("::")[0] for entry in asked}
+    files = {path_of(entry, seen.records, lab.toolchain.sources) for entry in asked}
     return seen.model_copy(
         update={
             "records": {entry: seen.records[entry] for entry in ids},

@@ -1,0 +1,87 @@
+"""Python tests whose cases are written in another module: whoever may change that one decides what is tested.
+
+Ids pin a case only as far as they show its values. Where cases are objects, or have names of their own, others could
+stand under the same ids at GREEN; so it is told where they come from. Nothing here performs I/O.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.policy.checks_of_tests import tests_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEPTH: Final = 4
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True)
+class Borrowed:
+    """A test, the source of its cases, the modules that names in it come from, and the line."""
+
+    test: str
+    cases: str
+    modules: tuple[str, ...]
+    line: int
+
+
+def borrowed_cases(source: bytes) -> tuple[Borrowed, ...]:
+    """Return the tests of a source whose cases are made of what it imports; none if it cannot be parsed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape in somebody's string
+            module = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    names = _Names(module)
+    return tuple(found for name, test in tests_in(module).items() for found in names.borrowed(name, test.node))
+
+
+class _Names:
+    """What the names of a module stand for: imported ones for modules, assigned ones for their value."""
+
+    def __init__(self, module: ast.Module) -> None:
+        self._imported: dict[str, tuple[str, ...]] = {}
+        self._made: dict[str, ast.expr] = {}
+        for node in ast.walk(module):
+            match node:
+                case ast.Import(names=names):
+                    self._imported |= {(n.asname or n.name.partition(".")[0]): (n.name,) for n in names}
+                case ast.ImportFrom(module=str(origin), names=names):
+                    self._imported |= {(n.asname or n.name): (origin, f"{origin}.{n.name}") for n in names}
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self._made[name] = value
+                case _:
+                    pass
+
+    def borrowed(self, name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Borrowed]:
+        for decorator in function.decorator_list:
+            match decorator:
+                case ast.Call(func=ast.Attribute(attr="parametrize"), args=[_, cases, *_]):
+                    modules = sorted(set(self._modules(cases, _DEPTH)))
+                    if modules:
+                        yield Borrowed(name, ast.unparse(cases)[:_SHOWN], tuple(modules), cases.lineno)
+                case _:
+                    pass
+
+    def _modules(self, value: ast.expr, depth: int) -> Iterator[str]:
+        """Yield the modules that the parts of a value come from; what a case expects of a call is none of its own."""
+        for node in _outside_cases(value):
+            if isinstance(node, ast.Name) and node.id in self._imported:
+                yield from self._imported[node.id]
+            elif isinstance(node, ast.Name) and node.id in self._made and depth:
+                yield from self._modules(self._made[node.id], depth - 1)
+
+
+def _outside_cases(value: ast.expr) -> Iterator[ast.AST]:
+    """Yield the parts of a list of cases but those of cases that are written down: there every value can be read."""
+    if isinstance(value, ast.List | ast.Tuple | ast.Set):
+        starred = (node.value for node in value.elts if isinstance(node, ast.Starred))
+        yield from (part for node in starred for part in ast.walk(node))
+    else:
+        yield from ast.walk(value)

@@ -1,0 +1,116 @@
+"""From RED to GREEN what tests stand on is pinned: test regions beside the code, what serves them, what controls them.
+
+The gate lets @make change what its task names, and nothing that is a test. Two things only bytes can show: a Rust file
+is one for tests and code, so that leave for the code is leave for the file; and a file that the task does name may
+control how tests run. Views are fresh, so that nothing which tests or production write at run time counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pipeline.policy.control import is_control
+from pipeline.policy.rust_splice import Unspliced, regions_of
+from pipeline.policy.test_support import lies_among_tests
+from pipeline.steps.composing import Holder, both, shares_file
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.toolchains.protocol import Toolchain
+
+Regions = dict[tuple[str, str], bytes]
+"""Test regions with their bytes, by file and by name."""
+
+
+class Ground(Holder, Protocol):
+    """What this is asked of: a run's `Context`, a `Laboratory`."""
+
+    @property
+    def toolchain(self) -> Toolchain: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What is not as it was at RED, in words, path first.
+
+    Args:
+        regions: Test regions of production files that were changed, added or taken away. Moving one whole is no change.
+        support: Files that serve or control tests, changed although the task does not name them.
+        controls: The same where the task names them: allowed, and for @check to read.
+        unsure: Production files of which it is not certain where their test regions are: for @check, too.
+    """
+
+    regions: tuple[str, ...] = ()
+    support: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Return whether nothing was touched that nobody gave leave for."""
+        return not (self.regions or self.support)
+
+
+def pinned(ctx: Ground, layout: Layout, named: Collection[str], red: str, tree: str) -> Pinned:
+    """Return what of the tests' ground differs between RED and a candidate.
+
+    Args:
+        ctx: A run or a laboratory.
+        layout: Which files are tests.
+        named: What the task lets its implementer change, where a file comes from by renaming included.
+        red: The tree that RED was measured on.
+        tree: The candidate.
+    """
+    changes = [change.path for change in ctx.repository.diff(red, tree)] if red != tree else []
+    shared = [path for path in changes if shares_file(path, layout)]
+    regions, unsure = _regions(both(ctx, red, tree, shared))
+    support: list[str] = []
+    controls: list[str] = []
+    for path in changes:
+        what = _serves(ctx, layout, path)
+        if what is not None and path not in shared:
+            (controls if path in named else support).append(f"{path} {what}")
+    return Pinned(tuple(regions), tuple(support), tuple(controls), tuple(unsure))
+
+
+def _serves(ctx: Ground, layout: Layout, path: str) -> str | None:
+    """Return what a file is to the tests, None for production code."""
+    if is_control(path) or ctx.toolchain.is_control_path(path):
+        return "controls how tests are built or run"
+    if layout.is_test_side(path) or lies_among_tests(path):
+        return "serves tests"
+    return None
+
+
+def _regions(texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> tuple[list[str], list[str]]:
+    before: Regions = {}
+    after: Regions = {}
+    unsure: list[str] = []
+    for path, old, new in texts:
+        one, other = (regions_of(text) if text is not None else {} for text in (old, new))
+        fault = next((found.why for found in (one, other) if isinstance(found, Unspliced)), None)
+        if fault is not None:
+            unsure.append(f"{path}: {fault}; whether its tests are as they were is not certain")
+        elif not isinstance(one, Unspliced) and not isinstance(other, Unspliced):
+            before |= {(path, name): text for name, text in one.items()}
+            after |= {(path, name): text for name, text in other.items()}
+    return list(_moved(before, after)), unsure
+
+
+def _moved(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str, str], bytes]) -> Iterator[str]:
+    gone = {key: text for key, text in before.items() if key not in after}
+    new = {key: text for key, text in after.items() if key not in before}
+    for (path, name), text in before.items():
+        if (path, name) in after and after[path, name] != text:
+            yield f"{path}: the test module {name} was changed"
+    for (path, name), text in gone.items():
+        moved = next((key for key, other in new.items() if other == text), None)
+        if moved is None:
+            yield f"{path}: the test module {name} is gone"
+        else:
+            del new[moved]
+    for path, name in new:
+        yield f"{path}: the test module {name} is new; tests are written before RED"

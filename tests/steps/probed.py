@@ -1,0 +1,77 @@
+"""A laboratory on a small real repository, for the tests of the probes: real git, real tests, no run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+from kit import make_project
+
+from pipeline.config.model import Config
+from pipeline.dispatch.nobox import NoBox
+from pipeline.git import Repository, UntouchedRepository
+from pipeline.runs.checkout import PrivateCheckout
+from pipeline.steps.measuring import measure
+from pipeline.toolchains import TOOLCHAINS
+from pipeline.verification.laboratory import Laboratory
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from kit import Project
+
+    from pipeline.evidence.observation import Observation
+    from pipeline.process import Sandbox
+
+PYPROJECT = '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n'
+
+
+def repository(tmp_path: Path, before: Mapping[str, str], after: Mapping[str, str]) -> Project:
+    """Return a project whose first commit has *before*, and whose second has *after* as well."""
+    project = make_project(tmp_path, dict(before))
+    project.write(dict(after))
+    project.commit("after")
+    return project
+
+
+@contextmanager
+def laboratory(
+    project: Project,
+    toolchain: str = "pytest",
+    box: Sandbox | None = None,
+    config: Config | None = None,
+    search_path: str | None = None,
+) -> Generator[Laboratory]:
+    """Lend a laboratory for a project; it writes beside it, and takes that away again."""
+    found = Repository.find(project.root)
+    place = Path(tempfile.mkdtemp(prefix="laboratory-", dir=project.root.parent))
+    untouched = UntouchedRepository.of(found, place / "objects")
+    checkout = PrivateCheckout(untouched, place / "checkout")
+    lab = Laboratory(
+        repository=untouched,
+        checkout=checkout,
+        config=config or Config(),
+        sandbox=box or NoBox(),
+        toolchain=TOOLCHAINS[toolchain],
+        search_path=search_path or project.environment()["PATH"],
+        environ=os.environ,
+        say=lambda _: None,
+    )
+    try:
+        anyio.run(lab.prepare, tree_of(lab, "HEAD"))
+        yield lab
+    finally:
+        checkout.close()
+
+
+def tree_of(lab: Laboratory, revision: str) -> str:
+    return lab.repository.tree_of(revision)
+
+
+def seen(lab: Laboratory, revision: str = "HEAD") -> Observation:
+    """Return what all tests of a revision show."""
+    return anyio.run(measure, lab, tree_of(lab, revision))

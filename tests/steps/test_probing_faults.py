@@ -1,0 +1,184 @@
+"""The mutation probe on real projects: which faults in changed lines real tests notice, and in what time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from steps.probed import PYPROJECT, laboratory, repository, seen, tree_of
+from toolchains.crates import MANIFEST, needs_cargo
+
+from pipeline.steps.mutating import Allowance, Judges, mutation_probe
+from pipeline.steps.probe_evidence import ProbeEvidence
+from pipeline.steps.probe_words import probes_md
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+    from pipeline.steps.probe_evidence import MutationEvidence
+
+pytestmark = pytest.mark.slow
+
+BEFORE = {"pyproject.toml": PYPROJECT, "shop.py": '"""Shop."""\n\n\ndef old(n):\n    return n + 1\n'}
+SHOP = '''"""Shop."""
+
+
+def old(n):
+    return n + 1
+
+
+def price(total, member):
+    if member and total >= 100:
+        return total - 10
+    return total
+'''
+BLIND = """from shop import price
+
+
+def test_price():
+    assert price(200, True) is not None
+"""
+GOOD = """import pytest
+
+from shop import price
+
+
+@pytest.mark.parametrize(
+    ("total", "member", "expected"),
+    [(99, True, 99), (100, True, 90), (101, True, 91), (100, False, 100), (5, True, 5)],
+)
+def test_price(total, member, expected):
+    assert price(total, member) == expected
+"""
+
+
+def probed(
+    project: Project,
+    mutants: int = 8,
+    seconds: float = 300,
+    toolchain: str = "pytest",
+    own: str = "",
+    jobs: int = 2,
+) -> MutationEvidence:
+    """Return what the probe says of the last commit; *own* begins the ids of the task's own tests."""
+    with laboratory(project, toolchain) as lab:
+        green = seen(lab)
+        ids = frozenset(green.records)
+        mine = frozenset(entry for entry in ids if entry.startswith(own))
+        judges = Judges(mine, ids - mine)
+        allowance = Allowance(mutants, seconds, jobs)
+        base, tree = tree_of(lab, "main"), tree_of(lab, "HEAD")
+        return anyio.run(mutation_probe, lab, base, tree, judges, green.layout, allowance)
+
+
+def test_what_a_blind_suite_does_not_notice_is_named_with_its_line(tmp_path: Path) -> None:
+    found = probed(repository(tmp_path, BEFORE, {"shop.py": SHOP, "tests/test_shop.py": BLIND}))
+    lines = {(survivor.path, survivor.line, survivor.source) for survivor in found.survivors}
+    assert ("shop.py", 9, "if member and total >= 100:") in lines
+    assert ("shop.py", 10, "return total - 10") in lines
+    assert all(path == "shop.py" and line > 7 for path, line, _ in lines)  # the old function was not touched
+    assert found.killed > 0  # `return None` is noticed even so
+    assert found.trouble == ""
+    document = probes_md("1", ProbeEvidence(mutation=found))
+    assert "shop.py:9: `>=` becomes `>`" in document
+    assert "```\nif member and total >= 100:\n```" in document
+
+
+def test_a_suite_that_looks_at_every_edge_leaves_none(tmp_path: Path) -> None:
+    found = probed(repository(tmp_path, BEFORE, {"shop.py": SHOP, "tests/test_shop.py": GOOD}))
+    assert [survivor.what for survivor in found.survivors] == []
+    assert found.killed == 8
+    assert (found.not_tried, found.unfit) == (0, 0)
+
+
+def test_what_the_own_tests_miss_the_others_may_notice(tmp_path: Path) -> None:
+    tests = {"tests/test_blind.py": BLIND, "tests/test_shop.py": GOOD}
+    project = repository(tmp_path, BEFORE, {"shop.py": SHOP, **tests})
+    found = probed(project, mutants=5, own="tests/test_blind.py")
+    assert (found.killed, found.survivors) == (5, ())
+
+
+HANGS = '''"""Shop."""
+
+
+def countdown(n):
+    steps = 0
+    while n > 0:
+        n -= 1
+        steps += 1
+    return steps
+'''
+TEST_HANGS = """from shop import countdown
+
+
+def test_counts():
+    assert countdown(3) == 3
+"""
+
+
+def test_a_fault_that_hangs_is_noticed_and_the_time_is_kept(tmp_path: Path) -> None:
+    project = repository(tmp_path, BEFORE, {"shop.py": HANGS, "tests/test_shop.py": TEST_HANGS})
+    found = probed(project, mutants=6)
+    assert (found.killed, found.survivors, found.not_tried) == (6, (), 0)
+    # again, with no time for all of them: what was not tried is counted, and the bound holds
+    short = probed(project, mutants=6, seconds=found.seconds / 3)
+    assert short.not_tried is not None
+    assert short.not_tried > 0
+    assert short.tried + short.unfit + short.not_tried == 6
+    assert short.seconds < found.seconds / 3 + 15  # a box needs a moment to end what hangs
+
+
+def test_too_little_time_for_one_run_is_said(tmp_path: Path) -> None:
+    slow = TEST_HANGS.replace("    assert", "    sum(range(10**9))\n    assert")
+    project = repository(tmp_path, BEFORE, {"shop.py": HANGS, "tests/test_shop.py": slow})
+    with laboratory(project) as lab:
+        ids = frozenset({"tests/test_shop.py::test_counts"})
+        base, tree = tree_of(lab, "main"), tree_of(lab, "HEAD")
+        layout = seen(lab, "main").layout
+        found = anyio.run(mutation_probe, lab, base, tree, Judges(ids), layout, Allowance(5, 1.0))
+    assert "time is not enough" in found.trouble
+    assert (found.killed, found.not_tried) == (0, 5)
+
+
+def test_a_change_of_tests_or_comments_alone_has_no_faults(tmp_path: Path) -> None:
+    before = {**BEFORE, "shop.py": SHOP}
+    found = probed(repository(tmp_path, before, {"shop.py": "# new\n" + SHOP, "tests/test_shop.py": GOOD}))
+    assert (found.tried, found.not_tried, found.trouble) == (0, 0, "")
+
+
+def test_what_breaks_the_import_says_nothing(tmp_path: Path) -> None:
+    text = '"""Shop."""\n\nSIZES = [1, 2]\nLARGEST = SIZES[1]\n\n\ndef largest():\n    return LARGEST\n'
+    test = "from shop import largest\n\n\ndef test_largest():\n    assert largest() == 2\n"
+    found = probed(repository(tmp_path, BEFORE, {"shop.py": text, "tests/test_shop.py": test}))
+    assert found.unfit >= 1  # an empty list has no second element
+    assert all("is empty" not in survivor.what for survivor in found.survivors)
+
+
+RUST = """pub fn price(total: u32, member: bool) -> u32 {
+    if member && total >= 100 {
+        return total - 10;
+    }
+    total
+}
+"""
+RUST_TEST = """use greet::price;
+
+#[test]
+fn pays_less() {
+    assert_eq!(price(200, true), 190);
+    assert_eq!(price(50, true), 50);
+}
+"""
+
+
+@needs_cargo
+def test_rust_is_compiled_with_each_fault(tmp_path: Path) -> None:
+    before = {"Cargo.toml": MANIFEST, "src/lib.rs": "pub fn old() -> u32 {\n    1\n}\n"}
+    project = repository(tmp_path, before, {"src/lib.rs": RUST, "tests/price.rs": RUST_TEST})
+    found = probed(project, mutants=12, toolchain="cargo", seconds=300)
+    assert found.killed >= 3
+    assert ("src/lib.rs", 2) in {(survivor.path, survivor.line) for survivor in found.survivors}
+    assert any(survivor.what == "`>=` becomes `>`" for survivor in found.survivors)
