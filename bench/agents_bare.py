@@ -39,10 +39,10 @@ class Start:
 
 def installed() -> dict[str, Path]:
     """Return the agents that `scripts/agent-clis.sh` installed for this checkout, by name."""
-    return _tests("agent_clis").installed()
+    return tests_module("agent_clis").installed()
 
 
-def _tests(module: str) -> Any:
+def tests_module(module: str) -> Any:
     folder = str(ROOT / "tests")
     if folder not in sys.path:
         sys.path.append(folder)
@@ -54,7 +54,7 @@ def as_argument(name: str, model: Model, place: Path, workspace: Path) -> Start:
     home = place / "home"
     home.mkdir()
     prompt = PROMPT.format(workspace=workspace)
-    start = _tests("model_service.bare").bare(name, url=model.url, home=home, workspace=workspace, prompt=prompt)
+    start = tests_module("model_service.bare").bare(name, url=model.url, home=home, workspace=workspace, prompt=prompt)
     return Start(start.argv, start.env)
 
 
@@ -104,7 +104,7 @@ def _codex(model: Model, place: Path, workspace: Path) -> Start:
 
 
 def _program(name: str) -> tuple[str, ...]:
-    return _tests("agent_clis").cli_argv(name)
+    return tests_module("agent_clis").cli_argv(name)
 
 
 _SERVERS: Final[Mapping[str, Callable[[Model, Path, Path], Start]]] = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
+from pipeline.evidence.modules import is_module, is_part_of
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Layout, TestRecord
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Context:
 
         A name of a module that the task changes without naming any symbol there counts too.
         """
-        last = name.rpartition(".")[2]
-        if any(last in symbol.name.split(".") or _ends(owner) == _ends(symbol.name) for symbol in self.symbols):
+        last = _parts(name)[-1]
+        if any(last in _parts(symbol.name) or _ends(owner) == _ends(symbol.name) for symbol in self.symbols):
             return True
         if any(self._creates_module(candidate) for candidate in (name, f"{owner}.{name}")):
             return True
@@ -130,7 +130,7 @@ def reaches_symbol(record: TestRecord, context: Context) -> bool:
 def _classified(record: TestRecord, context: Context) -> Classified:
     match record.outcome:
         case None:
-            return _no(RedClass.NOT_RUN, "was collected but not run")
+            return _no(RedClass.NOT_RUN, f"was collected but not run{f': {record.reason}' if record.reason else ''}")
         case Ended.PASSED | Ended.XPASSED:
             if context.expected.get(record.id) == "GUARD":
                 return Classified(RedClass.GUARD, legal=True, message="passes, as announced")
@@ -272,23 +272,13 @@ def _is_symbol(path: str, function: str, symbol: Symbol) -> bool:
     return f".{symbol.name}.".replace("::", ".") in f".{function}.".replace("::", ".")
 
 
-def is_module(path: str, module: str) -> bool:
-    """Return whether the file is the module (or the package's `__init__.py`), whatever folder sources are kept in."""
-    return bool(module.strip(".")) and _dotted(path).endswith(f".{module.strip('.')}.")
-
-
-def is_part_of(path: str, module: str) -> bool:
-    """Return whether the file is the module, or lies in the package of that name."""
-    return bool(module.strip(".")) and f".{module.strip('.')}." in _dotted(path)
-
-
-def _dotted(path: str) -> str:
-    parts = PurePosixPath(path).with_suffix("").parts if path.endswith(".py") else ()
-    return f".{'.'.join(parts)}.".removesuffix(".__init__.") + ("." if parts and parts[-1] == "__init__" else "")
+def _parts(name: str) -> list[str]:
+    """Return the parts of a name: tasks write `Cart.add`, and in Rust `Cart::add` too."""
+    return name.replace("::", ".").split(".")
 
 
 def _ends(name: str) -> str:
-    return name.rpartition(".")[2] or "\0"
+    return _parts(name)[-1] or "\0"
 
 
 def _said(fault: Fault) -> str:

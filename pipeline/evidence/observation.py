@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_TEST_FOLDER: Final = re.compile(r"(tests?|specs?|tests?[_-].+|.+[_-]tests?)")
+_TEST_FOLDER: Final = re.compile(r"(tests?|__tests__|__mocks__|testdata|specs?|tests?[_-].+|.+[_-]tests?)")
 
 
 class Value(BaseModel):

@@ -1,0 +1,85 @@
+"""What Go files use of their own module: whole packages, since all files of a folder are one unit.
+
+Which folder an import path means follows from the `module` line of the `go.mod` above it. A test file uses the package
+that it tests; an import of another module is nobody's here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tree_sitter import Parser
+
+_MODULE: Final = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
+_TEST: Final = "_test.go"
+
+
+def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """Yield each Go file with the project's files that it is compiled with, None for what cannot be parsed."""
+    files = [path for path in sources if path.endswith(".go")]
+    packages: dict[str, set[str]] = {}
+    for path in files:
+        if not path.endswith(_TEST):
+            packages.setdefault(_folder(path), set()).add(path)
+    modules = dict(_modules(sources))
+    for path in files:
+        imported = _imports(sources[path])
+        if imported is None:
+            yield path, None
+            continue
+        used = set(packages.get(_folder(path), ()))
+        for name in imported:
+            used |= packages.get(_place(name, modules), set())
+        yield path, frozenset(used)
+
+
+def _modules(sources: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield (module path, folder) of each go.mod."""
+    for path, text in sources.items():
+        if PurePosixPath(path).name == "go.mod" and (found := _MODULE.search(text)) is not None:
+            yield found[1], _folder(path)
+
+
+def _place(name: str, modules: Mapping[str, str]) -> str:
+    """Return the folder that an import path means, or a text that is none."""
+    owners = [module for module in modules if name == module or name.startswith(f"{module}/")]
+    if not owners:
+        return f"{name}/"
+    owner = max(owners, key=len)
+    return str(PurePosixPath(modules[owner], name[len(owner) :].lstrip("/")))
+
+
+def _folder(path: str) -> str:
+    return str(PurePosixPath(path).parent)
+
+
+def _imports(text: str) -> list[str] | None:
+    root = _parser().parse(text.encode()).root_node
+    if root.has_error:
+        return None
+    found: list[str] = []
+    for child in root.named_children:
+        if child.type == "import_declaration":
+            waiting = list(child.named_children)
+            while waiting:
+                node = waiting.pop()
+                path = node.child_by_field_name("path") if node.type == "import_spec" else None
+                if path is not None and path.text is not None:
+                    found.append(path.text.decode()[1:-1])
+                else:
+                    waiting += node.named_children
+    return found
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter_go  # noqa: PLC0415  (only when such a file is read)
+    from tree_sitter import Language, Parser  # noqa: PLC0415
+
+    return Parser(Language(tree_sitter_go.language()))

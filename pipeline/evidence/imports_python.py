@@ -1,0 +1,171 @@
+"""What Python files import from their own project, read from the syntax tree.
+
+A module is known by every name that it may have: below the top of its package, below `src` and the like, and below each
+folder that holds it, since pytest puts folders of tests on the path. `from package import name` leads to the module in
+which the package's `__init__` found the name, too. A test uses each `conftest.py` on its way to the top.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_ROOTS: Final = ("", "src", "lib", "python", "tests", "test")
+_CONFTEST: Final = "conftest.py"
+_IMPORTERS: Final = frozenset({"import_module", "__import__", "importorskip"})
+_PATCHERS: Final = frozenset({"patch", "setattr", "delattr", "object", "dict", "multiple"})
+_LITERALS: Final = "pytest_plugins"
+_STEPS: Final = 256
+"""So many re-exports are followed for one name: a source can make them go round."""
+
+
+def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """Yield each Python file with the project's files that it imports, None for what is no Python."""
+    trees: dict[str, ast.Module | None] = {}
+    for path, text in sources.items():
+        if path.endswith(".py"):
+            trees[path] = _parsed(text)
+    modules = _Modules(trees)
+    for path, tree in trees.items():
+        if tree is None:
+            yield path, None
+        else:
+            yield path, frozenset({*modules.used(path, tree), *_packages(path, trees), *_conftests(path, trees)})
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+class _Modules:
+    """The project's modules by name, and what their `__init__` files took from elsewhere."""
+
+    def __init__(self, trees: Mapping[str, ast.Module | None]) -> None:
+        self._trees = trees
+        self._taken: dict[str, list[ast.ImportFrom]] = {}
+        self._by_name: dict[str, set[str]] = {}
+        self._names: dict[str, list[str]] = {}
+        for path in trees:
+            self._names[path] = list(_module_names(path, trees))
+            for name in self._names[path]:
+                self._by_name.setdefault(name, set()).add(path)
+
+    def used(self, path: str, tree: ast.Module) -> set[str]:
+        """Return the files that a module's statements load."""
+        found: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    found |= self._loaded(alias.name)
+            elif isinstance(node, ast.ImportFrom):
+                for base in self._bases(path, node):
+                    found |= self._loaded(base)
+                    for alias in node.names:
+                        found |= self._named(base, alias.name, set())
+            elif isinstance(node, ast.Call):
+                found |= self._called(path, node)
+            elif isinstance(node, ast.Assign) and any(_is_name(target, _LITERALS) for target in node.targets):
+                for text in _texts(ast.walk(node.value)):
+                    found |= self._loaded(text)
+        return found
+
+    def _bases(self, path: str, node: ast.ImportFrom) -> Iterator[str]:
+        if not node.level:
+            yield node.module or ""
+            return
+        climb = node.level - (1 if PurePosixPath(path).name == "__init__.py" else 0)
+        for name in self._names[path]:
+            parts = name.split(".")
+            if climb < len(parts):
+                yield ".".join(filter(None, [*parts[: len(parts) - climb], node.module]))
+        here = PurePosixPath(path).parent
+        folders = [here, *here.parents][: node.level]
+        if len(folders) == node.level:  # whatever the package is called
+            yield ".".join(filter(None, [*folders[-1].parts, node.module]))
+
+    def _loaded(self, name: str) -> set[str]:
+        """Return the files that `import name` runs: the module, and the packages around it."""
+        parts = name.split(".")
+        prefixes = (".".join(parts[: end + 1]) for end in range(len(parts)))
+        return {path for prefix in prefixes for path in self._by_name.get(prefix, ())}
+
+    def _named(self, base: str, name: str, passed: set[tuple[str, str]]) -> set[str]:
+        """Return the files behind `from base import name`: a module, or where the package itself has it from."""
+        found = set(self._by_name.get(f"{base}.{name}" if base else name, ()))
+        if found or (base, name) in passed or len(passed) == _STEPS:
+            return found
+        passed.add((base, name))
+        for path in self._by_name.get(base, ()):
+            offers = [(node, alias) for node in self._taken_by(path) for alias in node.names]
+            exact = [(node, alias.name) for node, alias in offers if (alias.asname or alias.name) == name]
+            for node, original in exact or [(node, name) for node, alias in offers if alias.name == "*"]:
+                for inner in self._bases(path, node):
+                    found |= {*self._by_name.get(inner, ()), *self._named(inner, original, passed)}
+        return found
+
+    def _taken_by(self, path: str) -> list[ast.ImportFrom]:
+        if path not in self._taken:
+            tree = self._trees[path]
+            self._taken[path] = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)] if tree else []
+        return self._taken[path]
+
+    def _called(self, path: str, call: ast.Call) -> set[str]:
+        """Return the modules that a call names in a text: to import them, or to replace something in them."""
+        called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if called not in _IMPORTERS | _PATCHERS or not call.args:
+            return set()
+        found: set[str] = set()
+        for text in _texts(call.args[:1]):
+            if text.startswith("."):
+                node = ast.ImportFrom(module=text.lstrip("."), names=[], level=len(text) - len(text.lstrip(".")))
+                found |= {at for base in self._bases(path, node) for at in self._loaded(base)}
+            elif called in _IMPORTERS or "." in text:
+                found |= self._loaded(text)
+        return found
+
+
+def _module_names(path: str, known: Mapping[str, object]) -> Iterator[str]:
+    """Yield the names under which a file may be imported."""
+    pure = PurePosixPath(path)
+    inside = pure.parent if pure.name == "__init__.py" else pure.with_suffix("")
+    top = pure.parent
+    while top.parts and str(top / "__init__.py") in known:
+        top = top.parent
+    for root in dict.fromkeys((*_ROOTS, str(top))):
+        folder = PurePosixPath(root)
+        if inside != folder and inside.is_relative_to(folder):
+            yield ".".join(inside.relative_to(folder).parts)
+
+
+def _packages(path: str, known: Mapping[str, object]) -> Iterator[str]:
+    """Yield the `__init__` of each package around a module: whoever loads it has run them."""
+    for folder in PurePosixPath(path).parents:
+        package = str(folder / "__init__.py")
+        if package not in known:
+            return
+        yield package
+
+
+def _conftests(path: str, known: Mapping[str, object]) -> Iterator[str]:
+    """Yield the files that pytest loads before a test at this path; production has none above it as a rule."""
+    for folder in PurePosixPath(path).parents:
+        conftest = str(folder / _CONFTEST)
+        if conftest in known and conftest != path:
+            yield conftest
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value

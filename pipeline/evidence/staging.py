@@ -1,0 +1,71 @@
+"""What some of the tests show of a candidate before all of them were run (matrix 5).
+
+A part can only condemn. That the task's own tests hold, and that nothing else is lost, is said by the run of all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.compare import GreenVerdict, judge_green
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Observation, TestRecord
+
+WORTH_S = 10.0
+"""Test runs that take no longer are not done in two stages: starting one costs a second or two by itself."""
+SHARE = 0.3
+"""A first stage may take this part of the whole. It is lost where the candidate is GREEN; else it saves the rest."""
+
+
+def first_stage(own: Sequence[str], near: Sequence[str], seconds: Mapping[str, float]) -> frozenset[str]:
+    """Return the test files to run first: the task's own, then the nearest others as far as the share goes.
+
+    Empty where two stages save nothing: the whole is short, its length is unknown, or the own files are most of it.
+
+    Args:
+        own: The files of the task's own tests.
+        near: The files of impacted tests, the nearest first.
+        seconds: How long the tests of each file take; one that is unknown counts as nothing.
+    """
+    limit = sum(seconds.values()) * SHARE
+    taken = sum(seconds.get(path, 0.0) for path in set(own))
+    if not own or sum(seconds.values()) < WORTH_S or taken > limit:
+        return frozenset()
+    chosen = set(own)
+    for path in near:
+        if path not in chosen:
+            taken += seconds.get(path, 0.0)
+            if taken > limit:
+                break
+            chosen.add(path)
+    return frozenset(chosen)
+
+
+def judge_part(
+    ledger: RedLedger | None,
+    part: Observation,
+    kept: Mapping[str, TestRecord],
+    *,
+    tests_to_change: frozenset[str] = frozenset(),
+) -> GreenVerdict:
+    """Return what a run of some tests proves: as `judge_green`, but a test that was not run proves nothing.
+
+    Everything is collected in any case, so a test that is gone is gone, and one that was changed was changed.
+    """
+    records = part.records
+    known = {entry: record for entry, record in kept.items() if entry not in records or records[entry].ran}
+    verdict = judge_green(ledger, part, known, tests_to_change=tests_to_change)
+    return verdict.model_copy(
+        update={
+            "not_green": _proven(verdict.not_green, records),
+            "provisional_ids": _proven(verdict.provisional_ids, records),
+        }
+    )
+
+
+def _proven(entries: Sequence[str], records: Mapping[str, TestRecord]) -> tuple[str, ...]:
+    return tuple(entry for entry in entries if entry not in records or records[entry].ran)

@@ -1,0 +1,118 @@
+"""A whole measurement in parts: `[toolchains.NAME] workers`, each part in a view and a box of its own (matrix 5).
+
+The baseline is always measured in one piece. It says which files there are, how long they take, and what is expected.
+Afterwards parts save time, and decide nothing bad: as soon as they show anything that is worse than, or other than, the
+baseline, the tree is measured in one piece, and that is the observation. So a test that fails only without its
+neighbours costs time, and no verdict.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.evidence import shards
+from pipeline.evidence.compare import passed
+from pipeline.evidence.freeze import canonical
+from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.runs.files import write_atomic
+from pipeline.toolchains import durations
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from pipeline.evidence.observation import TestRecord
+
+    Measure = Callable[[Selection | None], Awaitable[Observation]]
+    """Measures the selected tests of one tree in a view of its own; None stands for all in one piece."""
+
+_BASELINE: Final = "in-one-piece.json"
+_EXPECTED: Final = frozenset({Ended.SKIPPED, Ended.XFAILED})
+
+
+def remember(root: Path, baseline: Observation) -> None:
+    """Keep what the parts of later measurements are made from and compared with.
+
+    Args:
+        root: The run's own folder, out of every box.
+        baseline: Measured in one piece.
+    """
+    if baseline.state is RunState.COMPLETE:
+        write_atomic(root / _BASELINE, canonical(baseline))
+
+
+async def measure_in_parts(
+    measure: Measure, root: Path, cache: Path, paths: Iterable[str], workers: int
+) -> Observation:
+    """Return what all tests of a tree show.
+
+    Args:
+        measure: How one part, or the whole, is measured.
+        root: The folder that `remember` was given; without a baseline there are no parts.
+        cache: Where the toolchain has left how long the files take.
+        paths: The files of the tree.
+        workers: How many parts at a time.
+
+    Raises:
+        SandboxError: the box did not work for one of them.
+    """
+    known = _baseline(root)
+    files = _files(known, paths) if known is not None else frozenset[str]()
+    if known is None or workers < 2 or len(files) < 2:  # noqa: PLR2004  (there is nothing to put together)
+        return await measure(None)
+    parts = shards.plan(files, durations.read(cache), workers)
+    seen = await _side_by_side(measure, parts)
+    strays = frozenset({record.path for each in seen for record in each.records.values()} - files)
+    if strays:  # tests in files that nobody would have looked for
+        parts, seen = (*parts, strays), [*seen, await measure(Selection(files=strays))]
+    together = shards.merged(list(zip(parts, seen, strict=True)), command=known.command)
+    return await measure(None) if _is_surprising(together, known) else together
+
+
+async def _side_by_side(measure: Measure, parts: tuple[frozenset[str], ...]) -> list[Observation]:
+    """Return what each part shows; what goes wrong with one of them comes out as it is, and not in a group."""
+    seen: dict[int, Observation] = {}
+    failed: list[Exception] = []
+
+    async def one(at: int, files: frozenset[str]) -> None:
+        try:
+            seen[at] = await measure(Selection(files=files))
+        except Exception as error:  # noqa: BLE001  (raised below)
+            failed.append(error)
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for at, files in enumerate(parts):
+            tasks.start_soon(one, at, files)
+    if failed:
+        raise failed[0]
+    return [seen[at] for at in range(len(parts))]
+
+
+def _baseline(root: Path) -> Observation | None:
+    place = root / _BASELINE
+    return Observation.model_validate_json(place.read_bytes()) if place.exists() else None
+
+
+def _files(known: Observation, paths: Iterable[str]) -> frozenset[str]:
+    """Return the files of a tree in which there are tests, or would be if they were new."""
+    had = {record.path for record in known.records.values()}
+    return frozenset(path for path in paths if path in had or known.layout.is_test(path))
+
+
+def _is_surprising(seen: Observation, known: Observation) -> bool:
+    """Return whether anything but better tidings is in it. What ran out of time is not tried at greater length."""
+    if seen.state in {RunState.UNUSABLE, RunState.TIMED_OUT}:
+        return False
+    if seen.state is not RunState.COMPLETE or seen.collection_errors != known.collection_errors:
+        return True
+    return any(not _is_expected(record, known.records) for record in seen.records.values())
+
+
+def _is_expected(record: TestRecord, known: Mapping[str, TestRecord]) -> bool:
+    before = known.get(record.id)
+    same = before is not None and before.outcome is record.outcome
+    return same or passed(record) or (before is None and record.outcome in _EXPECTED)

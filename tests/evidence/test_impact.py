@@ -1,0 +1,384 @@
+"""Which tests a change touches: real imports of four languages, what traced tests entered, and the order of it all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.evidence.impact import distances, impacted, touched_functions
+from pipeline.evidence.import_graph import Graph, import_graph, is_read
+from pipeline.evidence.observation import Observation, Reach, RunState, TestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+
+def observed(*paths: str, reach: Mapping[str, Reach] | None = None) -> Observation:
+    """Return an observation with one test in each file."""
+    records = {
+        f"{path}::it": TestRecord(
+            id=f"{path}::it", function=f"{path}::it", path=path, region_sha256="", reach=(reach or {}).get(path)
+        )
+        for path in paths
+    }
+    return Observation(state=RunState.COMPLETE, records=records)
+
+
+def ids_of(changed: Collection[str], sources: Mapping[str, str] | Graph, tests: Observation) -> tuple[str, ...]:
+    return impacted(changed, sources, tests).ids
+
+
+def uses(sources: Mapping[str, str], path: str) -> set[str]:
+    return set(import_graph(sources).uses[path])
+
+
+# --- Python
+
+
+PYTHON = {
+    "src/shop/__init__.py": "from shop.cart import Cart\nfrom .prices import *\n",
+    "src/shop/cart.py": "from . import tax\n\nclass Cart: ...\n",
+    "src/shop/tax.py": "RATE = 1\n",
+    "src/shop/prices.py": "from .money.units import CENT\n",
+    "src/shop/money/__init__.py": "",
+    "src/shop/money/units.py": "CENT = 1\n",
+    "src/shop/plugin.py": "",
+    "src/shop/loader.py": (
+        "import importlib\nimportlib.import_module('shop.plugin')\nimportlib.import_module('.tax', __package__)\n"
+    ),
+    "tests/conftest.py": "pytest_plugins = ['tests.fixtures']\n",
+    "tests/fixtures.py": "import shop.prices as p\n",
+    "tests/helpers.py": "import shop.cart\n",
+    "tests/unit/conftest.py": "",
+    "tests/unit/test_cart.py": "from shop import Cart\n",
+    "tests/unit/test_patched.py": (
+        "from unittest import mock\n\ndef test_it():\n    with mock.patch('shop.loader.importlib'): ...\n"
+    ),
+    "tests/test_star.py": "from shop import CENT\nimport helpers\n",
+}
+
+
+_STAR = {"src/shop/__init__.py", "src/shop/prices.py", "src/shop/money/units.py", "tests/helpers.py"}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/shop/__init__.py", {"src/shop/cart.py", "src/shop/prices.py"}),
+        ("src/shop/cart.py", {"src/shop/__init__.py", "src/shop/tax.py"}),
+        ("src/shop/prices.py", {"src/shop/__init__.py", "src/shop/money/__init__.py", "src/shop/money/units.py"}),
+        ("src/shop/loader.py", {"src/shop/__init__.py", "src/shop/plugin.py", "src/shop/tax.py"}),
+        ("tests/conftest.py", {"tests/fixtures.py"}),
+        ("tests/unit/test_cart.py", {"src/shop/__init__.py", "src/shop/cart.py"}),
+        ("tests/unit/test_patched.py", {"src/shop/__init__.py", "src/shop/loader.py"}),
+        ("tests/test_star.py", _STAR),
+    ],
+)
+def test_python_imports_lead_to_files(path: str, expected: set[str]) -> None:
+    assert uses(PYTHON, path) - {"tests/conftest.py", "tests/unit/conftest.py"} == expected
+
+
+def test_a_python_test_uses_each_conftest_above_it() -> None:
+    assert {"tests/conftest.py", "tests/unit/conftest.py"} <= uses(PYTHON, "tests/unit/test_cart.py")
+    assert uses(PYTHON, "tests/unit/conftest.py") == {"tests/conftest.py"}
+
+
+def test_nearer_tests_come_first_and_others_not_at_all() -> None:
+    tests = observed(
+        "tests/unit/test_patched.py", "tests/unit/test_cart.py", "tests/test_star.py", "tests/test_none.py"
+    )
+    sources = {**PYTHON, "tests/test_none.py": "import json\n", "tests/conftest.py": "", "src/shop/__init__.py": ""}
+    assert ids_of({"src/shop/tax.py"}, sources, tests) == ("tests/unit/test_patched.py::it", "tests/test_star.py::it")
+    by_name_too = ("tests/test_star.py::it", "tests/unit/test_cart.py::it")
+    assert ids_of({"src/shop/cart.py"}, sources, tests) == by_name_too
+
+
+def test_what_cannot_be_parsed_makes_every_test_a_suspect_after_the_known_ones() -> None:
+    tests = observed("test_a.py", "test_b.py", "test_c.py")
+    sources = {"core.py": "", "test_a.py": "", "test_b.py": "import core\n", "test_c.py": ""}
+    assert ids_of({"core.py"}, sources, tests) == ("test_b.py::it",)
+    broken = {**sources, "other.py": "def ("}
+    told = impacted({"core.py"}, broken, tests)
+    assert (told.touched, told.others) == (("test_b.py::it",), ("test_a.py::it", "test_c.py::it"))
+    assert ids_of({"core.py"}, broken, tests) == ("test_b.py::it", "test_a.py::it", "test_c.py::it")
+    assert ids_of({"data.json"}, sources, tests) == ("test_a.py::it", "test_b.py::it", "test_c.py::it")
+
+
+def test_a_name_is_the_last_thing_that_counts() -> None:
+    tests = observed("tests/other.py", "tests/test_prices.py", "tests/test_core.py")
+    sources = {
+        "shop/prices.py": "",
+        "tests/other.py": "import shop.prices\n",
+        "tests/test_prices.py": "",
+        "tests/test_core.py": "",
+    }
+    assert ids_of({"shop/prices.py"}, sources, tests) == ("tests/other.py::it", "tests/test_prices.py::it")
+    assert ids_of({"shop/__init__.py"}, {**sources, "shop/__init__.py": ""}, observed("tests/test_shop.py")) == (
+        "tests/test_shop.py::it",
+    )
+
+
+def test_what_traced_tests_entered_comes_before_imports() -> None:
+    reach = {
+        "test_other.py": Reach(functions=("core.py::other",)),
+        "test_door.py": Reach(doors=("core.py",)),
+        "test_exact.py": Reach(functions=("core.py::changed", "core.py::other")),
+        "test_far.py": Reach(functions=("util.py::f",)),
+    }
+    tests = observed("test_imports.py", *reach, reach=reach)
+    sources = dict.fromkeys((*reach, "core.py", "util.py"), "") | {"test_imports.py": "import core\n"}
+    found = impacted({"core.py"}, sources, tests, functions={"core.py::changed"})
+    assert found.others == ()
+    assert found.touched == ("test_exact.py::it", "test_other.py::it", "test_door.py::it", "test_imports.py::it")
+
+
+BEFORE = """LIMIT = 1
+
+class A:
+    x = 1
+    def f(self): return 1
+    @property
+    def g(self): return 1
+
+def h():
+    def inner(): return 1
+    return inner
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("def f(self): return 1", "def f(self): return 2", {"m.py::A.f"}),
+        ("def inner(): return 1", "def inner(): return 2", {"m.py::h.<locals>.inner"}),
+        ("@property\n", "@cached\n", {"m.py::A.g"}),
+        ("def h():", "async def h():", {"m.py::h"}),
+        ("def h():", "def k():", None),
+        ("LIMIT = 1", "LIMIT = 2", None),
+        ("    x = 1", "    x = 2", None),
+        ("class A:", "class A(", None),
+        ("LIMIT = 1\n", "LIMIT = 1  # the least\n", set[str]()),
+    ],
+)
+def test_functions_that_differ(old: str, new: str, expected: set[str] | None) -> None:
+    found = touched_functions("m.py", BEFORE, BEFORE.replace(old, new))
+    if old == "def h():" and new == "def k():":
+        expected = {"m.py::h", "m.py::k", "m.py::h.<locals>.inner", "m.py::k.<locals>.inner"}
+    assert found == expected
+
+
+# --- Rust
+
+
+CRATES = {
+    "Cargo.toml": '[workspace]\nmembers = ["core-lib", "app"]\n',
+    "core-lib/Cargo.toml": '[package]\nname = "core-lib"\n',
+    "core-lib/src/lib.rs": (
+        "mod parse;\npub mod deep;\nmod unused;\npub use parse::Parser as Reader;\npub use deep::*;\n"
+    ),
+    "core-lib/src/parse.rs": (
+        "use crate::deep::inner::helper;\npub struct Parser;\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"
+    ),
+    "core-lib/src/deep/mod.rs": "pub mod inner;\npub use self::inner::Thing;\n",
+    "core-lib/src/deep/inner.rs": "pub struct Thing;\npub fn helper() {}\n",
+    "core-lib/src/unused.rs": "",
+    "core-lib/tests/reads.rs": "mod common;\nuse core_lib::Reader;\n",
+    "core-lib/tests/common/mod.rs": "",
+    "core-lib/tests/macros.rs": "#[test]\nfn it() { assert_eq!(core_lib::unused::nothing(1), 2); }\n",
+    "app/Cargo.toml": '[package]\nname = "app"\n[[bin]]\nname = "app"\npath = "bin/start.rs"\n',
+    "app/bin/start.rs": (
+        '#[path = "../shared.rs"]\nmod other;\nuse core_lib::{deep::Thing, self};\nfn main() { other::run() }\n'
+    ),
+    "app/shared.rs": "pub fn run() {}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("core-lib/src/lib.rs", {"src/parse.rs", "src/deep/mod.rs", "src/unused.rs"}),
+        ("core-lib/src/parse.rs", {"src/deep/inner.rs"}),
+        ("core-lib/src/deep/mod.rs", {"src/deep/inner.rs"}),
+        ("core-lib/src/deep/inner.rs", set[str]()),
+        ("core-lib/tests/reads.rs", {"tests/common/mod.rs", "src/lib.rs", "src/parse.rs", "src/deep/mod.rs"}),
+        ("core-lib/tests/macros.rs", {"src/unused.rs"}),
+    ],
+)
+def test_rust_paths_lead_to_files(path: str, expected: set[str]) -> None:
+    assert uses(CRATES, path) == {f"core-lib/{name}" for name in expected}
+
+
+def test_rust_crates_of_a_workspace_know_each_other() -> None:
+    assert uses(CRATES, "app/bin/start.rs") == {
+        "app/shared.rs", "core-lib/src/lib.rs", "core-lib/src/deep/mod.rs", "core-lib/src/deep/inner.rs",
+    }  # fmt: skip
+    tests = observed("core-lib/tests/reads.rs", "core-lib/src/parse.rs", "core-lib/tests/macros.rs")
+    assert ids_of({"core-lib/src/deep/inner.rs"}, CRATES, tests)[0] == "core-lib/src/parse.rs::it"
+
+
+def test_rust_reexports_that_go_round_come_to_an_end() -> None:
+    sources = {
+        "Cargo.toml": '[package]\nname = "x"\n',
+        "src/lib.rs": "pub mod a;\npub mod b;\npub use b::b::b;\n",
+        "src/a.rs": "pub use crate::b::*;\npub use crate::a::again;\nuse super::b::x;\n",
+        "src/b.rs": "pub use crate::a::*;\npub use b::b;\n",
+    }
+    assert uses(sources, "src/a.rs") == {"src/b.rs"}
+
+
+# --- JavaScript and TypeScript
+
+
+SCRIPTS = {
+    "package.json": '{"name": "shop", "main": "./lib/entry.js"}',
+    "lib/entry.js": "export * from './cart.js';\nexport { default } from './tax';\n",
+    "lib/cart.ts": (
+        "import type { Price } from './types';\nimport units = require('./units');\nexport const x: Price = 1;\n"
+    ),
+    "lib/types.d.ts": "export type Price = number;\n",
+    "lib/types.ts": "export type Price = number;\n",
+    "lib/units/index.mts": "",
+    "lib/tax.jsx": "const lazy = () => import('./late.mjs');\nexport default <b/>;\n",
+    "lib/late.mjs": "",
+    "packages/ui/package.json": '{"name": "@shop/ui", "exports": {".": {"import": "./src/main.tsx"}}}',
+    "packages/ui/src/main.tsx": "export const A = () => <div>{1}</div>;\n",
+    "packages/ui/src/button.tsx": "",
+    "test/cart.test.js": "jest.mock('../lib/late.mjs');\nconst { x } = require('shop');\nrequire('fs');\n",
+    "test/ui.test.ts": "import { A } from '@shop/ui';\nimport '@shop/ui/button';\nimport data from './data.json';\n",
+    "test/data.json": "{}",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("lib/entry.js", {"lib/cart.ts", "lib/tax.jsx"}),
+        ("lib/cart.ts", {"lib/types.ts", "lib/units/index.mts"}),
+        ("lib/tax.jsx", {"lib/late.mjs"}),
+        ("test/cart.test.js", {"lib/late.mjs", "lib/entry.js"}),
+        ("test/ui.test.ts", {"packages/ui/src/main.tsx", "packages/ui/src/button.tsx", "test/data.json"}),
+    ],
+)
+def test_script_imports_lead_to_files(path: str, expected: set[str]) -> None:
+    assert uses(SCRIPTS, path) == expected
+
+
+# --- Go
+
+
+GO = {
+    "go.mod": "// ours\nmodule example.org/shop\n\ngo 1.21\n",
+    "shop.go": 'package shop\n\nimport "example.org/shop/internal/tax"\n',
+    "shop_test.go": 'package shop_test\n\nimport (\n\t"testing"\n\t. "example.org/shop"\n)\n',
+    "internal/tax/tax.go": "package tax\n",
+    "internal/tax/rates.go": "package tax\n",
+    "internal/tax/tax_test.go": 'package tax\n\nimport "testing"\n',
+    "tool/go.mod": "module example.org/shop/tool\n",
+    "tool/main.go": 'package main\n\nimport alias "example.org/shop"\n',
+    "tool/sub/sub.go": 'package sub\n\nimport "example.org/shop/tool"\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("shop.go", {"internal/tax/tax.go", "internal/tax/rates.go"}),
+        ("shop_test.go", {"shop.go"}),
+        ("internal/tax/tax_test.go", {"internal/tax/tax.go", "internal/tax/rates.go"}),
+        ("internal/tax/tax.go", {"internal/tax/rates.go"}),
+        ("tool/main.go", {"shop.go"}),
+        ("tool/sub/sub.go", {"tool/main.go"}),
+    ],
+)
+def test_go_imports_lead_to_packages(path: str, expected: set[str]) -> None:
+    assert uses(GO, path) == expected
+
+
+def test_broken_sources_and_manifests_are_told_apart_from_unused_ones() -> None:
+    graph = import_graph(
+        {
+            "a.py": "(", "b.rs": "fn (", "c.go": "package (", "d.ts": "import {", "e.js": "let = (",
+            "Cargo.toml": 'package = "x"\nbin = 1\n', "x/Cargo.toml": "[", "package.json": "[]", "go.mod": "",
+        }
+    )  # fmt: skip
+    assert graph == Graph({}, frozenset({"a.py", "b.rs", "c.go", "d.ts", "e.js"}))
+    assert [path for path in ("a/b.py", "x/go.mod", "a.tsx", "README.md", "data.json") if is_read(path)] == [
+        "a/b.py", "x/go.mod", "a.tsx",
+    ]  # fmt: skip
+
+
+# --- properties
+
+
+FILES = [f"{name}.py" for name in "abcdefgh"]
+GRAPHS = st.dictionaries(st.sampled_from(FILES), st.frozensets(st.sampled_from(FILES))).map(Graph)
+CHANGED = st.frozensets(st.sampled_from(FILES), min_size=1)
+
+
+@given(GRAPHS, CHANGED, CHANGED)
+def test_more_changes_touch_no_less_and_nothing_from_further_away(
+    graph: Graph, changed: frozenset[str], more: frozenset[str]
+) -> None:
+    tests = observed(*FILES)
+    some, all_ = ids_of(changed, graph, tests), ids_of(changed | more, graph, tests)
+    assert len(set(all_)) == len(all_)
+    assert set(some) <= set(all_) <= set(tests.records)
+    away, nearer = distances(graph, changed), distances(graph, changed | more)
+    assert all(nearer[path] <= far for path, far in away.items())
+
+
+@given(GRAPHS, CHANGED)
+def test_distances_are_those_of_the_shortest_way(graph: Graph, changed: frozenset[str]) -> None:
+    away = distances(graph, changed)
+    level = dict.fromkeys(changed, 0)
+    for _ in FILES:  # relaxed until nothing changes, as Bellman and Ford do
+        for path, used in graph.uses.items():
+            known = [level[other] + 1 for other in used if other in level]
+            if known:
+                level[path] = min([level.get(path, 99), *known])
+    assert away == level
+
+
+MODULES = ["alpha", "beta", "pack.one", "pack.two", "pack.sub.three"]
+STYLES = st.sampled_from(
+    ["import {0}", "from {1} import {2}", "import {0} as other", "import importlib\nimportlib.import_module('{0}')"]
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), STYLES), max_size=8), st.sampled_from(MODULES))
+def test_whatever_the_interpreter_loads_is_in_the_graph(
+    tmp_path_factory: pytest.TempPathFactory, imports: list[tuple[int, int, str]], start: str
+) -> None:
+    root = tmp_path_factory.mktemp("modules")
+    sources = {"pack/__init__.py": "from .one import VALUE\n", "pack/sub/__init__.py": "from .. import two\n"}
+    for place, module in enumerate(MODULES):
+        lines = ["VALUE = 1"]
+        for source, target, style in imports:
+            if source == place and target > source:  # no cycles: the interpreter would stop at some
+                parent, _, name = MODULES[target].rpartition(".")
+                lines.append(style.format(MODULES[target], parent, name) if parent else f"import {name}")
+        sources[f"{module.replace('.', '/')}.py"] = "\n".join(lines) + "\n"
+    for path, text in sources.items():
+        _write(root / path, text)
+    say = "print(*(getattr(m, '__file__', None) for m in list(sys.modules.values())), sep='\\n')"
+    argv = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(root)!r}); import {start}; {say}"]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    loaded = {name for name in sources if str(root / name) in said}
+    graph = import_graph(sources)
+    first = f"{start.replace('.', '/')}.py"
+    assert first in loaded
+    for path in loaded - {first}:
+        assert first in distances(graph, {path}), (path, sources)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
