@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
 from pipeline.backends import BACKENDS
 from pipeline.backends.logins import require_login
+from pipeline.cli.checkup_tests import check_tests
 from pipeline.cli.config import file_at_head
 from pipeline.cli.installed import agent_lines, agent_text
 from pipeline.cli.isolation import check_isolation, check_networks
@@ -29,12 +29,11 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.programs import locate
 from pipeline.routing.vocabulary import Role
-from pipeline.toolchains import detect
-from pipeline.toolchains.protocol import Missing
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pipeline.cli.plain import Colour
     from pipeline.config.load import Loaded
@@ -71,7 +70,7 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
     if repository is not None and loaded is not None:
         checks += [_trust(repository, loaded, environ), *_agents(loaded, environ)]
         checks += check_networks(loaded.config, environ)
-        checks.append(await _tests(repository, loaded, environ))
+        checks += await check_tests(repository, loaded, environ)
     mode = SandboxMode.AUTO if loaded is None else loaded.config.sandbox
     checks += await check_isolation(mode, state_folder(environ))
     checks.append(_state(state_folder(environ)))
@@ -218,34 +217,6 @@ def _said(choice: Choice, search_path: str) -> str:
             return f"scripted: {agent.script}"
         case _:
             return str(choice)
-
-
-async def _tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:
-    """Ask for the environment as a run would, but for what would fetch packages."""
-    search_path = environ.get("PATH", os.defpath)
-    toolchain = detect(repository.worktree)
-    if toolchain is None:
-        message = "no test toolchain recognises this project; pytest is assumed"
-        return _warned("tests", message, "set [toolchains.pytest] command, if the tests are run otherwise")
-    command = loaded.config.toolchains.of(toolchain.name).command
-    if command is None and (repository.worktree / "uv.lock").is_file() and shutil.which("uv", path=search_path):
-        folders = (repository.worktree, repository.main_checkout)
-        pythons = [found for folder in folders if os.access(found := folder / ".venv/bin/python", os.X_OK)]
-        if not pythons:
-            return _warned("tests", "uv.lock without .venv: the first run makes an environment from it", "uv sync")
-        command = (str(pythons[0]), "-m", "pytest")
-    elif command is not None and Path(command[0]).name in {"uv", "uvx", "poetry", "pdm", "hatch", "nox", "tox"}:
-        return _warned("tests", f"not tried, because it may fetch packages: {' '.join(command)}", "start it once")
-    try:
-        found = await toolchain.find_environment(
-            repository.worktree, repository.main_checkout, command, state_folder(environ), search_path
-        )
-    except UserError as error:
-        return _failed("tests", error)
-    if isinstance(found, Missing):
-        return _failed_with("tests", found.sentence, "install pytest where the project's tests run")
-    versions = ", ".join(found.versions)
-    return Check(id="tests", status="ok", message=f"{versions}: {' '.join(found.command)}")
 
 
 def _state(folder: Path) -> Check:

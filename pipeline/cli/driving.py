@@ -40,7 +40,8 @@ from pipeline.steps import STEPS
 from pipeline.steps.context import Context
 from pipeline.steps.measuring import forget_cache
 from pipeline.steps.preconditions import examine, require_untracked
-from pipeline.toolchains import TOOLCHAINS, detect
+from pipeline.toolchains import TOOLCHAINS
+from pipeline.toolchains.choosing import choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -245,7 +246,7 @@ def build_context(
         config=config,
         sandbox=box,
         dispatcher=dispatcher,
-        toolchain=_toolchain(repository),
+        toolchain=_toolchain(repository, config, run.info.start_commit),
         search_path=search_path,
         environ=environ,
         say=say,
@@ -254,8 +255,9 @@ def build_context(
     )
 
 
-def _toolchain(repository: Repository) -> Toolchain:
-    return detect(repository.worktree) or TOOLCHAINS["pytest"]
+def _toolchain(repository: Repository, config: Config, start: str) -> Toolchain:
+    tracked = (entry.path for entry in repository.entries(start))
+    return choose(repository.worktree, config.toolchains, tracked) or TOOLCHAINS["pytest"]
 
 
 def _note_config(ctx: Context) -> None:

@@ -21,7 +21,8 @@ from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.toolchains import TOOLCHAINS, detect
+from pipeline.toolchains import TOOLCHAINS
+from pipeline.toolchains.choosing import choose
 from pipeline.verification.laboratory import Laboratory
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
         raise UserError("The branch has no commit yet.", Reason.USAGE, path=str(repository.worktree))
     config = _config(repository, environ)
     box = anyio.run(box_of_tests, config)
+    tracked = [entry.path for entry in repository.entries("HEAD")]
     with tempfile.TemporaryDirectory(prefix="redfirst-check-", ignore_cleanup_errors=True) as name:
         place = Path(name)
         untouched = UntouchedRepository.of(repository, place / "objects")
@@ -54,7 +56,7 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
                 checkout=checkout,
                 config=config,
                 sandbox=box,
-                toolchain=detect(repository.worktree) or TOOLCHAINS["pytest"],
+                toolchain=choose(repository.worktree, config.toolchains, tracked) or TOOLCHAINS["pytest"],
                 search_path=environ.get("PATH", os.defpath),
                 environ=environ,
                 say=_say,

@@ -74,21 +74,31 @@ def check_green(
         list[str] | None,
         typer.Option("--may-change", metavar="ID", help="A test of the base that may change or go; repeatable."),
     ] = None,
+    probes: Annotated[
+        bool,
+        typer.Option("--probes", help="Also try the tests: over the base's code, and with small faults in the change."),
+    ] = False,
     as_document: AsDocument = False,
 ) -> None:
     """Check that your new and changed tests pass, and that every test which passed at the base still does.
+
+    With --probes the tests must fail over the base's code too, as check-red says; small faults are put into the lines
+    that you changed, one at a time, and those that no test notices are shown. How many, and in what time: [probes].
 
     Leaves with 0 for GREEN, 7 if it is not, 2 if it cannot be measured.
 
     Examples:
       redfirst tdd check-green
 
+      redfirst tdd check-green --probes --base origin/main
+
       redfirst tdd check-green --base origin/main --may-change tests/test_old.py --json
     """
+    from pipeline.verification.probing import tdd_probed  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import Question, tdd_green  # noqa: PLC0415  (the same)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), may_change=tuple(may_change or ()))
-    _answer(tdd_green, asked, base, as_document=as_document)
+    _answer(tdd_probed if probes else tdd_green, asked, base, as_document=as_document)
 
 
 def _answer(

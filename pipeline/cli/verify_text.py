@@ -9,6 +9,7 @@ from pipeline.verification.results import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pipeline.steps.probe_evidence import MutationEvidence, Survivor
     from pipeline.verification.results import CommitCheck, Problem, TddDocument, VerifyDocument
 
 _ENDS: Final[Mapping[Status, str]] = {
@@ -53,8 +54,23 @@ def tdd_text(document: TddDocument) -> str:
         lines.append(f"    {mark} {test.id}: {test.measured}" + (f": {test.why}" if test.why else ""))
     lines += _problems(document.problems)
     lines += [f"    note: {note}" for note in document.notes]
+    lines += _faults(document.mutation) if document.mutation is not None else []
     wanted = "RED for legal reasons" if document.check == "red" else f"GREEN, {document.kept} tests of the base kept"
     return "\n".join([*lines, f"{'' if document.ok else 'NOT '}{wanted}."])
+
+
+def _faults(mutation: MutationEvidence) -> list[str]:
+    left = f", {mutation.not_tried} not tried" if mutation.not_tried else ""
+    unfit = f", {mutation.unfit} that do not compile" if mutation.unfit else ""
+    head = f"    small faults in the change: {mutation.killed} of {mutation.tried} noticed{unfit}{left}"
+    if not mutation.tried and not mutation.not_tried:
+        return []
+    told = [line for each in mutation.survivors for line in (_where(each), f"             {each.source}")]
+    return [head, *told]
+
+
+def _where(survivor: Survivor) -> str:
+    return f"      no test notices {survivor.path}:{survivor.line}: {survivor.what}"
 
 
 def _problems(problems: Iterable[Problem]) -> list[str]:

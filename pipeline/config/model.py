@@ -7,16 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, bare, laid_over
 from pipeline.config.budget import Budget
 from pipeline.config.closed import Closed, Seconds
+from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
+from pipeline.evidence.quarantine import Quarantined
+from pipeline.reports.fields import RelPath
 from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.vocabulary import Loop, Role
+
+SEVERAL: Final = "+"
+"""What stands between the names of several toolchains that measure one project together."""
 
 
 class SandboxMode(StrEnum):
@@ -149,23 +155,46 @@ class Toolchain(Closed):
     setup: Annotated[Argv | None, Field(description="Runs once, in the private checkout")] = None
     timeout_s: Annotated[Seconds, Field(description="One whole test run, in seconds")] = 900
     test_timeout_s: Annotated[Seconds, Field(description="One test, in seconds")] = 60
+    workers: Annotated[int, Field(ge=1, le=64, description="Parts of a whole test run side by side")] = 1
 
 
 class Toolchains(Closed):
     """`[toolchains]`."""
 
+    use: Annotated[
+        tuple[ToolchainName, ...] | None, Field(min_length=1, description="None: each that recognises the project")
+    ] = None
     pytest: Toolchain = Toolchain()
     cargo: Toolchain = Toolchain()
     node: Toolchain = Toolchain()
     go: Toolchain = Toolchain()
 
     def of(self, name: str) -> Toolchain:
-        """Return the table of a toolchain.
+        """Return the table of a toolchain; of several (`pytest+cargo`) the time that they may take together.
 
         Raises:
             KeyError: there is none of that name.
         """
-        if name not in type(self).model_fields:
+        tables = [self._one(part) for part in name.split(SEVERAL)]
+        if len(tables) == 1:
+            return tables[0]
+        return Toolchain(
+            timeout_s=sum(table.timeout_s for table in tables),
+            test_timeout_s=max(table.test_timeout_s for table in tables),
+        )
+
+    def is_configured(self, name: str) -> bool:
+        """Return whether the user asks for this toolchain: by name, or by saying how its tests are run.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        table = self._one(name)
+        said = any(value is not None for value in (table.folder, table.command, table.setup))
+        return said or (self.use is not None and name in self.use)
+
+    def _one(self, name: str) -> Toolchain:
+        if name not in set(ToolchainName):
             raise KeyError(name)
         return getattr(self, name)
 
@@ -206,6 +235,10 @@ class Config(Closed):
     budget: Budget = Budget()
     toolchains: Toolchains = Toolchains()
     checks: Checks = Checks()
+    probes: Probes = Probes()
+    quarantine: Annotated[
+        tuple[Quarantined, ...], Field(description="Tests that do not count for now, each with an owner and an end")
+    ] = ()
 
     @property
     def required_sandbox(self) -> SandboxKind:

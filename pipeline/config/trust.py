@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 VARIABLE: Final = "REDFIRST_TRUST"
 _CREDENTIAL: Final = "this decides where your credential for a model is sent, and for what"
 _WITH_A_MODEL: Final = frozenset(backend.value for backend in TAKES_MODEL)
+_PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
+_RUNNERS: Final = frozenset(
+    {"pytest", "py.test", "cargo", "node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest", "go"}
+)
+_INSTALLED: Final = frozenset({".venv", "venv", "node_modules"})
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,8 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "this command prepares the checkout, outside the judged box"
         case ("toolchains", _, "command") if _names_a_host_path(value):
             return "this program of the host is brought into the box"
+        case ("toolchains", _, "command") if _starts_something_else(cast("list[str]", value)):
+            return "what comes before the test runner is run on the host, outside the box"
         case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
             return "these programs of the host are brought into the box"
         case _:
@@ -170,6 +178,19 @@ def _names_a_host_path(argv: object) -> bool:
     words = cast("list[str]", argv)
     program = Path(words[0])
     return program.is_absolute() or ".." in program.parts or program.parts[:1] == ("~",)
+
+
+def _starts_something_else(words: list[str]) -> bool:
+    """Return whether a command starts with anything but a test runner: a wrapper is run to see what it sets.
+
+    A file of the repository is not one of the runners, whatever it is called; what was installed beside it may be.
+    """
+    name, folders = Path(words[0]).name, Path(words[0]).parts[:-1]
+    if folders and folders[0] not in _INSTALLED:
+        return True
+    if _PYTHON.fullmatch(name):
+        return words[1:3] != ["-m", "pytest"]
+    return name not in _RUNNERS
 
 
 def _variable(environ: Mapping[str, str]) -> bool:

@@ -54,7 +54,9 @@ class Kind:
         return tuple(self.by_role) or (Role.CHECK,)
 
 
-_REVIEWED: Final = ("tasks", "diff", "evidence", "not_testable", "open_findings", "changes")
+_REVIEWED: Final = (
+    "tasks", "diff", "evidence", "probes", "quarantine", "not_testable", "open_findings", "changes",
+)  # fmt: skip
 # A stub or seam pass comes before there is a RED, an accepted NOT_TESTABLE never has one.
 _BUILT: Final = ("red", "impacted_tests", "diagnosis", "candidate_patch")
 _REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: CheckReview, Role.SIMPLIFY: SimplifyReview}

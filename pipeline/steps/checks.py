@@ -12,8 +12,8 @@ from pipeline.process import WORKSPACE, Command, Mount, SandboxError
 from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, environment
-from pipeline.steps.tools import project_tools
+from pipeline.steps.measuring import UnmeasurableError, changed_paths
+from pipeline.steps.tools import kit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,8 +108,8 @@ async def new_failures(ctx: Context, start: str, head: str) -> tuple[ReviewFindi
 
 
 async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[str]) -> tuple[int | None, str]:
-    env = await environment(ctx)
-    search_path = f"{env.prefix / 'bin'}:{ctx.search_path}"
+    kit = await kit_of(ctx)
+    search_path = ":".join((*map(str, kit.folders), ctx.search_path))
     try:
         program = locate(argv[0], search_path)
     except UserError as error:
@@ -117,7 +117,7 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
     workspace = ctx.sandbox.inside(folder, WORKSPACE)
     view = Mount(folder, workspace, writable=True)
-    tools = (await project_tools(ctx))(view)
+    tools = kit.tools(view)
     command = Command(
         argv=program.argv(*words),
         cwd=workspace,

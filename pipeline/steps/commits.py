@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from pipeline.policy.characters import visible
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.follow_ups import file_items
+from pipeline.steps.stub import stub_of
 from todo import Status
 
 if TYPE_CHECKING:
@@ -106,6 +108,8 @@ def task_message(ctx: Context, task: TaskState) -> str:
     lines = [*trailers(ctx), ("Task", task.id)]
     if evidence is not None:
         lines.append(("Red-Evidence", f"sha256:{evidence.red_digest()}"))
+        content = ctx.path(f"task-{task.id}.md").read_bytes()
+        lines.append(("Task-File", f"sha256:{hashlib.sha256(content).hexdigest()}"))
         if task.spec.red_base == "start":
             lines.append(("Red-Base", ctx.run.info.start_commit))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
@@ -115,7 +119,7 @@ def task_message(ctx: Context, task: TaskState) -> str:
 def _scaffold_message(ctx: Context, task: TaskState) -> str:
     """Return the message of the first of two commits: what is new, as stubs (ADR-7 of the founding document)."""
     names = [symbol.name for symbol in ctx.task(task.id).symbols if symbol.new]
-    with_ = f" with {ctx.toolchain.stub} stubs"
+    with_ = f" with {stub_of(ctx, ctx.task(task.id)).replace('`', '')} stubs"
     what = ", ".join(names)
     if len(f"feat: scaffold {what}{with_}") > _SUBJECT_LIMIT:
         what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.evidence.freeze import digest
 from pipeline.evidence.ledger import RedLedger
+from pipeline.steps.probe_evidence import ProbeEvidence
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -26,6 +27,8 @@ class GreenEvidence(BaseModel):
     stub_failures: tuple[str, ...] = ()
     compared_with: str
     kept: int
+    controls: tuple[str, ...] = ()
+    """What the task changed by name that controls how tests run, and files whose test regions are not certain."""
 
 
 class TaskEvidence(BaseModel):
@@ -47,6 +50,7 @@ class TaskEvidence(BaseModel):
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
     green: GreenEvidence | None = None
+    probes: ProbeEvidence | None = None
 
     def red_digest(self) -> str:
         """Return the digest that the commit's Red-Evidence trailer names."""

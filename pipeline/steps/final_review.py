@@ -18,6 +18,8 @@ from pipeline.runs.files import to_json
 from pipeline.steps import checks
 from pipeline.steps.evidence_files import name_of, read_evidence
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
+from pipeline.steps.probing import probe_artifacts
+from pipeline.steps.quarantining import quarantine_md, quarantine_of_run
 from pipeline.steps.review_plan import ask_reviewers, blockers, check_of, review_artifacts, simplify_of, summarise
 from pipeline.steps.reviews import Review, last_review
 from pipeline.steps.sanity import baseline_of
@@ -80,6 +82,12 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     if previous is not None and review.number > 1:
         text = ctx.repository.patch(previous.tree, ctx.state.head)
         artifacts["changes"] = [ctx.path(ctx.write(f"reviews/final-{review.ordinal}-changes.patch", text))]
+    probes = probe_artifacts(ctx, [task.id for task in done])
+    if probes:
+        artifacts["probes"] = [ctx.path(name) for name in probes]
+    quarantined = quarantine_md(quarantine_of_run(ctx))
+    if quarantined:
+        artifacts["quarantine"] = [ctx.path(ctx.write(f"reviews/quarantine-{review.ordinal}.md", quarantined))]
     manifest = not_testable_manifest(ctx)
     if manifest:
         name = ctx.write(f"reviews/not-testable-{review.ordinal}.json", to_json(manifest))

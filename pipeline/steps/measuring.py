@@ -13,13 +13,14 @@ from pipeline.dispatch.redaction import quiet_observation
 from pipeline.errors import UserError
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.git import TreeChange
 from pipeline.process import WORKSPACE, Mount, SandboxError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.files import write_atomic
+from pipeline.steps.sharding import measure_in_parts, remember
 from pipeline.toolchains.protocol import Cache, Missing, Selection, View
+from pipeline.toolchains.several import Several, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from pipeline.toolchains.protocol import Environment, Toolchain
 
 _INCLUDE_FILE = ".worktreeinclude"
-_CACHE = "pycache"
+CACHE = "pycache"
+"""The folder, in the run's own place, of compiled code and of what else the baseline leaves for later runs."""
 
 
 class Apparatus(Protocol):
@@ -75,16 +77,6 @@ class UnmeasurableError(Exception):
         self.event = Event(signal=Signal.ENV_BROKEN, note=why)
 
 
-def compose(ctx: Apparatus, tests_from: str, production_from: str, test_paths: Iterable[str]) -> str:
-    """Return the tree with the *test_paths* of one tree over everything else of another."""
-    if tests_from == production_from:
-        return production_from
-    there = {entry.path: entry for entry in ctx.repository.entries(tests_from)}
-    here = {entry.path for entry in ctx.repository.entries(production_from)}
-    changes = [TreeChange(path, there.get(path)) for path in test_paths if path in there or path in here]
-    return ctx.repository.build_tree(production_from, changes)
-
-
 def changed_paths(ctx: Apparatus, old: str | None, new: str | None) -> tuple[str, ...]:
     """Return the paths that differ between two trees; none when either is missing."""
     if old is None or new is None or old == new:
@@ -95,22 +87,44 @@ def changed_paths(ctx: Apparatus, old: str | None, new: str | None) -> tuple[str
 async def environment(ctx: Apparatus) -> Environment:
     """Return how this project's tests are run; looked for once per driver.
 
+    Of several toolchains each has its own; one that is missing, and that nobody asks for, is left out and said.
+
     Raises:
         UnmeasurableError: there is no way to run them; the message says what to do.
     """
     if ctx.environment is None:
-        table = ctx.config.toolchains.of(ctx.toolchain.name)
-        found = await ctx.toolchain.find_environment(
-            ctx.checkout.tree if table.setup is not None else ctx.repository.worktree,
-            ctx.repository.main_checkout,
-            table.command,
-            ctx.checkout.root,
-            ctx.search_path,
-        )
+        found = await _look_for_environment(ctx)
         if isinstance(found, Missing):
             raise UnmeasurableError(found.sentence)
+        for name, why in left_out(found).items():
+            ctx.say(f"    {name} is left out, its tests are not measured: {why}")
         ctx.environment = found
     return ctx.environment
+
+
+async def _look_for_environment(ctx: Apparatus) -> Environment | Missing:
+    toolchain, main, state = ctx.toolchain, ctx.repository.main_checkout, ctx.checkout.root
+
+    def prepared(name: str) -> Path:
+        """Return where a toolchain's environment is: what its setup made is in the private checkout."""
+        has_setup = ctx.config.toolchains.of(name).setup is not None
+        return ctx.checkout.tree if has_setup else ctx.repository.worktree
+
+    if isinstance(toolchain, Several):
+        return await toolchain.find_environments(lambda part: prepared(part.name), main, state, ctx.search_path)
+    command = ctx.config.toolchains.of(toolchain.name).command
+    return await toolchain.find_environment(prepared(toolchain.name), main, command, state, ctx.search_path)
+
+
+def require_measurable(env: Environment, toolchain: Toolchain, paths: Iterable[str]) -> None:
+    """Return if the tests of these files can be run.
+
+    Raises:
+        UnmeasurableError: one is a source of a toolchain that is left out.
+    """
+    why = toolchain.missing_for(env, paths) if isinstance(toolchain, Several) else None
+    if why is not None:
+        raise UnmeasurableError(why)
 
 
 async def measure(
@@ -140,23 +154,36 @@ async def measure(
     if whole and not again and remembered.exists():
         return Observation.model_validate_json(remembered.read_bytes())
     env = await environment(ctx)
+    if isinstance(ctx.toolchain, Several) and left_out(env):
+        require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
-    try:
+    cache = _cache(ctx, warm=warm)
+
+    async def run(chosen: Selection | None) -> Observation:
         with ctx.copies.lent(tree) as folder:
             _include(ctx, folder)
-            observation = await ctx.toolchain.run_tests(
+            return await ctx.toolchain.run_tests(
                 ctx.sandbox,
                 View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True)),
                 env,
-                selection,
+                chosen,
                 trace=trace,
                 timeout_s=limits.timeout_s,
                 per_test_timeout_s=limits.test_timeout_s,
-                cache=_cache(ctx, warm=warm),
+                cache=cache,
             )
+
+    try:
+        if whole and limits.workers > 1 and not (again or warm):
+            paths = (entry.path for entry in ctx.repository.entries(tree))
+            observation = await measure_in_parts(run, ctx.checkout.root, cache.folder, paths, limits.workers)
+        else:
+            observation = await run(selection)
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     observation = quiet_observation(observation, ctx.secrets)
+    if warm and limits.workers > 1:
+        remember(ctx.checkout.root, observation)
     _journal(ctx, tree, selection, observation)
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)
@@ -172,6 +199,8 @@ async def measure_types(ctx: Apparatus, tree: str) -> Observation:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
     """
     env = await environment(ctx)
+    if isinstance(ctx.toolchain, Several) and left_out(env):
+        require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     try:
         with ctx.copies.lent(tree) as folder:
@@ -194,14 +223,14 @@ async def measure_types(ctx: Apparatus, tree: str) -> Observation:
 def _cache(ctx: Apparatus, *, warm: bool) -> Cache:
     if warm:
         forget_cache(ctx)
-    folder = ctx.checkout.root / _CACHE
+    folder = ctx.checkout.root / CACHE
     folder.mkdir(parents=True, exist_ok=True)
     return Cache(folder, warm=warm)
 
 
 def forget_cache(ctx: Apparatus) -> None:
     """Throw the shared cache away: where the disk was full Python leaves broken bytecode there, and trips on it."""
-    remove_tree(ctx.checkout.root / _CACHE)
+    remove_tree(ctx.checkout.root / CACHE)
 
 
 def include_ignored(ctx: Apparatus) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.compare import Verdict, confirm_regression, expectations
 from pipeline.evidence.observation import Observation, TestRecord
 from pipeline.steps.measuring import measure
+from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.sanity import baseline_of
 from pipeline.toolchains.protocol import Selection
 
@@ -27,13 +28,16 @@ class Suspects:
 
 
 def kept_tests(ctx: Context) -> Mapping[str, TestRecord]:
-    """Return what must be kept: the baseline, then the GREEN runs of the tasks accepted so far (matrix 5)."""
+    """Return what must be kept: the baseline, then the GREEN runs of the tasks accepted so far (matrix 5).
+
+    What is quarantined is not among it; the summary and the final review say so in each run.
+    """
     accepted: list[Observation] = []
     for task in ctx.state.done_tasks:
         path = ctx.path(f"evidence/green-{task.id}.json")
         if path.exists():
             accepted.append(Observation.model_validate_json(path.read_bytes()))
-    return expectations(baseline_of(ctx), accepted)
+    return quarantine_of_run(ctx).without(expectations(baseline_of(ctx), accepted))
 
 
 async def confirm(ctx: Apparatus, suspects: Sequence[str], candidate: str, before: str, first: Observation) -> Suspects:

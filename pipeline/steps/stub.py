@@ -21,11 +21,13 @@ from pipeline.steps.provisional import texts
 from pipeline.steps.regression import confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools
+from pipeline.toolchains.several import for_files
 
 if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.reports.work import MakeReport
     from pipeline.steps.context import Context
+    from pipeline.toolchains.protocol import Toolchain
 
 _SHOWN: Final = 3
 
@@ -63,7 +65,7 @@ async def run(ctx: Context) -> Event:
             grants=production_grants(task),
             tests=test_scope(ctx, task),
             tools=tools,
-            extra=f"The body of each stub is exactly `{ctx.toolchain.stub}`.",
+            extra=f"The body of each stub is exactly {stub_of(ctx, task)}.",
         )
         answer = await ask(ctx, request)
         if isinstance(answer, Event):
@@ -124,9 +126,9 @@ def stubs_left(ctx: Context, tree: str) -> tuple[str, ...]:
         if path.endswith(ctx.toolchain.sources) and not layout.is_test_side(path)
     ]
     before, stubbed, after = (texts(ctx, one, paths) for one in (task.start or task.stubs, task.stubs, tree))
-    stub = ctx.toolchain.stub
     found: list[str] = []
     for path, text in after.items():
+        stub = for_files(ctx.toolchain, [path])[0].stub
         added = stubbed.get(path, "").count(stub) - before.get(path, "").count(stub)
         lines = [number for number, line in enumerate(text.splitlines(), 1) if stub in line]
         extra = min(added, len(lines) - before.get(path, "").count(stub))
@@ -140,8 +142,18 @@ def symbols_of(task: Task) -> tuple[Symbol, ...]:
 
 
 def wants_stubs(ctx: Context, task: Task) -> bool:
-    """Return whether the task's new symbols are scaffolded first: by `[stub_first]`, for the files' language."""
-    return any(symbol.new for symbol in task.symbols) and ctx.config.stub_first.of(ctx.toolchain.name)
+    """Return whether the task's new symbols are scaffolded first: by `[stub_first]`, for the files' languages."""
+    wanted = any(ctx.config.stub_first.of(toolchain.name) for toolchain in _languages(ctx, task))
+    return wanted and any(symbol.new for symbol in task.symbols)
+
+
+def stub_of(ctx: Context, task: Task) -> str:
+    """Return what the body of a stub is in the languages of the task's files, for people and agents."""
+    return " or ".join(f"`{toolchain.stub}`" for toolchain in _languages(ctx, task))
+
+
+def _languages(ctx: Context, task: Task) -> tuple[Toolchain, ...]:
+    return for_files(ctx.toolchain, [change.path for change in task.files])
 
 
 def _note(signal: Signal, report: MakeReport, checked: _Checked) -> str:

@@ -1,44 +1,138 @@
-"""The project's own tools inside a box: its interpreter, its environment, at the paths that it knows."""
+"""The project's own tools inside a box: its interpreters and compilers, its environments, at the paths that it knows.
+
+Of several languages an agent gets all. What a tool writes lies in the caches of the agent's role (`dispatch.caches`):
+no variable of a measurement may send it elsewhere, and nothing of it is ever seen by a measurement.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Tools
-from pipeline.steps.measuring import environment
+from pipeline.process import Mount
+from pipeline.programs import locate
+from pipeline.steps.measuring import environment, require_measurable
+from pipeline.toolchains import chosen_tests
+from pipeline.toolchains.devshell import SYSTEM_PATH
+from pipeline.toolchains.installed import installed_mounts
 from pipeline.toolchains.protocol import View
 from pipeline.toolchains.pytest import editable_mounts, editable_paths
+from pipeline.toolchains.rooted import Rooted
+from pipeline.toolchains.several import environments_in, toolchains_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from pipeline.process import Mount
     from pipeline.steps.context import Context
+    from pipeline.steps.measuring import Apparatus
+    from pipeline.toolchains.protocol import Environment, Toolchain
+
+_CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")
+"""Variables by which a tool is told where to write; the caches of an agent's role set them."""
 
 
 async def project_tools(ctx: Context) -> Callable[[Mount], Tools]:
-    """Return what it takes to run the project's tools on a view, given its folder and where the box shows it.
+    """Return what it takes to run the project's tests on a view, given its folder and where the box shows it.
+
+    Raises:
+        UnmeasurableError: the project has no test environment, or none for the files of the task.
+    """
+    kit = await kit_of(ctx)
+    task = ctx.task()
+    files = [change.path for change in (*task.files, *task.test_files)]
+    require_measurable(await environment(ctx), ctx.toolchain, files)
+    return kit.tools
+
+
+async def kit_of(ctx: Apparatus) -> Kit:
+    """Return the tools of every toolchain in use.
 
     Raises:
         UnmeasurableError: the project has no test environment.
     """
-    env = await environment(ctx)
-    isolated = ctx.sandbox.maps_paths
-    variables = {
-        "PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONNOUSERSITE": "1",
-    }
+    found = environments_in(await environment(ctx))
+    several = toolchains_in(ctx.toolchain)
+    pairs = tuple((one, found.get(one.name, found.get(""))) for one in several)
+    return Kit(tuple((one, env) for one, env in pairs if env is not None), isolated=ctx.sandbox.maps_paths)
 
-    def tools(mount: Mount) -> Tools:
-        view = View(mount)
-        paths = editable_paths(env, view, isolated=isolated)
+
+@dataclass(frozen=True)
+class Kit:
+    """Toolchains with their environments. `isolated`: the box shows paths where they are mounted."""
+
+    parts: tuple[tuple[Toolchain, Environment], ...]
+    isolated: bool
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Return where the languages' programs are on the host."""
+        return tuple(dict.fromkeys(env.prefix / "bin" for _, env in self.parts))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables of the languages and of their development shells; of two the first language's."""
+        shells = (env.variables.get("PATH", "").split(":") for _, env in self.parts)
+        path = (*map(str, self.folders), *(folder for shell in shells for folder in shell), *SYSTEM_PATH)
+        found: dict[str, str] = {}
+        for _, env in reversed(self.parts):
+            found |= _unwritable(env.variables)
+        return {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            **found,
+            "PATH": ":".join(dict.fromkeys(filter(None, path))),
+        }
+
+    def tools(self, mount: Mount) -> Tools:
+        """Return the same for one view."""
+        mounts: list[Mount] = []
+        paths: list[Path] = []
+        programs: list[Path] = []
+        for toolchain, env in self.parts:
+            view = toolchain.view(View(mount)) if isinstance(toolchain, Rooted) else View(mount)
+            installed = installed_mounts(env, view) if self.isolated else ()
+            mounts += [*editable_mounts(env, view), *installed, *env.mounts]
+            paths += editable_paths(env, view, isolated=self.isolated)
+            programs += [shown.target / ".bin" for shown in installed]
+        variables = self.variables
+        search = ":".join((*map(str, programs), variables["PATH"]))
         found = {"PYTHONPATH": ":".join(map(str, paths))} if paths else {}
+        command, more = self._test_command
         return Tools(
-            mounts=(*editable_mounts(env, view), *env.mounts),
-            env={**variables, **found},
-            folders=(env.prefix / "bin",),
-            test_command=env.command,
+            mounts=tuple(dict.fromkeys((*mounts, *more))),
+            env={**variables, **found, "PATH": search},
+            folders=self.folders,
+            test_command=command,
         )
 
-    return tools
+    @property
+    def _test_command(self) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
+        """Return an argv that runs with ids of ours behind it, and what it needs in the box.
+
+        pytest takes them as they are; the ids of other runners, and those of projects in folders, are translated.
+        """
+        first, env = self.parts[0]
+        if len(self.parts) == 1 and first.name == "pytest" and not isinstance(first, Rooted):
+            return env.command, ()
+        python, script = locate(sys.executable), Path(chosen_tests.__file__)
+        runners = json.dumps([_runner(toolchain, env) for toolchain, env in self.parts])
+        return python.argv("-I", "-S", str(script), runners), (*python.mounts, Mount(script, script))
+
+
+def _runner(toolchain: Toolchain, env: Environment) -> dict[str, object]:
+    place = toolchain.place if isinstance(toolchain, Rooted) else None
+    return {
+        "name": toolchain.name,
+        "folder": place.folder if place is not None else "",
+        "mark": place.marks if place is not None else "",
+        "sources": toolchain.sources,
+        "argv": env.command,
+    }
+
+
+def _unwritable(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name not in _CACHED}

@@ -16,12 +16,13 @@ from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import Answer, ask
+from pipeline.steps.composing import compose
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
 from pipeline.steps.grants import test_scope
 from pipeline.steps.loosening import loosened
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, compose, measure
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.plan import planned
-from pipeline.steps.sanity import BASELINE
+from pipeline.steps.sanity import BASELINE, baseline_of
 from pipeline.steps.stub import symbols_of
 from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
@@ -93,7 +94,8 @@ def _base(ctx: Context, scope: TestScope) -> str:
     # a seam may have been added since: only the test side of the last tests is theirs
     paths = changed_paths(ctx, start, task.tests)
     regions = _only_regions(ctx, start, task.tests, [path for path in paths if path.endswith(RUST)])
-    return compose(ctx, task.tests, start, [path for path in paths if scope.covers(path) or path in regions])
+    side = [path for path in paths if scope.covers(path) or path in regions]
+    return compose(ctx, task.tests, start, side, baseline_of(ctx).layout).tree
 
 
 def _only_regions(ctx: Context, old: str, new: str, paths: Sequence[str]) -> frozenset[str]:
@@ -175,7 +177,8 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     paths = changed_paths(ctx, start, tree)
     # A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4).
     production = ctx.state.start if state.spec.red_base == "start" else start
-    composed = compose(ctx, tree, production, _test_side(ctx, tree) if production == ctx.state.start else paths)
+    side = _test_side(ctx, tree) if production == ctx.state.start else paths
+    composed = compose(ctx, tree, production, side, baseline_of(ctx).layout).tree
     before = await measure(ctx, start)
     after = await measure(ctx, composed, Selection(files=frozenset(paths)))
     new = frozenset(derive_new_ids(before, after))

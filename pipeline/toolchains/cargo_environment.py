@@ -10,25 +10,22 @@ import os
 import shutil
 import tomllib
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final
-
-import anyio
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
+from pipeline.toolchains import devshell
 from pipeline.toolchains.protocol import Environment, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
 HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rustc`) and a C linker (`cc`)"
 
 _ASK_TIMEOUT_S: Final = 60.0
 _NIX_STORE: Final = Path("/nix/store")
 _PINS: Final = ("rust-toolchain.toml", "rust-toolchain")
-_CARRIED: Final = ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX", "AR", "NIX_")
-"""What of a development shell's environment a build needs, beside PATH; names that end in `_` are prefixes."""
+_FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 
 async def find_environment(
@@ -44,42 +41,50 @@ async def find_environment(
     """
     if pinned := _pinned_by_path(worktree):
         return Missing(f"{pinned} names a toolchain by its path, which would run a program of the project's choice.")
-    wrapper, arguments = _split(configured or ("cargo", "test"))
-    if wrapper is None:
+    words = devshell.split(configured or ("cargo", "test"), _is_cargo_test)
+    if words is None:
         return Missing(f"[toolchains.cargo] command does not name `cargo test`: {' '.join(configured or ())}")
-    shell = await _shell(wrapper, worktree, search_path)
+    wrapper, (_, *arguments) = words
+    shell = await devshell.entered(wrapper, worktree, search_path, "cargo")
     if isinstance(shell, Missing):
         return shell
-    rustc = shutil.which("rustc", path=shell.get("PATH", search_path))
-    cargo = shutil.which("cargo", path=shell.get("PATH", search_path))
+    rustc = shutil.which("rustc", path=shell.search_path)
+    cargo = shutil.which("cargo", path=shell.search_path)
     if rustc is None or cargo is None:
         return Missing(f"No {'rustc' if rustc is None else 'cargo'} was found on PATH: {HINT}.")
-    sysroot = await _ask((rustc, "--print", "sysroot"), worktree, search_path)
+    sysroot = await _ask((rustc, "--print", "sysroot"), worktree, shell.search_path)
     if sysroot is None:
         return Missing(f"{rustc} does not say where its toolchain is: {HINT}; or rustup cannot find the one asked for.")
     prefix = Path(sysroot)
     own = prefix / "bin" / "cargo"
     program = locate(str(own) if os.access(own, os.X_OK) else cargo)
-    version = await _ask((str(program.path), "--version"), worktree, search_path)
-    compiler = await _ask((rustc, "--version"), worktree, search_path)
+    version = await _ask((str(program.path), "--version"), worktree, shell.search_path)
+    compiler = await _ask((rustc, "--version"), worktree, shell.search_path)
     if version is None or compiler is None:
         return Missing(f"{program.path} cannot be started: {HINT}.")
-    folders = (*_toolchain(prefix), *_registry())
+    folders = tuple(dict.fromkeys((*_toolchain(prefix), *_registry(), *shell.mounts)))
     own_mounts = [
         mount for mount in program.mounts if not any(mount.target.is_relative_to(one.target) for one in folders)
     ]
+    variables = dict(shell.variables)
+    if "PATH" in variables:
+        variables["PATH"] = devshell.box_path(prefix, variables)
     return Environment(
-        command=program.argv("test", *arguments),
+        command=program.argv("test", *arguments[1:]),
         mounts=(*folders, *own_mounts),
         prefix=prefix,
         versions=(compiler, version),
-        variables={"CARGO_HOME": str(cargo_home()), "CARGO_NET_OFFLINE": "true", **_carried(shell)},
+        variables={**variables, **_FIXED, "CARGO_HOME": str(cargo_home())},
     )
 
 
 def cargo_home() -> Path:
     """Return the folder in which the user's cargo keeps what it fetched."""
     return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+
+
+def _is_cargo_test(words: Sequence[str]) -> bool:
+    return Path(words[0]).name == "cargo" and words[1:2] in {(), ("test",)}
 
 
 def _toolchain(prefix: Path) -> tuple[Mount, ...]:
@@ -95,35 +100,6 @@ def _registry() -> tuple[Mount, ...]:
     return tuple(Mount(place.resolve(), place) for place in places if place.is_dir())
 
 
-def _split(command: tuple[str, ...]) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """Return what makes the environment, and the further arguments of `cargo test`; None if that is not in it."""
-    places = [at for at, word in enumerate(command) if Path(word).name == "cargo"]
-    if not places or command[places[-1] + 1 : places[-1] + 2] not in {(), ("test",)}:
-        return None, ()
-    return command[: places[-1]], command[places[-1] + 2 :]
-
-
-async def _shell(wrapper: tuple[str, ...], worktree: Path, search_path: str) -> Mapping[str, str] | Missing:
-    """Return the environment that a wrapper makes; asked once, outside the box, which it could not work in."""
-    if not wrapper:
-        return {}
-    program = shutil.which(wrapper[0], path=search_path)
-    said = await _ask((program, *wrapper[1:], "/usr/bin/env", "-0"), worktree, search_path) if program else None
-    if said is None:
-        return Missing(f"[toolchains.cargo] command: {' '.join(wrapper)} does not start")
-    pairs = (entry.partition("=") for entry in said.split("\0"))
-    return {name: value for name, _, value in pairs if name}
-
-
-def _carried(shell: Mapping[str, str]) -> dict[str, str]:
-    wanted = ("PATH", *_CARRIED)
-    return {name: value for name, value in shell.items() if any(_is(name, want) for want in wanted)}
-
-
-def _is(name: str, wanted: str) -> bool:
-    return name.startswith(wanted) if wanted.endswith("_") else name == wanted
-
-
 def _pinned_by_path(worktree: Path) -> str | None:
     for name in _PINS:
         try:
@@ -137,11 +113,5 @@ def _pinned_by_path(worktree: Path) -> str | None:
 
 async def _ask(argv: tuple[str, ...], worktree: Path, search_path: str) -> str | None:
     """Return what a program prints, None if it does not run; a toolchain that is not there is not fetched."""
-    environ = {**os.environ, "PATH": search_path, "RUSTUP_AUTO_INSTALL": "0", "CARGO_NET_OFFLINE": "true"}
-    with anyio.move_on_after(_ASK_TIMEOUT_S):
-        try:
-            done = await anyio.run_process(argv, cwd=worktree, env=environ, stdin=DEVNULL, stderr=DEVNULL, check=False)
-        except OSError:
-            return None
-        return done.stdout.decode("utf-8", "replace").strip() or None if done.returncode == 0 else None
-    return None
+    environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED}
+    return await devshell.ask(argv, worktree, search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)

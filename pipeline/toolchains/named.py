@@ -36,8 +36,8 @@ class Wanted:
             return True
         heads = [place[:length] for length in range(1, len(place) + 1)]
         owners = [symbol[:length] for symbol in self.symbols for length in range(1, len(symbol))]
-        return any(_is_same(head, symbol) for symbol in self.symbols for head in heads) or any(
-            _is_same(place, owner) for owner in owners
+        return any(is_same(head, symbol) for symbol in self.symbols for head in heads) or any(
+            is_same(place, owner) for owner in owners
         )
 
     @staticmethod
@@ -54,11 +54,11 @@ class Wanted:
             places = (
                 defined.get(symbol.path, ()) if symbol.path else [one for names in defined.values() for one in names]
             )
-            if not any(_is_same(place, parts_of(symbol.name)) for place in places):
+            if not any(is_same(place, parts_of(symbol.name)) for place in places):
                 yield symbol.path or next(iter(defined), ""), symbol.name
 
 
-def _is_same(place: Parts, symbol: Parts) -> bool:
+def is_same(place: Parts, symbol: Parts) -> bool:
     """Return whether two names mean the same; the leading modules, which are in lower case, may be left out of one."""
     short, long = sorted((place, symbol), key=len)
     left_out = long[: len(long) - len(short)]

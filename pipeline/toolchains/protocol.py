@@ -23,13 +23,22 @@ class EditableRoot:
 
 
 @dataclass(frozen=True)
+class InstalledFolder:
+    """A host folder of installed packages that the tests find inside the checkout, and its place there."""
+
+    path: Path
+    relative: str
+
+
+@dataclass(frozen=True)
 class Environment:
     """How the tests of a project are started.
 
     `command` is an absolute argv prefix; `mounts` are needed read-only in the box, at the same paths; at each of
     `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5). `prefix` is
     where the language is installed: its `bin` comes first on an agent's PATH. `versions` say for people what was found;
-    `variables` are set where tests run, and for agents.
+    `variables` are set where tests run, and for agents. `installed` is shown read-only inside the view
+    (`installed.installed_mounts`): git ignores it, so that no tree has it. `test_variables` are set where tests run only.
     """
 
     command: tuple[str, ...]
@@ -39,6 +48,8 @@ class Environment:
     editable_roots: tuple[EditableRoot, ...] = ()
     plugins: frozenset[str] = frozenset()
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    installed: tuple[InstalledFolder, ...] = ()
+    test_variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,8 @@ or measure coverage; the plugin's records are the result.
 
 from __future__ import annotations
 
-import json
 import secrets
-import shutil
 import tempfile
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -18,9 +15,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.process import Command, Completed, Mount, Sandbox
-from pipeline.toolchains import pytest_environment, pytest_stub_pass, pytest_stubs
+from pipeline.toolchains import durations, pytest_bytecode, pytest_environment, pytest_stub_pass, pytest_stubs
+from pipeline.toolchains.installed import installed_mounts
 from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
-from pipeline.toolchains.pytest_records import Finished, Session, observe, read_session
+from pipeline.toolchains.pytest_records import Finished, Session, observe
+from pipeline.toolchains.pytest_scratch import PLUGIN, Scratch, places, request, seconds_by_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
 
-_PLUGIN: Final = "redfirst_evidence"
 _MAX_CRASHES: Final = 3
 _TAIL: Final = 8_000
 _SHOWN_IDS: Final = 20
@@ -107,16 +105,19 @@ class PytestToolchain:
         output = ""
         deadline = anyio.current_time() + timeout_s
         with tempfile.TemporaryDirectory(prefix="redfirst-tests-") as place:
-            scratch = _Scratch.under(Path(place), cache)
+            scratch = Scratch.under(Path(place))
+            folders = places(view, env)
             while True:
                 nonce = secrets.token_hex(16)
                 isolated = sandbox.maps_paths
-                request = _request(
+                asked = request(
                     view, env, selection, isolated=isolated, trace=trace, limit=per_test_timeout_s, done=done
                 )
-                scratch.ask(request, nonce, view)
+                scratch.ask(asked, nonce, view)
                 paths = (scratch.plugin, *editable_paths(env, view, isolated=isolated))
-                command = _command(view, env, scratch, cache, paths, max(1.0, deadline - anyio.current_time()))
+                prefix = scratch.bytecode(nonce, cache, folders, first=not sessions)
+                left = max(1.0, deadline - anyio.current_time())
+                command = _command(view, env, scratch, cache, prefix, paths, left)
                 completed = await sandbox.run(command)
                 output = _tail(completed, view)
                 sessions.append(scratch.answer(nonce, completed))
@@ -124,8 +125,9 @@ class PytestToolchain:
                 if crashed is None or completed.timed_out or len(sessions) > _MAX_CRASHES:
                     break
                 done |= {record.id for record in sessions[-1].records if isinstance(record, Finished)} | {crashed}
-        if cache is not None and cache.warm:
-            _forget_project(cache, view, env)
+            if cache is not None and cache.warm:
+                pytest_bytecode.keep(cache.folder, folders, [mount.target for mount in env.mounts])
+                durations.write(cache.folder, seconds_by_file(sessions))
         return observe(sessions, command=_shown(selection), tail=output)
 
     async def check_types(
@@ -165,8 +167,9 @@ def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
     """Return the mounts that show the view where editable installs point to (architecture 5).
 
     They come before the environment's own mounts, which may lie inside: `.venv` in the checkout it was installed from.
+    What is installed inside a checkout (`node_modules`) is shown in the view.
     """
-    return tuple(
+    return installed_mounts(env, view) + tuple(
         view.mount.below(root.relative, root.path)
         for root in env.editable_roots
         if (view.host / root.relative).is_dir() and root.path != view.workspace / root.relative
@@ -178,71 +181,12 @@ def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Pat
     return () if isolated else tuple(view.workspace / root.relative for root in env.editable_roots)
 
 
-@dataclass(frozen=True)
-class _Scratch:
-    """The private folder of one measurement: plugin, request, records, caches. Never inside the view."""
-
-    plugin: Path
-    shared: Path
-    pycache: Path
-
-    @classmethod
-    def under(cls, place: Path, cache: Cache | None) -> _Scratch:
-        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
-        plugin, shared = place / "plugin", place / "shared"
-        plugin.mkdir()
-        for folder in (shared, shared / "temproot", shared / "pycache"):
-            folder.mkdir()
-            folder.chmod(0o777)
-        # a copy in a folder of its own: beside it, this module would be importable as `pytest`
-        shutil.copyfile(Path(__file__).with_name("pytest_plugin.py"), plugin / f"{_PLUGIN}.py")
-        return cls(plugin, shared, cache.folder if cache is not None else shared / "pycache")
-
-    def ask(self, request: dict[str, object], nonce: str, view: View) -> None:
-        """Write the request for the next process and an empty file for its records."""
-        records = self.shared / "records.jsonl"
-        records.write_bytes(b"")
-        records.chmod(0o666)
-        redact = {str(self.shared): "<scratch>", str(view.host): "."}
-        asked = {**request, "nonce": nonce, "records": str(records), "redact": redact}
-        (self.shared / "request.json").write_text(json.dumps(asked), encoding="utf-8")
-
-    def answer(self, nonce: str, completed: Completed) -> Session:
-        """Return the records that the process left."""
-        data = (self.shared / "records.jsonl").read_bytes()
-        return read_session(data, nonce, exit_code=completed.exit_code, timed_out=completed.timed_out)
-
-
-def _request(
-    view: View,
-    env: Environment,
-    selection: Selection | None,
-    *,
-    isolated: bool,
-    trace: bool,
-    limit: float | None,
-    done: set[str],
-) -> dict[str, object]:
-    chosen = selection or Selection()
-    return {
-        "roots": [
-            (str(view.workspace), ""),
-            *((str(root.path), root.relative.removeprefix(".")) for root in env.editable_roots if isolated),
-        ],
-        "checkouts": [] if isolated else [str(root.path) for root in env.editable_roots],
-        "ids": None if chosen.ids is None else sorted(chosen.ids),
-        "files": None if chosen.files is None else sorted(chosen.files),
-        "done": sorted(done),
-        "trace": trace,
-        "per_test_s": limit,
-    }
-
-
 def _command(
     view: View,
     env: Environment,
-    scratch: _Scratch,
+    scratch: Scratch,
     cache: Cache | None,
+    prefix: Path,
     paths: tuple[Path, ...],
     timeout_s: float,
 ) -> Command:
@@ -250,7 +194,7 @@ def _command(
     argv = (
         *env.command,
         "-p",
-        _PLUGIN,
+        PLUGIN,
         f"--rootdir={view.workspace}",
         "--continue-on-collection-errors",
         "--maxfail=0",
@@ -273,7 +217,7 @@ def _command(
         env={
             "PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin",
             "PYTHONPATH": ":".join(map(str, paths)),
-            "PYTHONPYCACHEPREFIX": str(scratch.pycache),
+            "PYTHONPYCACHEPREFIX": str(prefix),
             "PYTHONHASHSEED": "0",
             "NO_COLOR": "1",  # not --color, which is an unknown option under `-p no:terminal`
             "PYTHONNOUSERSITE": "1",
@@ -284,12 +228,6 @@ def _command(
         },
         timeout_s=timeout_s,
     )
-
-
-def _forget_project(cache: Cache, view: View, env: Environment) -> None:
-    """Remove the project's own modules from the shared bytecode: a later view has other sources at the same paths."""
-    for folder in (view.workspace, *(root.path for root in env.editable_roots)):
-        shutil.rmtree(cache.folder / folder.relative_to("/"), ignore_errors=True)
 
 
 def _tail(completed: Completed, view: View) -> str:

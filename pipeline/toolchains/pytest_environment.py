@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final
@@ -19,14 +21,19 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
+from pipeline.toolchains import devshell
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _NOTHING: Final = Path("/dev/null")
 _PROBE_TIMEOUT_S: Final = 60.0
 _SYNC_TIMEOUT_S: Final = 900.0
+_PYTEST: Final = frozenset({"pytest", "py.test"})
+_PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
+_STARTERS: Final = frozenset({"coverage", "hatch", "nox", "pdm", "pipenv", "poetry", "rye", "tox", "uv", "uvx"})
+"""Programs that look for the interpreter themselves and need nothing else: they make no development shell."""
 
 _PROBE: Final = """\
 import json, os, sys
@@ -88,6 +95,7 @@ async def find_environment(
     if configured:
         return await _from_command(configured, worktree, checkouts, search_path)
     tried: list[str] = []
+    path = {"PATH": search_path}
     uv = shutil.which("uv", path=search_path)
     locked = uv is not None and (worktree / "uv.lock").is_file()
     places = [checkout / ".venv" for checkout in checkouts]
@@ -97,13 +105,13 @@ async def find_environment(
         python = place / "bin" / "python"
         if _is_there(python):
             tried.append(str(place))
-            facts = await _ask(python, worktree, search_path)
+            facts = await _ask(python, worktree, path)
             if facts is not None and facts.pytest:
                 return environment(facts, ("-m", "pytest"), checkouts)
     if uv is not None and locked:
         private = state / "venv"
         problem = await _sync(uv, worktree, private, search_path)
-        facts = None if problem else await _ask(private / "bin" / "python", worktree, search_path)
+        facts = None if problem else await _ask(private / "bin" / "python", worktree, path)
         if facts is not None and facts.pytest:
             return environment(facts, ("-m", "pytest"), checkouts)
         return Missing(f"`uv sync --frozen` gave no environment with pytest: {problem or 'pytest is not in uv.lock'}")
@@ -111,7 +119,7 @@ async def find_environment(
         found = shutil.which(name, path=search_path)
         if found is not None:
             tried.append(found)
-            facts = await _ask(Path(found), worktree, search_path)
+            facts = await _ask(Path(found), worktree, path)
             if facts is not None and facts.pytest:
                 return environment(facts, ("-m", "pytest"), checkouts)
     looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
@@ -121,34 +129,47 @@ async def find_environment(
 async def _from_command(
     configured: tuple[str, ...], worktree: Path, checkouts: Sequence[Path], search_path: str
 ) -> Environment | Missing:
-    """Return the environment behind a configured command, wrappers such as `uv run` included.
+    """Return the environment behind a configured command, wrappers such as `uv run` and `nix develop -c` included.
 
-    The command is started once with a plugin that reports the interpreter and leaves before project code is loaded.
+    The command is started once with a plugin that reports the interpreter and leaves before project code is loaded. Of
+    a development shell the variables count too; what starts pytest by itself (`uv run`) is left to do that.
     """
     shown = " ".join(configured)
-    place = next((at for at, word in enumerate(configured) if Path(word).name in ("pytest", "py.test")), None)
-    if place is None:
+    words = devshell.split(configured, lambda words: Path(words[0]).name in _PYTEST)
+    if words is None:
         return Missing(f"[toolchains.pytest] command does not name pytest: {shown}")
-    program = _program(configured[0], worktree, search_path)
+    wrapper = _shell_of(words[0])
+    shell = await devshell.entered(wrapper, worktree, search_path, "pytest")
+    if isinstance(shell, Missing):
+        return shell
+    starter, rest = words[0][len(wrapper) :], words[1][1:]
+    first, *more = (*starter, words[1][0])
+    program = devshell.found_program(first, worktree, shell.search_path)
     if program is None:
-        return Missing(f"[toolchains.pytest] command: {configured[0]} was not found")
-    facts = await _ask_through(
-        (program, *configured[1 : place + 1], "-p", "redfirst_probe"), worktree=worktree, search_path=search_path
-    )
-    facts = facts and await _ask(Path(facts.executable), worktree, search_path)
+        return Missing(f"[toolchains.pytest] command: {first} was not found")
+    inside = {**shell.variables, "PATH": shell.search_path}
+    facts = await _ask_through((program, *more, "-p", "redfirst_probe"), worktree, inside)
+    facts = facts and await _ask(Path(facts.executable), worktree, inside)
     if facts is None or not facts.pytest:
         return Missing(f"[toolchains.pytest] command does not start pytest: {shown}")
-    rest = configured[place + 1 :]
     script = Path(facts.executable).parent / "pytest"
-    as_module = configured[place - 1] == "-m" or not script.is_file()
-    return environment(facts, ("-m", "pytest", *rest) if as_module else (str(script), *rest), checkouts)
+    as_module = starter[-1:] == ("-m",) or not script.is_file()
+    found = environment(facts, ("-m", "pytest", *rest) if as_module else (str(script), *rest), checkouts)
+    variables = dict(shell.variables)
+    if "PATH" in variables:
+        variables["PATH"] = devshell.box_path(found.prefix, variables)
+    return replace(found, mounts=tuple(dict.fromkeys((*found.mounts, *shell.mounts))), variables=variables)
 
 
-def _program(word: str, worktree: Path, search_path: str) -> str | None:
-    """Return the configured program: a path with a slash is relative to the worktree, a name is looked up."""
-    if "/" in word:
-        return str(worktree / word) if os.access(worktree / word, os.X_OK) else None
-    return shutil.which(word, path=search_path)
+def _shell_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the words before pytest that make a development shell.
+
+    A python that is told to run pytest as a module belongs to pytest, and so does what starts it by itself.
+    """
+    if words[-1:] == ("-m",):
+        places = [at for at, word in enumerate(words) if _PYTHON.fullmatch(Path(word).name)]
+        words = words[: places[-1]] if places else ()
+    return () if not words or Path(words[0]).name in _STARTERS else words
 
 
 def _is_there(python: Path) -> bool:
@@ -212,22 +233,22 @@ def _under(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-async def _ask(python: Path, worktree: Path, search_path: str) -> Facts | None:
+async def _ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
     """Return what an interpreter says about itself, or None when it does not run.
 
     `-I` keeps the folder it is asked in, PYTHONPATH and the user's own packages out, as the box does.
     """
-    return await _ask_through((str(python), "-I", "-c", _PROBE), worktree=worktree, search_path=search_path)
+    return await _ask_through((str(python), "-I", "-c", _PROBE), worktree, environ)
 
 
-async def _ask_through(argv: tuple[str, ...], *, worktree: Path, search_path: str) -> Facts | None:
+async def _ask_through(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, str]) -> Facts | None:
     with tempfile.TemporaryDirectory(prefix="redfirst-probe-") as folder:
         answer = _lay_out_probe(Path(folder))
-        environ = _environ(search_path, PYTHONPATH=folder, REDFIRST_PROBE=str(answer))
+        given = _environ({**environ, "PYTHONPATH": folder, "REDFIRST_PROBE": str(answer)})
         with anyio.move_on_after(_PROBE_TIMEOUT_S):
             try:
                 await anyio.run_process(
-                    argv, cwd=worktree, env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False
+                    argv, cwd=worktree, env=given, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False
                 )
             except OSError:
                 return None
@@ -249,7 +270,7 @@ def _read_facts(answer: Path) -> Facts | None:
 
 async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str | None:
     """Make or update the private environment from the lock; return what went wrong, or None."""
-    environ = _environ(search_path, UV_PROJECT_ENVIRONMENT=str(private))
+    environ = _environ({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
     with anyio.move_on_after(_SYNC_TIMEOUT_S):
         done = await anyio.run_process(
             (uv, "sync", "--frozen"), cwd=worktree, env=environ, stdin=DEVNULL, stdout=DEVNULL, check=False
@@ -262,8 +283,8 @@ async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str
     return f"it took longer than {_SYNC_TIMEOUT_S:.0f} s"
 
 
-def _environ(search_path: str, **more: str) -> dict[str, str]:
+def _environ(more: Mapping[str, str]) -> dict[str, str]:
     """Return the user's environment without what would point Python or uv at another environment."""
     dropped = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA_", "UV_PROJECT")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return {**kept, "PATH": search_path, **more}
+    return {**kept, **more}

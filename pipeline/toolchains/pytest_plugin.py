@@ -8,7 +8,7 @@ travels alone, and has no assertions worth rewriting: PYTEST_DONT_REWRITE.
 """
 
 # os.path: resolving links is a decision here, not a habit. Hooks are named, and explained, by pytest.
-# ruff: noqa: PTH100, PTH108, PTH113, PTH118, PTH120, PTH206, D102
+# ruff: noqa: PTH100, PTH108, PTH113, PTH114, PTH118, PTH120, PTH206, D102
 from __future__ import annotations
 
 import ast
@@ -20,6 +20,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,7 @@ class Workspace:
         places = {place: inside for root, inside in roots for place in (root, os.path.realpath(root))}
         self.roots = sorted(places.items(), key=lambda pair: -len(pair[0]))
         self._relative: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
         self._trees: dict[str, ast.Module | None] = {}
         self._lines: dict[str, list[str]] = {}
         self._tops: tuple[tuple[str, ...], set[str]] = ((), set())
@@ -84,12 +86,20 @@ class Workspace:
     def _find(self, name: str) -> str:
         if not name or name.startswith("<"):
             return ""
-        for candidate in (os.path.abspath(name), os.path.realpath(name)):
+        for candidate in (os.path.abspath(name), self.real(name)):
             for root, inside in self.roots:
                 if candidate.startswith(root + os.sep) and not self._in_environment(candidate):
                     parts = candidate[len(root) + 1 :].split(os.sep)
                     return "" if _NOT_OURS.intersection(parts) else "/".join([*filter(None, [inside]), *parts])
         return ""
+
+    def real(self, name: str) -> str:
+        """Return the path without links; hundreds of modules share a few folders, which are looked at once."""
+        folder, last = os.path.split(os.path.abspath(name))
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        found = os.path.join(self._folders[folder], last)
+        return os.path.realpath(found) if os.path.islink(found) else found
 
     def _in_environment(self, candidate: str) -> bool:
         """Return whether the file belongs to a virtual environment that lies inside the workspace."""
@@ -362,18 +372,40 @@ class Tracer:
         self._functions: set[str] | None = None
         self._doors: set[str] = set()
         self._fixtures: dict[int, set[str]] = {}
+        self._names: dict[int, tuple[Any, str]] = {}
+        self._monitored = self._monitor()
         sys.addaudithook(self._audit)
+
+    def _monitor(self) -> bool:
+        """Return whether functions are told by `sys.monitoring` (3.12): what is not the project's costs once only."""
+        monitoring: Any = getattr(sys, "monitoring", None)
+        try:
+            monitoring.use_tool_id(monitoring.PROFILER_ID, __name__)
+        except (AttributeError, ValueError):  # an older Python; or somebody else profiles
+            return False
+        disable = monitoring.DISABLE
+
+        def entered(code: Any, _offset: int) -> Any:
+            return None if self._note(code) else disable
+
+        events = monitoring.events
+        for event in (events.PY_START, events.PY_RESUME):
+            monitoring.register_callback(monitoring.PROFILER_ID, event, entered)
+        monitoring.set_events(monitoring.PROFILER_ID, events.PY_START | events.PY_RESUME)
+        return True
 
     def start(self) -> None:
         self._functions, self._doors = set(), set()
-        threading.setprofile(self._profile)
-        sys.setprofile(self._profile)
+        if not self._monitored:
+            threading.setprofile(self._profile)
+            sys.setprofile(self._profile)
 
     def stop(self, item: Any) -> dict[str, Any]:
         """Return what was touched since `start`, and by the shared fixtures that the test uses."""
-        sys.setprofile(None)
-        stop_threads: Any = threading.setprofile
-        stop_threads(None)
+        if not self._monitored:
+            sys.setprofile(None)
+            stop_threads: Any = threading.setprofile
+            stop_threads(None)
         functions = self._functions or set()
         self._functions = None
         definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
@@ -389,12 +421,19 @@ class Tracer:
         self._fixtures[id(definition)] = set(self._functions or ()) - before
 
     def _profile(self, frame: FrameType, event: str, _argument: object) -> None:
-        functions = self._functions
-        if event == "call" and functions is not None and frame.f_code.co_flags & _IS_FUNCTION:
-            path = self._workspace.relative(frame.f_code.co_filename)
-            if path:
-                code = frame.f_code
-                functions.add(path + "::" + getattr(code, "co_qualname", code.co_name))
+        if event == "call":
+            self._note(frame.f_code)
+
+    def _note(self, code: Any) -> str:
+        """Note a function of the project; return its name, "" for other code."""
+        known = self._names.get(id(code))  # equal code may stand in two files
+        if known is None:
+            path = self._workspace.relative(code.co_filename) if code.co_flags & _IS_FUNCTION else ""
+            known = code, path and path + "::" + getattr(code, "co_qualname", code.co_name)
+            self._names[id(code)] = known
+        if known[1] and self._functions is not None:
+            self._functions.add(known[1])
+        return known[1]
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self._functions is None:
@@ -420,8 +459,10 @@ class Recorder:
         self._done = set(request["done"])
         self._limit = request["per_test_s"]
         self._tracer = Tracer(self._workspace) if request["trace"] else None
+        self._now = time.monotonic  # tests put other clocks in its place
         self._phases: dict[str, list[dict[str, Any]]] = {}
         self._seen_files: set[str] = set()
+        self._imported: dict[str, list[tuple[int, str, str]]] = {}
         self._timed_out = False
         self._records.write("session_start", python=sys.version.split()[0], pytest=pytest.__version__)
 
@@ -511,6 +552,7 @@ class Recorder:
         identifier = self._faults.portable(item.nodeid)
         self._phases[item.nodeid] = []
         self._timed_out = False
+        began = self._now()
         self._records.write("start", id=identifier)
         self._arm(identifier)
         if self._tracer is not None:
@@ -523,7 +565,8 @@ class Recorder:
         phases = self._phases.pop(item.nodeid)
         if outcome.excinfo is not None:
             return  # KeyboardInterrupt or pytest.exit: the test has no result, whatever its first phases were
-        self._records.write("test", id=identifier, phases=phases, reach=reach, timed_out=self._timed_out)
+        taken = round(self._now() - began, 4)
+        self._records.write("test", id=identifier, phases=phases, reach=reach, timed_out=self._timed_out, seconds=taken)
 
     def _arm(self, identifier: str) -> None:
         if self._limit is None or threading.current_thread() is not threading.main_thread():
@@ -587,13 +630,13 @@ class Recorder:
         if node is None or tree is None:
             return []
         package = str(getattr(getattr(item, "module", None), "__package__", "") or "")
-        mentioned = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-        inside = set(ast.walk(node))
-        modules: set[str] = set()
-        for part in ast.walk(tree):
-            for local, module in _imports(part, package):
-                if part in inside or local in mentioned:
-                    modules.add(module)
+        parts = list(ast.walk(node))
+        mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
+        inside = {id(part) for part in parts}
+        if path not in self._imported:
+            found = [(id(part), *pair) for part in ast.walk(tree) for pair in _imports(part, package)]
+            self._imported[path] = found
+        modules = {module for part, local, module in self._imported[path] if part in inside or local in mentioned}
         loaded = [getattr(sys.modules.get(name), "__file__", None) for name in modules]
         return sorted({self._workspace.relative(name) for name in loaded if name} - {""})[:_REACH_LIMIT]
 
@@ -616,7 +659,7 @@ class Recorder:
             if not isinstance(origin, str) or name in ("__main__", __name__):
                 continue
             path = self._workspace.relative(origin)
-            real = os.path.realpath(origin)
+            real = self._workspace.real(origin)
             installed = bool(_NOT_OURS.intersection(real.split(os.sep)))
             if path:
                 own[name] = path
@@ -679,6 +722,9 @@ def _canaries(session: Any) -> dict[str, str]:
 
         def reportinfo(self) -> tuple[str, int, str]:
             return "", 0, self.name
+
+        def repr_failure(self, excinfo: Any, style: Any = None) -> str:  # noqa: ARG002  (pytest names them)
+            return "canary"  # nobody reads it, and showing the failing line would parse this file
 
     def fail() -> None:
         raise AssertionError("canary")

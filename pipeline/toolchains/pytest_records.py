@@ -104,13 +104,14 @@ class Phase(Value):
 
 
 class Finished(_Line):
-    """A test ended."""
+    """A test ended; `seconds` is what it took, set-up and tear-down included, and is no evidence."""
 
     kind: Literal["test"]
     id: str
     phases: tuple[Phase, ...]
     reach: Reach | None
     timed_out: bool
+    seconds: float
 
 
 class Modules(_Line):

@@ -167,25 +167,39 @@ def test_what_is_neither_a_commit_nor_a_run_is_an_error(clone: Clone) -> None:
     assert RUN in error["message"]
 
 
-def test_evidence_that_was_changed_is_not_what_the_trailer_names(clone: Clone) -> None:
+def _bend(clone: Clone, name: str, old: str, new: str) -> None:
+    """Put another text in a file of the run that the clone has fetched."""
     ref = clone.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs")
     place = clone.root.parent / "unpacked"
     clone.git("worktree", "add", "--quiet", "--detach", "--no-checkout", str(place))
     clone.project.git("read-tree", ref, cwd=place)
     clone.project.git("checkout-index", "--all", cwd=place)
-    path = place / "run/evidence/task-1.json"
-    path.write_text(path.read_text(encoding="utf-8").replace("ASSERTION_MISMATCH", "MISSING_BEHAVIOR"), "utf-8")
+    path = place / "run" / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
     clone.project.git("add", "--all", "--force", cwd=place)
     clone.git("update-ref", ref, clone.project.git("write-tree", cwd=place))
+
+
+def test_evidence_that_was_changed_is_not_what_the_trailer_names(clone: Clone) -> None:
+    _bend(clone, "evidence/task-1.json", "ASSERTION_MISMATCH", "MISSING_BEHAVIOR")
     code, commit = clone.check(FIRST)
     assert (code, commit["status"]) == (7, "refuted")
     assert "is not the one that the trailer Red-Evidence names" in why(commit)
 
 
+def test_a_task_file_that_was_changed_is_not_what_the_trailer_names(clone: Clone) -> None:
+    _bend(clone, "task-1.md", "tests_to_change: []", "tests_to_change:\n- {id: tests/test_greet.py, reason: so}")
+    code, commit = clone.check(FIRST)
+    assert (code, commit["status"]) == (2, "unchecked")
+    assert "is not the one that the trailer Task-File names" in commit["why"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code", "said"),
     [
-        ("sha256:", "sha256:0", 2, "are not what a run writes"),
+        ("Red-Evidence: sha256:", "Red-Evidence: sha256:0", 2, "are not what a run writes"),
         ("Task: 1", "Task: 2", 7, "is not the one that the trailer"),
         ("Task: 1", "Task: 9", 2, "no evidence of task 9"),
         ("Run-Id: run-GAL-1", "Run-Id: run-GAL-2", 2, "no evidence of task 1 of run-GAL-2"),

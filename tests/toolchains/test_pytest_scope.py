@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from toolchains.direct import files_of, measure, write
+from toolchains.direct import TOOLCHAIN, files_of, measure, write
 
 from pipeline.evidence.observation import RunState
 from pipeline.policy.roles import Writes
@@ -36,7 +36,7 @@ def rulings(root: Path, code: str, test: str, *new: str) -> dict[str, str]:
         files=(FileChange(path=code, action=Action.MODIFY),),
         test_files=(SuiteFile(path=test, action="modify" if (root / test).exists() else "create"),),
     )
-    scope = scope_of(observed.layout, task, sorted(files_of(root)))
+    scope = scope_of(observed, task, sorted(files_of(root)), TOOLCHAIN.sources)
     return {path: judge(Writes.TESTS, Change(path, ChangeKind.ADDED), (), scope).rule for path in new}
 
 
@@ -135,5 +135,5 @@ def test_the_maker_changes_none_of_them_even_when_the_task_names_it(tmp_path: Pa
     root = write(tmp_path, {"pyproject.toml": IN_TESTS, "app.py": CODE, "tests/test_app.py": TEST})
     observed = measure(root, Selection.nothing())
     task = Task(id="1", title="t", files=(FileChange(path=path, action=Action.MODIFY),), test_files=())
-    scope = scope_of(observed.layout, task, sorted(files_of(root)))
+    scope = scope_of(observed, task, sorted(files_of(root)), TOOLCHAIN.sources)
     assert judge(Writes.TASK, Change(path, ChangeKind.MODIFIED), production_grants(task), scope).rule == "test-file"

@@ -1,0 +1,100 @@
+"""What the self-check says of how the project's tests are run: a line for each toolchain that a run would take."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.cli.reading import Check
+from pipeline.config.folders import state_folder
+from pipeline.errors import UserError
+from pipeline.toolchains import TOOLCHAINS
+from pipeline.toolchains.choosing import choose, looked_for
+from pipeline.toolchains.protocol import Missing
+from pipeline.toolchains.rooted import Rooted
+from pipeline.toolchains.several import toolchains_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.config.load import Loaded
+    from pipeline.git import Repository
+    from pipeline.toolchains.protocol import Environment, Toolchain
+
+_FETCH: Final = frozenset(
+    {
+        "devbox", "devenv", "direnv", "flox", "guix", "hatch", "mise", "nix", "nix-shell", "nox", "pdm", "pipenv",
+        "pixi", "poetry", "rye", "tox", "uv", "uvx",
+    }
+)  # fmt: skip
+"""Programs that may fetch packages before they start what is asked of them."""
+
+
+async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
+    """Return a check for each toolchain; asks for environments as a run would, but for what would fetch packages."""
+    tracked = repository.entries("HEAD") if repository.resolve("HEAD") is not None else ()
+    chosen = choose(repository.worktree, loaded.config.toolchains, (entry.path for entry in tracked))
+    if chosen is None:
+        message = f"no test toolchain recognises this project, pytest is assumed; looked for {looked_for()}"
+        advice = "set [toolchains.NAME] folder where a project is further down, or [toolchains.pytest] command"
+        return [_check("tests", "warn", message, advice)]
+    several = toolchains_in(chosen)
+    if len(several) == 1:
+        return [await _one("tests", chosen, repository, loaded, environ)]
+    found = [(each, await _one(f"tests-{each.name}", each, repository, loaded, environ)) for each in several]
+    if all(check.status == "fail" for _, check in found):
+        return [check for _, check in found]
+    return [_left_out(check, loaded, toolchain) if check.status == "fail" else check for toolchain, check in found]
+
+
+async def _one(
+    id_: str, toolchain: Toolchain, repository: Repository, loaded: Loaded, environ: Mapping[str, str]
+) -> Check:
+    search_path, table = environ.get("PATH", os.defpath), loaded.config.toolchains.of(toolchain.name)
+    command = table.command
+    if command is not None and Path(command[0]).name in _FETCH:
+        message = f"not tried, because it may fetch packages: {' '.join(command)}"
+        return _check(id_, "warn", message, "start it once")
+    if command is None and toolchain is TOOLCHAINS["pytest"] and _is_locked(repository, search_path):
+        folders = (repository.worktree, repository.main_checkout)
+        pythons = [found for folder in folders if os.access(found := folder / ".venv/bin/python", os.X_OK)]
+        if not pythons:
+            return _check(id_, "warn", "uv.lock without .venv: the first run makes an environment from it", "uv sync")
+        command = (str(pythons[0]), "-m", "pytest")
+    try:
+        found = await toolchain.find_environment(
+            repository.worktree, repository.main_checkout, command, state_folder(environ), search_path
+        )
+    except UserError as error:
+        return _check(id_, "fail", error.message, "; ".join(error.actions))
+    if not isinstance(found, Missing):
+        return _check(id_, "ok", _said(toolchain, found))
+    if table.setup is not None:
+        made = f"not here; a run asks again after its setup: {' '.join(table.setup)}"
+        return _check(id_, "warn", f"{made} ({found.sentence})", "start that command once in a fresh checkout")
+    return _check(id_, "fail", found.sentence, f"{toolchain.install_hint}, where the project's tests run")
+
+
+def _said(toolchain: Toolchain, env: Environment) -> str:
+    where = f" in {toolchain.place.folder}" if isinstance(toolchain, Rooted) else ""
+    return f"{', '.join(env.versions)}{where}: {' '.join(env.command)}"
+
+
+def _left_out(check: Check, loaded: Loaded, toolchain: Toolchain) -> Check:
+    """Return what is wrong with a toolchain beside others that work: a run leaves it out, if nobody asks for it."""
+    tables = loaded.config.toolchains
+    if tables.is_configured(toolchain.name):
+        return check
+    message = f"{toolchain.name} is left out, and a task in its files would be refused: {check.message}"
+    rest = "or name the others in [toolchains] use"
+    return check.model_copy(update={"status": "warn", "message": message, "advice": f"{check.advice}; {rest}"})
+
+
+def _is_locked(repository: Repository, search_path: str) -> bool:
+    return (repository.worktree / "uv.lock").is_file() and shutil.which("uv", path=search_path) is not None
+
+
+def _check(id_: str, status: str, message: str, advice: str = "") -> Check:
+    return Check.model_validate({"id": id_, "status": status, "message": message, "advice": advice})

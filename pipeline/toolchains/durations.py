@@ -1,0 +1,42 @@
+"""How long the tests of each file took in the baseline: it balances shards, and is no evidence.
+
+It lies in the cache of compiled code, which the baseline fills as well: an observation holds nothing that differs from
+one run to the next.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_NAME: Final = ".seconds.json"
+
+
+def write(cache: Path, seconds: Mapping[str, float]) -> None:
+    """Keep the seconds by test file, over what is there; whatever the tests have put there is replaced."""
+    place = cache / _NAME
+    known = read(cache)
+    place.unlink(missing_ok=True)
+    place.write_text(json.dumps({**known, **seconds}), encoding="utf-8")
+
+
+def read(cache: Path) -> dict[str, float]:
+    """Return the seconds by test file; empty where nothing is known. Tests could say anything there, so no more."""
+    place = cache / _NAME
+    if place.is_symlink() or not place.is_file():
+        return {}
+    try:
+        said: object = json.loads(place.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    entries: dict[object, object] = said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType]  of JSON
+    return {
+        path: float(value)
+        for path, value in entries.items()
+        if isinstance(path, str) and isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    }

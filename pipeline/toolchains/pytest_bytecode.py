@@ -1,0 +1,221 @@
+"""Bytecode of the project that outlives a measurement: what the baseline compiled serves later files of the same bytes.
+
+Python, and older versions of pytest for the tests that they rewrite, believe a compiled file whose source has the size
+and the second that are noted in it. Two trees can hold different bytes of one size, written in one second, at one path.
+So what the project compiles to is taken out of the shared cache after the warm run, and given out anew to each process,
+only for sources whose sha256 is the same. It lies in a private folder then, with links to the shared one, which is
+read-only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+_OWN: Final = ".own"
+_INDEX: Final = "index.json"
+_COMPILED: Final = re.compile(r"(?P<stem>.+)\.(?:cpython|pypy|graalpy)\d*-.*\.pyc")
+_HEADER: Final = 16
+_WORD: Final = 0xFFFFFFFF
+_BY_HASH: Final = (-1, -1)
+_LIMIT: Final = 64 << 20
+"""Larger files are compiled again."""
+_CONFIGURATION: Final = (
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
+)  # fmt: skip
+"""What may say how pytest compiles, or which warnings of the compiler are errors."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder of sources: where the tests find it, and where this process does. Compiled code may know its path."""
+
+    inside: Path
+    host: Path
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return the names of the folder and of those above it."""
+        return self.inside.parts[1:]
+
+
+def keep(cache: Path, places: Sequence[Place], foreign: Collection[Path]) -> None:
+    """Take the project's bytecode out of a cache that a warm run has filled, and note which sources it belongs to.
+
+    Args:
+        cache: The folder that was `PYTHONPYCACHEPREFIX`.
+        places: Where the project's sources are; the first is the project itself.
+        foreign: Folders inside of places that are not the project's: an environment in the checkout.
+    """
+    own = _emptied(cache / _OWN)
+    files: list[dict[str, str]] = []
+    for place in places:
+        top = cache.joinpath(*place.parts)
+        for folder, name in _compiled(cache, place.parts, {cache.joinpath(*at.parts[1:]) for at in foreign}):
+            found = _COMPILED.fullmatch(name)
+            source = "" if found is None else str(folder.relative_to(top) / f"{found['stem']}.py")
+            sha256 = _written_for(folder / name, place.host / source) if source else None
+            if sha256 is None:
+                (folder / name).unlink()
+                continue
+            kept = f"{len(files)}.pyc"
+            compiled = str(folder.relative_to(top) / name)
+            (folder / name).rename(own / kept)
+            files.append(
+                {"place": str(place.inside), "source": source, "compiled": compiled, "sha256": sha256, "kept": kept}
+            )
+        _prune(top)
+    index = {"configuration": _configuration(places[0].host), "files": files}
+    (own / _INDEX).write_text(json.dumps(index), encoding="utf-8")
+
+
+def lay_out(cache: Path, places: Sequence[Place], prefix: Path) -> None:
+    """Make the empty folder *prefix* a cache for one measurement: links to the shared one, and the project's own.
+
+    Args:
+        cache: What `keep` has left; nothing is taken from a cache that no warm run has filled.
+        places: Where the project's sources are now; the first is the project itself.
+        prefix: What will be `PYTHONPYCACHEPREFIX`; the tests may write into it.
+    """
+    index = cache / _OWN / _INDEX
+    if not index.exists():
+        return
+    known = json.loads(index.read_text(encoding="utf-8"))
+    by_path = {str(place.inside): place for place in places}
+    files = [entry for entry in known["files"] if entry["place"] in by_path]
+    folders = {(entry["place"], PurePosixPath(entry["compiled"]).parent) for entry in files}
+    _graft(cache, prefix, [*(by_path[top].parts + folder.parts for top, folder in folders), *_tops(places)])
+    if known["configuration"] != _configuration(places[0].host):
+        return
+    for entry in files:
+        place = by_path[entry["place"]]
+        kept = cache / _OWN / entry["kept"]
+        _give(kept, place.host / entry["source"], entry["sha256"], prefix.joinpath(*place.parts, entry["compiled"]))
+
+
+def _tops(places: Sequence[Place]) -> list[tuple[str, ...]]:
+    return [place.parts for place in places]
+
+
+def _emptied(folder: Path) -> Path:
+    """Return a new folder in place of whatever is there: the tests that filled the cache could write beside it."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
+    folder.mkdir()
+    return folder
+
+
+def _compiled(cache: Path, parts: tuple[str, ...], foreign: Collection[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield (folder, name) of the files below; what is no file and no folder is removed, and no link is followed."""
+    top = cache
+    for part in parts:
+        top /= part
+        if top.is_symlink():
+            top.unlink()
+            return
+    for at, folders, names in os.walk(top):
+        folder = Path(at)
+        folders[:] = [
+            name for name in folders if folder / name not in foreign and _is_kind(folder / name, stat.S_IFDIR)
+        ]
+        yield from ((folder, name) for name in names if _is_kind(folder / name, stat.S_IFREG))
+
+
+def _prune(top: Path) -> None:
+    """Remove the empty folders below, and this one: what is left there is an environment's."""
+    for at, _, _ in os.walk(top, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(at).rmdir()
+
+
+def _is_kind(path: Path, kind: int) -> bool:
+    if stat.S_IFMT(path.lstat().st_mode) == kind:
+        return True
+    path.unlink()
+    return False
+
+
+def _written_for(compiled: Path, source: Path) -> str | None:
+    """Return the sha256 of the source that a compiled file fits; None if it fits none.
+
+    One that notes its source's hash is checked against it when it is loaded; only the version that wrote it knows how.
+    """
+    now, noted = _times(source), _noted(compiled)
+    return _sha256(source) if now is not None and noted in {now, _BY_HASH} else None
+
+
+def _sha256(source: Path) -> str:
+    return hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+def _noted(compiled: Path) -> tuple[int, int] | None:
+    """Return the second and the size that a compiled file notes of its source, or `_BY_HASH`; None for what is none."""
+    with compiled.open("rb") as file:
+        header = file.read(_HEADER)
+        whole = len(header) == _HEADER and os.fstat(file.fileno()).st_size <= _LIMIT
+    if not whole:
+        return None
+    if header[4:8] != bytes(4):
+        return _BY_HASH
+    return int.from_bytes(header[8:12], "little"), int.from_bytes(header[12:16], "little")
+
+
+def _times(source: Path) -> tuple[int, int] | None:
+    """Return the second and the size of a source; None for what is no file, or too large to be one."""
+    try:
+        status = source.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _LIMIT:
+        return None
+    return int(status.st_mtime) & _WORD, status.st_size
+
+
+def _give(kept: Path, source: Path, sha256: str, target: Path) -> None:
+    """Put a compiled file where it will be looked for, if the source has the bytes that it was made from."""
+    noted, now = _noted(kept), _times(source)
+    if noted is None or now is None or _sha256(source) != sha256:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if noted in {now, _BY_HASH}:
+        target.symlink_to(kept)
+        return
+    code = kept.read_bytes()  # the same bytes, checked out at another time
+    target.write_bytes(code[:8] + b"".join(value.to_bytes(4, "little") for value in now) + code[_HEADER:])
+
+
+def _graft(source: Path, target: Path, apart: Iterable[tuple[str, ...]]) -> None:
+    """Link what is in *source* into *target*; what leads to the folders *apart*, and these, become real folders."""
+    paths = [parts for parts in apart if parts]
+    for entry in os.scandir(source):
+        inner = [parts[1:] for parts in paths if parts[0] == entry.name]
+        if entry.name == _OWN:
+            continue
+        if inner and entry.is_dir(follow_symlinks=False):
+            (target / entry.name).mkdir()
+            _graft(Path(entry.path), target / entry.name, inner)
+        else:
+            (target / entry.name).symlink_to(entry.path)
+
+
+def _configuration(project: Path) -> dict[str, str]:
+    """Return the sha256 of each file at the project's top that may configure pytest."""
+    found: dict[str, str] = {}
+    for name in _CONFIGURATION:
+        path = project / name
+        if path.is_file() and not path.is_symlink():
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found

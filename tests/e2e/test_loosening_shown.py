@@ -1,0 +1,29 @@
+"""What a change of tests loosens reaches @check: with the tests that it judges, and with the whole result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from e2e.lanes import play
+from kit import AFTER_MAKE, MAKE, NEW_ID, TEST_GREET_NEW, TESTS, UNTIL_TESTS, judge, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+LOOSER = TEST_GREET_NEW.replace('greet("Ada") == "Hello, Ada!"', 'greet("Ada")')
+SAID = "tests/test_greet.py: test_greets_by_name: an assertion is loosened from == to truth (line 7)"
+
+
+def test_a_loosened_assertion_is_told_to_who_judges_the_tests_and_the_result(tmp_path: Path) -> None:
+    guard = {"id": "tests/test_greet.py::test_greets_by_name", "expected": "GUARD"}
+    report = {"verdict": "TESTS_READY", "tests": [{"id": NEW_ID}, guard]}
+    tests = {**TESTS, "files": {"tests/test_greet.py": LOOSER}, "report": report}
+    entries = [*UNTIL_TESTS, tests, judge("tests", verdict="ACCEPTABLE"), MAKE, *AFTER_MAKE]
+    played = play(make_project(tmp_path), entries)
+    assert played.document["outcome"] == "completed", played.document["note"]
+    assert "write-tests/CHANGED_OLD_TEST" in played.rows
+    assert f"loosened: {SAID}" in played.asked("check-tests").text("test_output")
+    assert SAID in played.asked("final-review", role="check").text("evidence")
