@@ -168,6 +168,7 @@ class Project:
             "SOURCE_DATE_EPOCH": "1767323045",
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
+            "REDFIRST_PROBES__MUTANTS": "0",  # faults are tried where a test is about them; each costs a run of pytest
             **self.env,
         }
 

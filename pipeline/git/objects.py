@@ -20,8 +20,19 @@ OWN_REFS: Final = "refs/redfirst/"
 """Below it nobody but this program has refs."""
 
 
+def alternates(*stores: Path) -> str:
+    """Return what GIT_ALTERNATE_OBJECT_DIRECTORIES has to be for these folders of objects."""
+    escaped = (str(store).replace("\\", "\\\\").replace('"', '\\"') for store in stores)
+    return ":".join(f'"{store}"' for store in escaped)
+
+
 class ObjectDoor(ReadDoor):
     """Writes objects and private refs, with the attributes of a checkout that no agent has touched."""
+
+    @property
+    def _stores(self) -> tuple[Path, ...]:
+        """Return where objects may lie."""
+        return (self.common_dir / "objects",)
 
     def write_blob(self, content: bytes, path: str | None = None, checkout: Path | None = None) -> str:
         """Store *content*; with *path* and *checkout* through the clean filters that the checkout's attributes name."""
@@ -60,9 +71,8 @@ class ObjectDoor(ReadDoor):
 
     def pack(self, tree: str, objects: Path) -> None:
         """Write a pack into another repository's *objects* that holds *tree*, all that is in it, and nothing else."""
-        ours = str(self.common_dir / "objects").replace("\\", "\\\\").replace('"', '\\"')
         # git writes to its own objects first and then moves the pack, which no two file systems allow
-        env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{ours}"'}
+        env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": alternates(*self._stores)}
         argv = ("pack-objects", "--quiet", "--revs", "--window=0", str(objects / "pack" / "pack"))
         self._git(*argv, env=env, stdin=f"{tree}\n".encode())
 

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.git.objects import alternates
 from pipeline.git.process import HARDENED
 from pipeline.git.repository import Repository
 
@@ -20,8 +21,13 @@ class UntouchedRepository(Repository):
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path, objects: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
-        theirs = str(common_dir / "objects").replace("\\", "\\\\").replace('"', '\\"')
-        self._aside = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{theirs}"'}
+        self._objects = objects
+        theirs = alternates(common_dir / "objects")
+        self._aside = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": theirs}
+
+    @property
+    def _stores(self) -> tuple[Path, ...]:
+        return (self._objects, self.common_dir / "objects")
 
     @classmethod
     def of(cls, repository: Repository, objects: Path) -> UntouchedRepository:

@@ -1,0 +1,35 @@
+"""The tests of a group: each play is a test of its own, and its end travels to the figures that conftest.py prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cheats.catalogue import GROUPS
+from cheats.kinds import Honest, NotExcludable
+
+if TYPE_CHECKING:
+    from cheats.catalogue import Theatre
+    from cheats.kinds import Cheat
+
+FIGURE = "cheat"
+
+
+def params(name: str) -> list[object]:
+    """Return the parameters of a group; what is not built yet is expected to fail, and says so when it does not."""
+    group = GROUPS[name]
+    return [
+        pytest.param(
+            one, id=one.id, marks=pytest.mark.xfail(reason=one.pending, raises=AssertionError) if one.pending else ()
+        )
+        for one in (*group.cheats, *group.honest)
+    ]
+
+
+def check(theatre: Theatre, one: Cheat | Honest, request: pytest.FixtureRequest) -> None:
+    """Play it, and fail where it does not end as the catalogue says."""
+    is_expected = "honest" if isinstance(one, Honest) else "passes" if isinstance(one.ends, NotExcludable) else "caught"
+    request.node.user_properties.append((FIGURE, is_expected))
+    played = theatre.play(one)
+    fault = one.fault(played)
+    assert fault is None, fault

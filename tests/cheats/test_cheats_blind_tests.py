@@ -1,0 +1,20 @@
+"""@test cheats legally: RED, and GREEN without the work, because the tests look elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cheats.plays import check, params
+
+if TYPE_CHECKING:
+    from cheats.catalogue import Theatre
+    from cheats.kinds import Cheat, Honest
+
+GROUP = "blind"
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("one", params(GROUP))
+def test_it_ends_as_the_catalogue_says(one: Cheat | Honest, theatre: Theatre, request: pytest.FixtureRequest) -> None:
+    check(theatre, one, request)
