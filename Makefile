@@ -14,11 +14,13 @@ demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 test: $(STAMP)  ## everything; the tests of real agents need `make agents` once, and say so
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
+	scripts/js-runners.sh --show
 	$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
-agents:  ## the real coding agents that tests drive: 1.6 GB from npm, into .agents-cache
+agents:  ## the real coding agents (1.6 GB from npm, into .agents-cache) and JavaScript test runners that tests drive
 	scripts/agent-clis.sh --require
+	scripts/js-runners.sh --require
 
 quick: $(STAMP)  ## in less than a minute: style, and every test that is not slow
 	$(BIN)/ruff check

@@ -18,7 +18,7 @@ def runners_folder() -> Path:
 
 
 def installed_set(name: str) -> Path:
-    """Return the folder of a set, which has `node_modules`; where it is missing the test is skipped, fails if CI=true."""
+    """Return the folder of a set, which has `node_modules`; without it the test is skipped, or fails if CI=true."""
     assert name in SETS, name
     if shutil.which("node") is None:
         _without("this machine has no node")

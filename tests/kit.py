@@ -127,6 +127,9 @@ def judge(question: str, **report: Any) -> Entry:
     return {"when": {"kind": "judge", "question": question}, "report": report}
 
 
+NO_PROBES = {"REDFIRST_PROBES__MUTANTS": "0", "REDFIRST_PROBES__REPEAT": "1", "REDFIRST_PROBES__REVERT": "false"}
+
+
 @dataclass
 class Project:
     """A repository on branch `work`, its private home, and redfirst run inside it."""
@@ -134,6 +137,8 @@ class Project:
     root: Path
     home: Path
     env: dict[str, str] = field(default_factory=dict[str, str])
+    probed: bool = False
+    """Whether the tests of each task are tried as `[probes]` says; else they are not: each probe is a run of pytest."""
 
     def git(self, *argv: str, cwd: Path | None = None) -> str:
         """Run git and return what it prints."""
@@ -168,7 +173,7 @@ class Project:
             "SOURCE_DATE_EPOCH": "1767323045",
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
-            "REDFIRST_PROBES__MUTANTS": "0",  # faults are tried where a test is about them; each costs a run of pytest
+            **({} if self.probed else NO_PROBES),
             **self.env,
         }
 

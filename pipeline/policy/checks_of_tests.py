@@ -264,5 +264,8 @@ def _number(node: ast.expr) -> float | None:
 
 
 def _source(node: ast.AST) -> str:
-    text = ast.unparse(node)
+    try:
+        text = ast.unparse(node)
+    except ValueError:  # before Python 3.12 not every value can be written in a formatted string
+        text = ast.dump(node)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."

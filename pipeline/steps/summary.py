@@ -12,7 +12,10 @@ from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.final_review import not_testable_manifest
+from pipeline.steps.probe_words import in_short
+from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.reviews import all_last_reviews
+from pipeline.steps.sanity import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +36,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
         ("Commits", bullets(_commit_lines(ctx, commits))),
         ("Tasks", bullets(_task_lines(ctx))),
         ("Evidence", _evidence(ctx)),
+        ("Quarantine", bullets(_quarantined(ctx))),
         ("Without Tests", bullets(_without_tests(ctx))),
         ("Reviews", bullets(_reviews(ctx))),
         ("Blockers on Record", bullets(_blockers(ctx))),
@@ -55,6 +59,11 @@ def _task_lines(ctx: Context) -> list[str]:
     return [f"{task.id} [{task.status.value}] {one_line(task.spec.title)}" for task in shown]
 
 
+def _quarantined(ctx: Context) -> tuple[str, ...]:
+    """Return what is said of the quarantine; before the baseline there is nothing to say it of."""
+    return quarantine_of_run(ctx).lines() if ctx.config.quarantine and ctx.path(BASELINE).exists() else ()
+
+
 def _evidence(ctx: Context) -> str:
     parts: list[str] = []
     for task in ctx.state.tasks.values():
@@ -69,6 +78,7 @@ def _evidence(ctx: Context) -> str:
         lines.append(
             f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else "not GREEN"
         )
+        lines += [f"probes: {in_short(evidence.probes)}"] if evidence.probes and in_short(evidence.probes) else []
         parts.append(f"### Task {task.id}\n\n{bullets(lines)}")
     return "\n\n".join(parts)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.process import Command, Completed, Mount, Sandbox
-from pipeline.toolchains import durations, pytest_bytecode, pytest_environment, pytest_stub_pass, pytest_stubs
+from pipeline.toolchains import devshell, durations, pytest_bytecode, pytest_environment, pytest_stub_pass, pytest_stubs
 from pipeline.toolchains.installed import installed_mounts
 from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
 from pipeline.toolchains.pytest_records import Finished, Session, observe
@@ -215,7 +215,8 @@ def _command(
             *caches,
         ),
         env={
-            "PATH": f"{env.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            **env.variables,
+            "PATH": devshell.box_path(env.prefix, env.variables),
             "PYTHONPATH": ":".join(map(str, paths)),
             "PYTHONPYCACHEPREFIX": str(prefix),
             "PYTHONHASHSEED": "0",

@@ -94,7 +94,7 @@ def request(
     return {
         "roots": [
             (str(view.workspace), ""),
-            *((str(root.path), root.relative.removeprefix(".")) for root in env.editable_roots if isolated),
+            *((str(root.path), _below(root.relative)) for root in env.editable_roots if isolated),
         ],
         "checkouts": [] if isolated else [str(root.path) for root in env.editable_roots],
         "ids": None if chosen.ids is None else sorted(chosen.ids),
@@ -125,3 +125,7 @@ def seconds_by_file(sessions: Sequence[Session]) -> dict[str, float]:
         if isinstance(record, Finished) and record.id in paths:
             taken[paths[record.id]] = taken.get(paths[record.id], 0.0) + record.seconds
     return taken
+
+
+def _below(relative: str) -> str:
+    return "" if relative == "." else relative

@@ -87,6 +87,7 @@ class Stage:
         self._kept = folder / "kept"
         self._place.mkdir()
         self._project = make_project(self._place, dict(repository.files))
+        self._project.probed = True
         self._prologue: list[Entry] = [
             {"when": {"kind": "plan"}, "report": _plan(repository)},
             PLAN_ACCEPTED,

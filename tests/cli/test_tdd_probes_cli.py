@@ -27,6 +27,7 @@ why = "rewritten soon"
 
 def test_faults_that_no_test_notices_are_shown_and_refuse_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
+    project.probed = True
     project.write({"tests/test_greet.py": TEST_GREET_NEW, "greet.py": TWO})
     project.configure("[probes]\nmutants = 6\nseconds = 300\n")
     found = project.document("tdd", "check-green", "--probes")
@@ -42,6 +43,7 @@ def test_faults_that_no_test_notices_are_shown_and_refuse_nothing(tmp_path: Path
 
 def test_a_test_that_passes_over_the_base_as_well_is_refused(tmp_path: Path) -> None:
     project = make_project(tmp_path)
+    project.probed = True
     guard = TEST_GREET_NEW + '\n\ndef test_greets_bob():\n    assert greet("Bob") == "Hello, Bob!"\n'
     project.write({"tests/test_greet.py": guard, "greet.py": GREET_DONE})
     project.configure("[probes]\nmutants = 0\n")
@@ -54,6 +56,7 @@ def test_a_test_that_passes_over_the_base_as_well_is_refused(tmp_path: Path) -> 
 
 def test_a_quarantined_test_is_no_regression_and_is_named(tmp_path: Path) -> None:
     project = make_project(tmp_path)
+    project.probed = True
     project.write({"redfirst.toml": OLD_QUARANTINED})
     project.commit("quarantine")
     broken = GREET_DONE.replace("Hello", "Hi")

@@ -30,6 +30,7 @@ def prepare(case: Case, cache: Path, tmp_path: Path) -> Project:
     readme = f"# Issues\n\n## Core\n- [ ] [GAL-1](GAL-1.md) {case.title}\n"
     tracker = {"TODO/GAL-1.md": case.issue, "TODO/README.md": readme, ".gitignore": ".venv/\n*.egg-info/\n"}
     project = make_project(tmp_path, tracker)
+    project.probed = True
     unpack(case.sdist, cache, project.root)
     project.commit(case.sdist.stem)
     answers = project.home / "answers.json"

@@ -140,6 +140,7 @@ def production(source: bytes) -> list[bytes]:
     return [token.text for token in rest.tokens.all]
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.binary(min_size=3, max_size=24), st.booleans())
 @example(b"\x00\x00\x00", True)

@@ -138,6 +138,11 @@ def test_a_local_that_is_renamed_is_no_change_and_one_that_is_changed_is_itself(
     assert weakenings("test_it.py", text.encode(), text.replace("found", "other").encode()) == ()
 
 
+def test_a_local_with_a_backslash_in_a_formatted_text_is_read() -> None:
+    text = 'def test_it():\n    line = "a\\n"\n    assert f(f"{line}b") == 1\n'
+    assert "gone" in str(weakenings("test_it.py", text.encode(), b"def test_it():\n    pass\n"))
+
+
 def test_a_test_split_in_two_or_moved_to_another_file_is_not_gone() -> None:
     first, second = "    assert total([1]) == 1\n", "    assert total([2]) == 2\n"
     one, two = f"def test_it():\n{first}{second}", f"def test_it():\n{first}\n\ndef test_more():\n{second}"

@@ -229,6 +229,7 @@ def test_any_two_texts_are_answered(before: str, after: bytes) -> None:
     assert isinstance(weakenings("a.js", JEST.encode(), JEST.replace("6", before).encode()), tuple)
 
 
+@pytest.mark.slow
 def test_much_text_takes_little_time() -> None:
     deep = "test('a', () => " + "(() => " * 400 + "1" + ")" * 400 + ");\n"
     chain = "test('a', () => { expect(1)" + ".not" * 1000 + ".toBe(1); });\n"

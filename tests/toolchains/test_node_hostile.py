@@ -91,7 +91,7 @@ def test_one_that_leaves_while_the_next_one_waits_is_found(tmp_path: Path) -> No
     body = "test('leaves later', () => { setTimeout(() => process.exit(0), 50); });\n"
     waits = "test('waits', async () => { await new Promise((done) => setTimeout(done, 5000)); });\n"
     observation = run(tmp_path, body + waits)
-    assert Ended.PASSED not in {ends(observation)["waits"]}
+    assert ends(observation)["waits"] != Ended.PASSED
 
 
 def test_tests_that_hang_are_ended_and_the_others_run(tmp_path: Path) -> None:
@@ -114,7 +114,8 @@ def test_tests_that_hang_are_ended_and_the_others_run(tmp_path: Path) -> None:
 def test_output_without_end_fills_nothing(tmp_path: Path) -> None:
     observation = run(
         tmp_path,
-        "test('floods', () => { const line = 'x'.repeat(1 << 20); for (let i = 0; i < 200; i += 1) process.stdout.write(line); });\n"
+        "const line = 'x'.repeat(1 << 20);\n"
+        "test('floods', () => { for (let i = 0; i < 200; i += 1) process.stdout.write(line); });\n"
         "test('says much', () => { assert.fail('y'.repeat(1 << 22)); });\n",
     )
     assert ends(observation) == {"floods": Ended.PASSED, "says much": Ended.FAILED}
@@ -225,11 +226,14 @@ def test_a_test_that_is_defined_past_the_layer_is_seen_all_the_same(tmp_path: Pa
     assert ends(observation) == dict.fromkeys(names, Ended.FAILED)
 
 
+VITEST_HEAD = """import { it, expect } from 'vitest';
+import { createRequire } from 'node:module';
+const require = createRequire(import.meta.url);
+"""
 SHARED = """
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
-for (const name of fs.readdirSync(os.tmpdir() === '/tmp' ? '/tmp' : '/tmp')) {
+for (const name of fs.readdirSync('/tmp')) {
   const shared = path.join('/tmp', name, 'shared');
   if (name.startsWith('redfirst-node-') && fs.existsSync(shared)) {
     for (const file of ['plan.json', 'hints.jsonl']) fs.rmSync(path.join(shared, file), { force: true });
@@ -240,8 +244,7 @@ for (const name of fs.readdirSync(os.tmpdir() === '/tmp' ? '/tmp' : '/tmp')) {
 
 @pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
 def test_files_of_ours_that_are_deleted_make_no_test_pass(tmp_path: Path, package: str, name: str) -> None:
-    head = "import { it, expect } from 'vitest';\nimport { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);\n"
-    head = head if name == "vitest" else ""
+    head = "" if name == "jest" else VITEST_HEAD
     tests = {
         f"test/{letter}.test.js": f"{head}{SHARED}\nit('bad {letter}', () => {{ expect(1).toBe(2); }});\n"
         for letter in "abc"

@@ -152,7 +152,8 @@ function check(name) {
 """
 
 RUNNERS = {
-    "node": "export { default as assert } from 'node:assert';\nexport { describe, it, before, beforeEach } from 'node:test';\n",
+    "node": "export { default as assert } from 'node:assert';\n"
+    "export { describe, it, before, beforeEach } from 'node:test';\n",
     "vitest": "export { assert, describe, it, beforeAll as before, beforeEach } from 'vitest';\n",
     "jest": "export { default as assert } from 'node:assert';\n"
     "export const { describe, it, beforeAll: before, beforeEach } = globalThis;\n",
@@ -258,7 +259,7 @@ LANES = {
 }
 
 
-@pytest.fixture(scope="module", params=LANES.values(), ids=LANES)
+@pytest.fixture(scope="module", params=LANES.values(), ids=list(LANES))
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lane, Path, Observation]:
     lane: Lane = request.param
     root = write(
@@ -356,7 +357,7 @@ LENIENT = {"missing export", "missing export of nobody"}
 """What vitest does not notice before the name is used."""
 
 
-@pytest.fixture(scope="module", params=LANES.values(), ids=LANES)
+@pytest.fixture(scope="module", params=LANES.values(), ids=list(LANES))
 def uncollected(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Lane, Path, Observation]:

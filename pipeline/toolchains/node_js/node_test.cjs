@@ -7,11 +7,9 @@
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { Transform } = require('node:stream');
-const module_ = require('node:module');
-const { pathToFileURL } = require('node:url');
-const path = require('node:path');
 const { describe: factsOf } = require('./errors.cjs');
 const { Ids, chooser } = require('./ids.cjs');
+const { canaries, intercept } = require('./node_layer.cjs');
 
 const channel = require('./channel.cjs').open();
 const HOOKS = new Set(['before', 'after', 'beforeEach', 'afterEach']);
@@ -247,13 +245,13 @@ function record({ request, write }) {
     }
     if (!node.id || !node.chosen) return;
     const failure = error?.failureType === 'subtestsFailed' ? (node.inner ?? error) : error;
-    end(node, failure, data);
+    end(node, failure, data, type === 'test:pass');
   }
 
-  function end(node, failure, data = {}) {
+  function end(node, failure, data = {}, passed = false) {
     write('end', {
       id: node.id,
-      passed: !failure,
+      passed,
       skipped: data.skip === undefined ? null : `${data.skip === true ? '' : data.skip}`,
       todo: data.todo === undefined ? null : `${data.todo === true ? '' : data.todo}`,
       phase: failure?.failureType !== 'hookFailed' ? 'call' : node.left ? 'teardown' : 'setup',
@@ -281,47 +279,4 @@ function record({ request, write }) {
     broken = true;
     write('uncollected', { path: request.path, errors: [factsOf(error)] });
   });
-}
-
-// Return how the project's assertions judge what surely fails, and what surely does not.
-function canaries(assert) {
-  const throws = (check) => {
-    try {
-      check();
-      return false;
-    } catch {
-      return true;
-    }
-  };
-  const fails = [
-    () => assert.strictEqual(1, 2), () => assert.equal(1, 2), () => assert.ok(0), () => assert(0),
-    () => assert.deepStrictEqual({ a: 1 }, { a: 2 }), () => assert.throws(() => undefined), () => assert.fail(),
-  ];
-  return { fail: fails.every(throws), pass: !throws(() => assert.strictEqual(1, 1)) };
-}
-
-// Give whoever asks for node:test the layer: `require`, `import`, and the way past both.
-function intercept(native, api) {
-  const load = module_._load;
-  module_._load = function layered(name, ...more) {
-    return name === 'node:test' ? api : Reflect.apply(load, this, [name, ...more]);
-  };
-  const builtin = process.getBuiltinModule;
-  if (builtin) process.getBuiltinModule = (name) => (name === 'node:test' ? api : builtin(name));
-  const names = Object.keys(api).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default');
-  const url = pathToFileURL(path.join(__dirname, 'node_api.cjs')).href;
-  const source = `import layer from '${url}';\nconst api = layer.get();\nexport default api;\n`
-    + names.map((name) => `const _${name} = api.${name};\nexport { _${name} as ${name} };\n`).join('');
-  if (module_.registerHooks) {
-    module_.registerHooks({
-      resolve: (name, context, next) => (name === 'node:test' && !context.conditions?.includes('require')
-        ? { url: `${url}?layer`, format: 'module', shortCircuit: true }
-        : next(name, context)),
-      load: (target, context, next) => (target === `${url}?layer`
-        ? { format: 'module', source, shortCircuit: true }
-        : next(target, context)),
-    });
-  } else {
-    module_.register(pathToFileURL(path.join(__dirname, 'node_loader.mjs')), { data: { url, source } });
-  }
 }
