@@ -51,7 +51,7 @@ class Subject:
     tests: tuple[str, str]
     code: tuple[str, str]
     floor: tuple[str, ...]
-    pinned: str = ""
+    symbols: tuple[Mapping[str, object], ...] = ()
 
     def script(self) -> list[dict[str, object]]:
         """Return instant answers for a run without any detour."""
@@ -69,6 +69,7 @@ class Subject:
             "acceptance_criteria": ["it is right"],
             "files": [file],
             "test_files": [{"path": self.tests[0], "action": "modify"}],
+            "symbols": list(self.symbols),
         }
         accepted = {"verdict": "ACCEPTABLE"}
         made = {"result": "COMPLETE", "summary": "done"}
@@ -97,7 +98,8 @@ def subject(name: str, sdists: Path) -> Subject:
         sdists.mkdir(parents=True, exist_ok=True)
         tests_module("e2e.sdists").unpack(case.sdist, sdists, Path(place))
         files = {str(path.relative_to(place)): _text(path) for path in Path(place).rglob("*") if path.is_file()}
-    return Subject(case.sdist.stem, files, _edited(files, case.tests), _edited(files, case.code), PYTEST)
+    changes = _edited(files, case.tests), _edited(files, case.code)
+    return Subject(case.sdist.stem, files, *changes, PYTEST, tuple(case.symbols))
 
 
 def _text(path: Path) -> str:

@@ -123,7 +123,7 @@ class StubFirst(Closed):
     pytest: bool = False
     cargo: bool = True
     node: bool = False
-    go: bool = False
+    go: bool = True
 
     def of(self, name: str) -> bool:
         """Return whether it holds for a toolchain.

@@ -8,15 +8,15 @@ neighbours costs time, and no verdict.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
-
-import anyio
 
 from pipeline.evidence import shards
 from pipeline.evidence.compare import passed
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.runs.files import write_atomic
+from pipeline.steps.side_by_side import side_by_side
 from pipeline.toolchains import durations
 from pipeline.toolchains.protocol import Selection
 
@@ -64,32 +64,12 @@ async def measure_in_parts(
     if known is None or workers < 2 or len(files) < 2:  # noqa: PLR2004  (there is nothing to put together)
         return await measure(None)
     parts = shards.plan(files, durations.read(cache), workers)
-    seen = await _side_by_side(measure, parts)
+    seen = await side_by_side([partial(measure, Selection(files=files)) for files in parts])
     strays = frozenset({record.path for each in seen for record in each.records.values()} - files)
     if strays:  # tests in files that nobody would have looked for
         parts, seen = (*parts, strays), [*seen, await measure(Selection(files=strays))]
     together = shards.merged(list(zip(parts, seen, strict=True)), command=known.command)
     return await measure(None) if _is_surprising(together, known) else together
-
-
-async def _side_by_side(measure: Measure, parts: tuple[frozenset[str], ...]) -> list[Observation]:
-    """Return what each part shows; what goes wrong with one of them comes out as it is, and not in a group."""
-    seen: dict[int, Observation] = {}
-    failed: list[Exception] = []
-
-    async def one(at: int, files: frozenset[str]) -> None:
-        try:
-            seen[at] = await measure(Selection(files=files))
-        except Exception as error:  # noqa: BLE001  (raised below)
-            failed.append(error)
-            tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        for at, files in enumerate(parts):
-            tasks.start_soon(one, at, files)
-    if failed:
-        raise failed[0]
-    return [seen[at] for at in range(len(parts))]
 
 
 def _baseline(root: Path) -> Observation | None:

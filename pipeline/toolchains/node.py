@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.observation import Observation, RunState
 from pipeline.toolchains import node_environment
 from pipeline.toolchains.node_command import Unknown, of_words
-from pipeline.toolchains.node_project import SOURCES, read_project, tests_among
+from pipeline.toolchains.node_project import SOURCES, files_with_tests, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ class NodeToolchain:
         if isinstance(project, str):
             return Observation(state=RunState.UNUSABLE, detail=project, command=command)
         sources = Sources.read(view.host, project.names)
-        files = tests_among(sources.files, invocation.arguments) if invocation.runner == "node" else []
+        files = files_with_tests(sources.files, invocation.arguments) if invocation.runner == "node" else []
         with tempfile.TemporaryDirectory(prefix="redfirst-node-") as place:
             bench = Bench.under(Path(place), sandbox, view, env)
             projects = project.folders_with(invocation.runner, sources.files)

@@ -33,7 +33,7 @@ _MODULE: Final = (
 )
 _CALLED: Final = re.compile(r"^(?P<name>.+?) is not a (?:function|constructor)\b")
 _READ: Final = re.compile(
-    r"^Cannot (?:read propert(?:y|ies) of|destructure)\b.*\b(?:undefined|null)\b.*?(?:reading '(?P<name>[^']+)')?"
+    r"^Cannot (?:read propert(?:y|ies) of|destructure)\b.*\b(?:undefined|null)\b(?:.*reading '(?P<name>[^']+)')?"
 )
 _FREE: Final = re.compile(r"^(?P<name>[\w$]+) is not defined$")
 _LAST: Final = re.compile(r"([\w$]+)\W*$")

@@ -163,7 +163,7 @@ def _pnpm(worktree: Path) -> tuple[str, ...]:
         return ()
 
 
-def tests_among(files: Iterable[str], arguments: Sequence[str]) -> list[str]:
+def files_with_tests(files: Iterable[str], arguments: Sequence[str]) -> list[str]:
     """Return the files that `node --test` would run: those that its arguments name, else those with names of tests.
 
     Args:

@@ -38,7 +38,7 @@ class Environment:
     `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5). `prefix` is
     where the language is installed: its `bin` comes first on an agent's PATH. `versions` say for people what was found;
     `variables` are set where tests run, and for agents. `installed` is shown read-only inside the view
-    (`installed.installed_mounts`): git ignores it, so that no tree has it. `test_variables` are set where tests run only.
+    (`installed.installed_mounts`): git ignores it, so that no tree has it. `test_variables` are set for tests alone.
     """
 
     command: tuple[str, ...]

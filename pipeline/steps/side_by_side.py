@@ -1,0 +1,36 @@
+"""Several measurements at the same time; what goes wrong with one of them comes out as it is, and not in a group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+_Value = TypeVar("_Value")
+
+
+async def side_by_side(calls: Sequence[Callable[[], Awaitable[_Value]]]) -> list[_Value]:
+    """Return what the calls return, in their order. When one raises, the others are cancelled, and that is raised.
+
+    Raises:
+        Exception: what the first that failed has raised.
+    """
+    found: dict[int, _Value] = {}
+    failed: list[Exception] = []
+
+    async def one(at: int, call: Callable[[], Awaitable[_Value]]) -> None:
+        try:
+            found[at] = await call()
+        except Exception as error:  # noqa: BLE001  (raised below)
+            failed.append(error)
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for at, call in enumerate(calls):
+            tasks.start_soon(one, at, call)
+    if failed:
+        raise failed[0]
+    return [found[at] for at in range(len(calls))]
