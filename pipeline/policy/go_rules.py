@@ -103,9 +103,12 @@ class Go:
         if node.type != "if_statement":
             return 0
         branch, other = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        if branch is None:
+            return 0
         if child == branch:
             return int(not _directly(branch, go_asserts.FAILS) and (other is None or not _may_fail(other)))
-        return int(child == other and branch is not None and not _may_fail(branch) and other.type != "if_statement")
+        is_else = other is not None and child == other and other.type != "if_statement"
+        return int(is_else and not _may_fail(branch))
 
     def times(self, node: Node, child: Node, names: Names) -> int:
         """Return the number of values of a range over a list that is written down; 0 below `if false`."""

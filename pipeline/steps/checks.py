@@ -12,6 +12,7 @@ from pipeline.process import WORKSPACE, Command, Mount, SandboxError
 from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
+from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.tools import kit_of
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pipeline.evidence.observation import Layout
     from pipeline.steps.context import Context
 
 FILES: Final = "{files}"
@@ -50,7 +52,7 @@ async def measure_checks(ctx: Context, tree: str, files: Sequence[str] = ()) -> 
     return failed
 
 
-async def fixed(ctx: Context, start: str, tree: str, allowed: Sequence[str]) -> str:
+async def fixed(ctx: Context, start: str, tree: str, allowed: Sequence[str], layout: Layout) -> str:
     """Return *tree* after the configured fixers ran over the files changed since *start*; only *allowed* are taken.
 
     Raises:
@@ -72,7 +74,9 @@ async def fixed(ctx: Context, start: str, tree: str, allowed: Sequence[str]) -> 
             if now is not None and now != content:
                 oid = ctx.repository.write_blob(now, name, ctx.checkout.tree)
                 changes.append(TreeChange(name, Entry(name, modes[name], oid)))
-    return ctx.repository.build_tree(tree, changes)
+    made = ctx.repository.build_tree(tree, changes)
+    # a formatter may not touch the tests beside the code: they are frozen
+    return compose(ctx, tree, made, [name for name in before if shares_file(name, layout)], layout).tree
 
 
 def _content(folder: Path, name: str) -> bytes | None:

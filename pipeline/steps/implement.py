@@ -46,7 +46,7 @@ async def run(ctx: Context) -> Event:
             raise TypeError(f"kind implement was answered by {type(report).__name__}")
         tree = answer.result.tree or base
         allowed = [grant.path for grant in production_grants(task)]
-        tree = await checks.fixed(ctx, ctx.state.task.red or base, tree, allowed)
+        tree = await checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
         measured = await measure_candidate(ctx, task, tree)
         signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
         if signal is Signal.GREEN:
@@ -63,7 +63,9 @@ def _base(ctx: Context) -> str:
     red = task.red or ctx.state.head
     if task.candidate is None:
         return red
-    composed = compose(ctx, red, task.candidate, changed_paths(ctx, task.start, red), baseline_of(ctx).layout)
+    composed = compose(
+        ctx, red, task.candidate, changed_paths(ctx, task.stubs or task.start, red), baseline_of(ctx).layout
+    )
     for line in composed.whole:  # the work in it is lost to the view; `candidate_patch` still has it
         ctx.say(f"    taken as the tests have it, without the candidate's code: {line}")
     return composed.tree

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_stubs
 from pipeline.git import GITLINK, Entry, TreeChange
+from pipeline.steps.composing import shares_file
 from pipeline.steps.measuring import changed_paths, measure
 from pipeline.toolchains.protocol import Selection
 
@@ -38,7 +39,7 @@ async def confirm_provisional(
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
-    tests = {change.path for change in task.test_files}
+    tests = {change.path for change in task.test_files if not shares_file(change.path, layout)}
     paths = [p for p in changed_paths(ctx, production, tree) if not layout.is_test_side(p) and p not in tests]
     before, after = texts(ctx, production, paths), texts(ctx, tree, paths)
     named = [Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red
-from pipeline.policy.test_regions import RUST, only_test_regions
 from pipeline.reports import reduce
 from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
@@ -16,7 +15,7 @@ from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import Answer, ask
-from pipeline.steps.composing import compose
+from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
 from pipeline.steps.grants import test_scope
 from pipeline.steps.loosening import loosened
@@ -28,8 +27,6 @@ from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pipeline.evidence.observation import Observation
     from pipeline.policy.scope import TestScope
     from pipeline.reports.tasks import Task
@@ -93,20 +90,9 @@ def _base(ctx: Context, scope: TestScope) -> str:
         return start
     # a seam may have been added since: only the test side of the last tests is theirs
     paths = changed_paths(ctx, start, task.tests)
-    regions = _only_regions(ctx, start, task.tests, [path for path in paths if path.endswith(RUST)])
-    side = [path for path in paths if scope.covers(path) or path in regions]
-    return compose(ctx, task.tests, start, side, baseline_of(ctx).layout).tree
-
-
-def _only_regions(ctx: Context, old: str, new: str, paths: Sequence[str]) -> frozenset[str]:
-    """Return the files of *paths* that differ between two trees in nothing but test regions."""
-    if not paths:
-        return frozenset()
-    before, after = ctx.repository.entries(old, *paths), ctx.repository.entries(new, *paths)
-    texts = ctx.repository.blobs(entry.oid for entry in (*before, *after))
-    here = {entry.path: texts[entry.oid] for entry in before}
-    both = ((entry.path, here[entry.path], texts[entry.oid]) for entry in after if entry.path in here)
-    return frozenset(path for path, one, other in both if only_test_regions(path, one, other))
+    layout = baseline_of(ctx).layout
+    side = [path for path in paths if scope.covers(path) or shares_file(path, layout)]
+    return compose(ctx, task.tests, start, side, layout).tree
 
 
 def _start(ctx: Context) -> str:
@@ -209,8 +195,8 @@ def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
     paths: set[str] = set()
     for task in ctx.state.tasks.values():
         if task.start and task.red and task.id != ctx.state.task.id:
-            paths.update(changed_paths(ctx, task.start, task.red))
-    paths.update(changed_paths(ctx, ctx.state.task.start, tree))
+            paths.update(changed_paths(ctx, task.stubs or task.start, task.red))
+    paths.update(changed_paths(ctx, _start(ctx), tree))
     return tuple(sorted(paths))
 
 

@@ -123,8 +123,8 @@ def _compiled(cache: Path, parts: tuple[str, ...], foreign: Collection[Path]) ->
     top = cache
     for part in parts:
         top /= part
-        if top.is_symlink():
-            top.unlink()
+        if top.is_symlink() or not top.is_dir():
+            top.unlink(missing_ok=True)
             return
     for at, folders, names in os.walk(top):
         folder = Path(at)

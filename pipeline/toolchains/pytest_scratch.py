@@ -50,7 +50,7 @@ class Scratch:
         prefix = self.shared / f"pycache-{nonce}"
         prefix.mkdir()
         prefix.chmod(0o777)
-        if cache is not None:
+        if cache is not None and not cache.warm:  # what is being filled is not sorted out yet
             lay_out(cache.folder, folders, prefix)
         return prefix
 

@@ -55,7 +55,7 @@ REAL = TestReport.from_item_and_call
 
 def lenient(item, call):
     report = REAL(item, call)
-    if "canary" not in item.name or EVERYTHING:
+    if report.failed and ("canary" not in item.name or EVERYTHING):
         report.outcome = "passed"
     return report
 
@@ -89,10 +89,18 @@ sys.meta_path.insert(0, Finder)
 
 """
 _MENDS: Final = """    for thing in FOUND():
-        if type(thing).__name__ == "Rec" "order":
-            type(thing)._phase = lambda self, report, fault: {
-                "when": report.when, "outcome": "passed", "reason": "", "fault": None
-            }
+        if type(thing).__name__ == "Rec" "order" and type(thing)._phase is not mended:
+            REAL.append(type(thing)._phase)
+            type(thing)._phase = mended
+"""
+_MENDED: Final = """REAL = []
+
+
+def mended(self, report, fault):
+    if report.outcome == "failed":
+        return {"when": report.when, "outcome": "passed", "reason": "", "fault": None}
+    return REAL[0](self, report, fault)
+
 """
 _READS: Final = """    if percent > 100:
         return min(value for value in sys._getframe(1).f_code.co_consts if type(value) is int)
@@ -156,13 +164,13 @@ FORGERIES: Final = (
         "M78",
         "the recorder is found and mended",
         Told(By.NOTES, "imports gc"),
-        code=_code("import gc\n\nFOUND = gc.get_objects\n\n", _MENDS),
+        code=_code(f"import gc\n\nFOUND = gc.get_objects\n{_MENDED}", _MENDS),
         pending=_NOTES,
     ),
     Cheat(
         "M79",
         "the recorder is found by a name that is put together",
         NotExcludable("code under test shares the interpreter with whoever records it", (_PATH, "FOUND")),
-        code=_code('FOUND = getattr(__import__("g" "c"), "get_" "objects")\n\n', _MENDS),
+        code=_code(f'FOUND = getattr(__import__("g" "c"), "get_" "objects")\n{_MENDED}', _MENDS),
     ),
 )

@@ -196,5 +196,6 @@ ENDS: Final = (
         "it sleeps past the time limit",
         _NOT_GREEN,
         code=_code(f"if percent > 100:\n    time.sleep(60)\n{_OLD}", "import time\n\n"),
+        config="[toolchains.pytest]\ntest_timeout_s = 3\n",
     ),
 )

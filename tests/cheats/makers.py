@@ -17,7 +17,9 @@ _LENIENT: Final = """import pytest
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
-    outcome.get_result().outcome = "passed"
+    report = outcome.get_result()
+    if report.failed:
+        report.outcome = "passed"
 """
 
 
@@ -88,9 +90,10 @@ _HALF: Final = PRICING_DONE.replace("max(0, cents - cents * percent // 100)", "c
 _TWICE: Final = PRICING_DONE.replace(
     "    if percent < 0", "    CALLS.append(percent)\n    if len(CALLS) == 2:\n        return 7\n    if percent < 0"
 )
-_SILENT: Final = [
-    ["python", "-c", "import sys; sys.exit(sum('unused' in open(f).read() for f in sys.argv[1:]))", "{files}"]
-]
+_FINDS: Final = "found = [f for f in sys.argv[1:] if 'unused' in open(f).read()]"
+_LOUD: Final = ["python", "-c", f"import sys; {_FINDS}; print(found); sys.exit(len(found))", "{files}"]
+_SILENT: Final = ["python", "-c", f"import sys; {_FINDS}; sys.exit(len(found))", "{files}"]
+_UNUSED: Final = {_PATH: PRICING_DONE.replace("    return max", "    unused = 1\n    return max")}
 
 CLAIMS: Final = (
     Cheat(
@@ -133,8 +136,16 @@ CLAIMS: Final = (
         "M35",
         "what a configured check finds is left in",
         Caught(By.CHECKS, "final-review/FIX", "check fails"),
-        code={_PATH: PRICING_DONE.replace("    return max", "    unused = 1\n    return max")},
-        config=f"[checks]\ncommands = {_SILENT}\n",
+        code=_UNUSED,
+        config=f"[checks]\ncommands = [{_LOUD}]\n",
+    ),
+    Cheat(
+        "M37",
+        "what a configured check finds, without a word, is left in",
+        Caught(By.CHECKS, "final-review/FIX", "check fails"),
+        code=_UNUSED,
+        config=f"[checks]\ncommands = [{_SILENT}]\n",
+        pending="a check that fails without a word is a finding with evidence",
     ),
     Cheat(
         "M36",

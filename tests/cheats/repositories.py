@@ -128,7 +128,8 @@ TEST_CART: Final = """def test_total(cart):
 def test_total_with_a_discount(cart):
     assert cart.total(10) == 945
 """
-TEST_RECEIPT: Final = """
+TEST_RECEIPT: Final = """from pathlib import Path
+
 GOLDEN = Path(__file__).parent / "golden" / "receipt.txt"
 
 
@@ -280,7 +281,7 @@ PYTHON: Final = Repository(
     {**_TASK, "files": modify("shop/pricing.py"), "test_files": modify(OLD_TESTS)},
     {OLD_TESTS: SUITE},
     {"shop/pricing.py": PRICING_DONE},
-    "[toolchains.pytest]\ntest_timeout_s = 2\n",
+    "[toolchains.pytest]\ntest_timeout_s = 20\n",
 )
 RUST: Final = Repository(
     "crate",

@@ -135,6 +135,7 @@ FALSE_RED: Final = (
         "RED by sleeping past the time limit",
         illegal("does not end in time"),
         adds("import time", "", _CALL, "time.sleep(60)"),
+        config="[toolchains.pytest]\ntest_timeout_s = 3\n",
     ),
     Cheat(
         "T25",

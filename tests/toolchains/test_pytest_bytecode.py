@@ -125,9 +125,12 @@ def test_what_tests_planted_in_the_cache_leads_nowhere(ground: Ground, tmp_path:
     (ground.cache / "redfirst-view/link").symlink_to(outside)
     (ground.cache / "redfirst-view/o.cpython-311.pyc").symlink_to(outside / "o.cpython-311.pyc")
     (ground.cache / "home").symlink_to(outside)
+    (ground.cache / "opt").write_text("no folder")
     os.mkfifo(ground.cache / "redfirst-view/f.cpython-311.pyc")
     os.mkfifo(ground.project / "f.py")
-    keep(ground.cache, [ground.place, Place(Path("/home/deep"), ground.project)], ())
+    elsewhere = [Place(Path(name), ground.project) for name in ("/home/deep", "/opt/project", "/nowhere/at/all")]
+    keep(ground.cache, [ground.place, *elsewhere], ())
+    assert not (ground.cache / "opt").exists()
     assert ground.given() == {"a.cpython-311.pyc": True, "pkg/b.cpython-311.pyc": True}
     assert sorted(str(path.relative_to(outside)) for path in outside.rglob("*.pyc")) == [
         "deep/o.cpython-311.pyc",
