@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import forked
+
 REDFIRST = Path(sys.executable).with_name("redfirst")
 
 GREET = '''"""Greetings."""
@@ -196,16 +198,8 @@ class Project:
 
     def redfirst(self, *argv: str, cwd: Path | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         """Run redfirst to its end."""
-        return subprocess.run(
-            [str(REDFIRST), *argv],
-            cwd=cwd or self.root,
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        command = [str(REDFIRST), *argv]
+        return forked.run(command, cwd=cwd or self.root, env=self.environment(), timeout=timeout)
 
     def run(self, *argv: str, issue: str = "GAL-1") -> dict[str, Any]:
         """Run the issue and return the JSON document; stdout must be exactly that."""
