@@ -108,7 +108,9 @@ def _server() -> str:
     """Start the process that forks, once for each process of tests; return its address, once it can be asked."""
     here, there = socket.socketpair()
     env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": ""}
-    subprocess.Popen([sys.executable, "-P", str(Path(__file__).resolve())], stdin=there, env=env)
+    # no `Popen`: nobody waits for it, and one that is dropped while its process lives warns
+    command = [sys.executable, "-P", str(Path(__file__).resolve())]
+    os.posix_spawn(sys.executable, command, env, file_actions=[(os.POSIX_SPAWN_DUP2, there.fileno(), 0)])
     there.close()
     _HELD.append(here)
     return here.recv(256).decode()

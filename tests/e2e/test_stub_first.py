@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.shapes import TRACKER, answers, changed, done, evidence
 from e2e.test_rust_issue import BASE, GREET, REGION, make
-from kit import make_project
+from kit import BARE_PYTEST, make_project
 from toolchains.crates import needs_cargo
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ OLD = "from cart import Cart\n\n\ndef test_empty():\n    assert Cart().lines == 
 TOTAL = CART + "\n    def total(self):\n        return sum(self.lines)\n"
 TOTAL_STUB = CART + "\n    def total(self):\n        raise NotImplementedError\n"
 TOTAL_TEST = "\n\ndef test_total():\n    cart = Cart()\n    cart.lines = [1, 2]\n    assert cart.total() == 3\n"
-PYTHON = {"cart.py": CART, "test_cart.py": OLD, "pyproject.toml": "[tool.pytest.ini_options]\n", **TRACKER}
+PYTHON = {"cart.py": CART, "test_cart.py": OLD, "pyproject.toml": BARE_PYTEST, **TRACKER}
 ON = "[stub_first]\npytest = true\n"
 
 

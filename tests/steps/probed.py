@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-from kit import make_project
+from kit import BARE_PYTEST, make_project
 
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
     from pipeline.process import Sandbox
 
-PYPROJECT = '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n'
+PYPROJECT = BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n'
 
 
 def repository(tmp_path: Path, before: Mapping[str, str], after: Mapping[str, str]) -> Project:
