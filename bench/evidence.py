@@ -20,123 +20,33 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from bench.agents_bare import tests_module
+from bench.evidence_subjects import PYTEST, SUBJECTS, subject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from bench.evidence_subjects import Subject
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent
 SDISTS: Final = ROOT / ".pytest_cache" / "d" / "sdists"
 ISSUE: Final = "---\nid: B-1\ntitle: Change it\nstatus: Todo\nparent: null\nlabels: []\ndepends-on: []\n---\n# B-1\n"
 TRACKER: Final = {"TODO/B-1.md": ISSUE, "TODO/README.md": "# Issues\n\n## All\n- [ ] [B-1](B-1.md) Change it\n"}
-PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-CARGO: Final = ("cargo", "test", "--workspace", "--offline", "--quiet")
 GOAL: Final = 1.05
+EXAMPLES: Final = """
+examples:
+  python -P bench/evidence.py                                    five rounds of four projects, some minutes
+  python -P bench/evidence.py --rounds 1 --subjects small        a first look, without anything from a registry
+  python -P bench/evidence.py --subjects cargo,toolz --json figures.json
+  python -P bench/evidence.py --config '[probes]
+  repeat = 1'                                                    what a run costs with other settings
+"""
 STAGES: Final = ("baseline", "red", "green", "repeat", "revert", "mutants", "test runs")
 
 Figures = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A project, and the change of its tests and of its code that settles the issue."""
-
-    name: str
-    files: Mapping[str, str]
-    tests: tuple[str, str]
-    code: tuple[str, str]
-    floor: tuple[str, ...]
-    symbols: tuple[Mapping[str, object], ...] = ()
-
-    def script(self) -> list[dict[str, object]]:
-        """Return instant answers for a run without any detour."""
-        file = {"path": self.code[0], "action": "modify"}
-        behaviours = [{"action": "do it", "outcome": "it is done"}]
-        plan: dict[str, object] = {
-            "problem": "It is wrong.",
-            "approach": "The smallest change.",
-            "files": [{**file, "why": "it is there"}],
-            "test_design": {"behaviours": behaviours},
-        }
-        task = {
-            "title": "Change it",
-            "description": "Make it right.",
-            "acceptance_criteria": ["it is right"],
-            "files": [file],
-            "test_files": [{"path": self.tests[0], "action": "modify"}],
-            "symbols": list(self.symbols),
-        }
-        accepted = {"verdict": "ACCEPTABLE"}
-        made = {"result": "COMPLETE", "summary": "done"}
-        return [
-            {"when": {"kind": "plan"}, "report": plan},
-            {"when": {"kind": "review-plan"}, "report": accepted},
-            {"when": {"kind": "split"}, "report": {"tasks": [task]}},
-            {"when": {"kind": "review-split"}, "report": accepted},
-            {"when": {"kind": "write-tests"}, "files": dict([self.tests]), "report": {"verdict": "TESTS_READY"}},
-            {"when": {"kind": "implement"}, "files": dict([self.code]), "report": made},
-            {"when": {"kind": "review-result"}, "report": accepted},
-        ]
-
-
-# --- subjects -------------------------------------------------------------------------------------------------------
-
-
-def subject(name: str, sdists: Path) -> Subject:
-    if name == "cargo":
-        return _crate()
-    if name == "small":
-        return _small()
-    packages = tests_module("e2e.packages")
-    case = {"inflection": packages.CAMELIZE, "parse": packages.GET, "toolz": packages.TAIL}[name]
-    with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as place:
-        sdists.mkdir(parents=True, exist_ok=True)
-        tests_module("e2e.sdists").unpack(case.sdist, sdists, Path(place))
-        files = {str(path.relative_to(place)): _text(path) for path in Path(place).rglob("*") if path.is_file()}
-    changes = _edited(files, case.tests), _edited(files, case.code)
-    return Subject(case.sdist.stem, files, *changes, PYTEST, tuple(case.symbols))
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _edited(files: Mapping[str, str], edit: Any) -> tuple[str, str]:
-    before = files[edit.path]
-    return edit.path, before.replace(edit.old, edit.new, 1) if edit.old else before + edit.new
-
-
-def _small() -> Subject:
-    files = {"pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n'}
-    for n in range(10):
-        files[f"pkg/part{n}.py"] = f"def call(text):\n    return text + '{n}'\n"
-        cases = "".join(f"def test_{m}():\n    assert part{n}.call('{m}') == '{m}{n}'\n\n\n" for m in range(10))
-        files[f"tests/test_part{n}.py"] = f"from pkg import part{n}\n\n\n{cases}"
-    new = "import pytest\n\n\ndef test_refuses():\n    with pytest.raises(ValueError):\n        part3.call('')\n"
-    tests = ("tests/test_part3.py", files["tests/test_part3.py"] + new)
-    code = "def call(text):\n    if not text:\n        raise ValueError('nothing')\n    return text + '3'\n"
-    return Subject("small (generated)", files, tests, ("pkg/part3.py", code), PYTEST)
-
-
-def _crate() -> Subject:
-    files = {
-        "Cargo.toml": '[package]\nname = "parts"\nversion = "0.1.0"\nedition = "2021"\n[lib]\ndoctest = false\n',
-        "Cargo.lock": 'version = 3\n\n[[package]]\nname = "parts"\nversion = "0.1.0"\n',
-        ".gitignore": "target/\n",
-        "src/lib.rs": "".join(f"pub mod part{n};\n" for n in range(8)),
-    }  # fmt: skip
-    for n in range(8):
-        files[f"src/part{n}.rs"] = f"pub fn call(number: i64) -> Option<i64> {{\n    Some(number + {n})\n}}\n"
-        cases = "".join(f"#[test]\nfn adds_{m}() {{ assert_eq!(call({m}), Some({m + n})); }}\n" for m in range(5))
-        files[f"tests/part{n}.rs"] = f"use parts::part{n}::call;\n\n{cases}"
-    tests = ("tests/part3.rs", files["tests/part3.rs"] + "#[test]\nfn refuses() { assert_eq!(call(-1), None); }\n")
-    code = "pub fn call(number: i64) -> Option<i64> {\n    (number >= 0).then_some(number + 3)\n}\n"
-    return Subject("cargo (generated)", files, tests, ("src/part3.rs", code), CARGO)
 
 
 # --- one round ------------------------------------------------------------------------------------------------------
@@ -206,33 +116,66 @@ def middle(rounds: Sequence[Figures], name: str) -> float:
     return statistics.median(one.get(name, 0.0) for one in rounds)
 
 
-def report(subject: Subject, runs: Sequence[Figures], floors: Sequence[Figures]) -> dict[str, object]:
-    """Print one subject's figures, and return them."""
-    ratios = sorted(
+def ratios(runs: Sequence[Figures], floors: Sequence[Figures]) -> list[float]:
+    """Return RED and GREEN over the two bare runs, round by round, in order of size."""
+    return sorted(
         (ours["red"] + ours["green"]) / (bare["red"] + bare["green"]) for ours, bare in zip(runs, floors, strict=True)
     )
-    print(f"\n{subject.name}, {len(ratios)} rounds")
-    print(f"  bare   red {1000 * middle(floors, 'red'):7.0f} ms, green {1000 * middle(floors, 'green'):7.0f} ms")
-    print(f"  ours   red {1000 * middle(runs, 'red'):7.0f} ms, green {1000 * middle(runs, 'green'):7.0f} ms")
-    print(f"  ratio  {statistics.median(ratios):7.2f}    ({ratios[0]:.2f} to {ratios[-1]:.2f}), goal {GOAL}")
+
+
+def shares(runs: Sequence[Figures], stage: str) -> list[float]:
+    """Return which part of its run a stage takes, round by round, in order of size."""
+    return sorted(one.get(stage, 0.0) / one["run"] for one in runs)
+
+
+def report(subject: Subject, runs: Sequence[Figures], floors: Sequence[Figures]) -> dict[str, object]:
+    """Print one subject's figures, and return them."""
+    found = ratios(runs, floors)
+    print(f"\n{subject.name}, {len(found)} round(s)")
+    for who, rounds in (("bare", floors), ("ours", runs)):
+        red, green = (1000 * middle(rounds, stage) for stage in ("red", "green"))
+        print(f"  {who}   red {red:7.0f} ms, green {green:7.0f} ms")
+    print(f"  ratio  {statistics.median(found):7.2f}    ({found[0]:.2f} to {found[-1]:.2f}), goal {GOAL}")
     print(f"  the run takes {middle(runs, 'run'):.1f} s; of it:")
     for stage in STAGES:
-        share = statistics.median(one.get(stage, 0.0) / one["run"] for one in runs)
+        part = shares(runs, stage)
+        said = f"{100 * statistics.median(part):4.0f} % ({100 * part[0]:.0f} to {100 * part[-1]:.0f})"
         calls = middle(runs, f"calls of {stage}")
-        print(f"    {stage:<10} {1000 * middle(runs, stage):7.0f} ms {100 * share:4.0f} %  in {calls:.0f} calls")
-    return {"subject": subject.name, "ratios": ratios, "runs": list(runs), "floors": list(floors)}
+        print(f"    {stage:<10} {1000 * middle(runs, stage):7.0f} ms {said}  in {calls:.0f} calls", flush=True)
+    return {
+        "subject": subject.name,
+        "goal": GOAL,
+        "ratio": statistics.median(found),
+        "shares": {stage: statistics.median(shares(runs, stage)) for stage in STAGES},
+        "ratios": found,
+        "runs": list(runs),
+        "floors": list(floors),
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--subjects", default="toolz,parse,inflection,cargo", help="these, or small (generated)")
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each project, and bare runs as many")
+    parser.add_argument("--subjects", default=",".join(SUBJECTS[:-1]), help=f"of {', '.join(SUBJECTS)}; some of them")
     parser.add_argument("--sdists", type=Path, default=SDISTS, help="where archives of packages are kept")
     parser.add_argument("--config", default="", help="further lines of configuration")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     asked = parser.parse_args()
+    asked.subjects = asked.subjects.split(",")
+    if unknown := [name for name in asked.subjects if name not in SUBJECTS]:
+        parser.error(f"there is no subject {unknown[0]!r}; there are: {', '.join(SUBJECTS)}")
+    if asked.rounds < 1:
+        parser.error("at least one round is needed")
+    return asked
+
+
+def main() -> None:
+    asked = arguments()
     figures: list[dict[str, object]] = []
-    for name in asked.subjects.split(","):
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}: what else is at work shows in the spread")
+    for name in asked.subjects:
         if name == "cargo" and shutil.which("cargo") is None:
             print("\ncargo is left out: it is not installed")
             continue

@@ -6,11 +6,11 @@ import os
 import re
 import select
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import forked
 from kit import REDFIRST
 
 if TYPE_CHECKING:
@@ -22,12 +22,10 @@ DYING = Path(__file__).with_name("dying.py")
 KILLED = -9
 
 
-def spawn(
-    project: Project, *argv: str, cwd: Path | None = None, program: tuple[str, ...] = ()
-) -> subprocess.Popen[str]:
+def spawn(project: Project, *argv: str, cwd: Path | None = None) -> subprocess.Popen[str]:
     """Start redfirst in a session of its own, with its output in pipes."""
     return subprocess.Popen(
-        [*(program or (str(REDFIRST),)), *argv],
+        [str(REDFIRST), *argv],
         cwd=cwd or project.root,
         env=project.environment(),
         stdin=subprocess.DEVNULL,
@@ -40,22 +38,18 @@ def spawn(
 
 def kill_after(project: Project, seconds: float, *argv: str) -> int:
     """Run redfirst, kill its process and nothing else after *seconds*; return its exit code, -9 if it was killed."""
-    with spawn(project, *argv) as driver:
-        try:
-            driver.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            driver.kill()
-            driver.communicate()
-        return driver.returncode
+    try:
+        return project.redfirst(*argv, timeout=seconds).returncode
+    except subprocess.TimeoutExpired:
+        return KILLED
 
 
 def die_at(project: Project, pattern: str, number: int, *argv: str) -> int:
     """Run redfirst so that it dies at an instant (see `dying`); return its exit code, -9 when it died there."""
-    program = (sys.executable, "-P", str(DYING), pattern, str(number))
-    with spawn(project, *argv, program=program) as driver:
-        _, said = driver.communicate()
-    assert driver.returncode in {KILLED, 0}, said
-    return driver.returncode
+    command = [str(DYING), pattern, str(number), *argv]
+    done = forked.run(command, cwd=project.root, env=project.environment(), timeout=300)
+    assert done.returncode in {KILLED, 0}, done.stderr
+    return done.returncode
 
 
 def going_on(project: Project, name: str = "run-GAL-1") -> tuple[str, str]:

@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
@@ -49,7 +50,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
     """Run `redfirst` to its end as `subprocess.run` would, without a standard input.
 
     Args:
-        argv: The program's path, then its arguments.
+        argv: The program's path, then its arguments; a Python file is run with everything of redfirst imported.
         cwd: Its folder.
         env: Its whole environment.
         timeout: Seconds until it is killed.
@@ -59,7 +60,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
     """
     if os.environ.get(PLAIN):
         return subprocess.run(
-            argv,
+            [sys.executable, "-P", *argv] if argv[0].endswith(".py") else argv,
             cwd=cwd,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -84,6 +85,8 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
             (status,) = _STATUS.unpack(_receive(line, _STATUS.size))
         except TimeoutError:
             os.kill(process, signal.SIGKILL)
+            line.settimeout(None)
+            _receive(line, _STATUS.size)  # it is dead, and reaped
             raise subprocess.TimeoutExpired(argv, timeout, _text(out), _text(err)) from None
         return subprocess.CompletedProcess(argv, os.waitstatus_to_exitcode(status), _text(out), _text(err))
 
@@ -183,6 +186,9 @@ def _become(asked: Asked) -> NoReturn:
     os.environ.update(asked.env)
     time.tzset()
     sys.argv[:] = asked.argv
+    if sys.argv[0].endswith(".py"):
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        sys.exit()
     sys.exit(importlib.import_module("redfirst").main())
 
 

@@ -131,7 +131,12 @@ def judge(question: str, **report: Any) -> Entry:
     return {"when": {"kind": "judge", "question": question}, "report": report}
 
 
-NO_PROBES = {"REDFIRST_PROBES__MUTANTS": "0", "REDFIRST_PROBES__REPEAT": "1", "REDFIRST_PROBES__REVERT": "false"}
+NO_PROBES = {
+    "REDFIRST_PROBES__MUTANTS": "0",
+    "REDFIRST_PROBES__REPEAT": "1",
+    "REDFIRST_PROBES__REVERT": "false",
+    "REDFIRST_PROBES__REACH": "false",
+}
 
 
 @dataclass

@@ -22,6 +22,7 @@ class Probes(Closed):
     """`[probes]`."""
 
     revert: Annotated[bool, Field(description="The accepted tests must still be RED over the old production")] = True
+    reach: Annotated[bool, Field(description="Say which of the task's tests enter none of the changed code")] = True
     mutants: Annotated[
         int, Field(ge=0, le=500, description="Faults that are put into changed lines, one at a time; 0 for none")
     ] = 12

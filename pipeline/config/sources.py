@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -26,6 +27,7 @@ SHARED_FILE: Final = "pyproject.toml"
 _SHARED_TABLE: Final = ("tool", "redfirst")
 
 _TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
+_ENTRY = re.compile(r"\s*\[\[([^\[\]]+)\]\]\s*(#.*)?")
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\s*=")
 
 
@@ -174,8 +176,13 @@ def _line_of(text: str, path: KeyPath) -> int | None:
     # gives the table; it never decides anything.
     best: tuple[int, int] | None = None
     table: KeyPath = ()
+    entries: Counter[KeyPath] = Counter()
     for number, line in enumerate(text.splitlines(), start=1):
-        if header := _TABLE.fullmatch(line):
+        if entry := _ENTRY.fullmatch(line):
+            name = _words(entry[1])
+            table = here = (*name, str(entries[name]))
+            entries[name] += 1
+        elif header := _TABLE.fullmatch(line):
             table = here = _words(header[1])
         elif assignment := _ASSIGNMENT.match(line):
             here = (*table, *_words(assignment[1]))

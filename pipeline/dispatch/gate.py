@@ -14,7 +14,7 @@ from unicodedata import category
 
 from pipeline.dispatch.manifest import EntryKind
 from pipeline.policy import forgery
-from pipeline.policy.paths import protected, scratch_pattern
+from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.policy.test_regions import RUST, interesting, region_fault
 
@@ -151,14 +151,28 @@ class _Inspection:
 
     def _scratch(self, change: Change) -> str | None:
         """Return the line for what honest tools leave behind, unless the project or the task has that path."""
-        pattern = scratch_pattern(change.path)
+        pattern = scratch_pattern(change.path) or self._ignored_lock(change)
         if pattern is None or change.path in self.survey.base or self.policy.names(change.path):
             return None
         if protected(change.path) is not None:
             return None
         parts = change.path.split("/")
-        end = next(end for end in range(1, len(parts) + 1) if scratch_pattern(parts[end - 1]))
+        end = next((end for end in range(1, len(parts) + 1) if scratch_pattern(parts[end - 1])), len(parts))
         return _printable(f"{'/'.join(parts[:end])} ({pattern})")
+
+    def _ignored_lock(self, change: Change) -> str | None:
+        """Return what a new lock file is dropped for: the project's `.gitignore`, as it was, says it is nobody's."""
+        if change.kind is not ChangeKind.ADDED or change.path.rpartition("/")[2] not in LOCKS:
+            return None
+        entry = self.survey.after.get(change.path)
+        if entry is None or entry.kind is not EntryKind.FILE:
+            return None
+        found = (ignored_by(change.path, self._ignores(folder), folder) for folder in _above(change.path))
+        return ".gitignore" if next((verdict for verdict in found if verdict is not None), False) else None
+
+    def _ignores(self, folder: str) -> bytes:
+        name = f"{folder}/.gitignore" if folder else ".gitignore"
+        return (self.view.pristine(name) or b"") if name in self.survey.base else b""
 
     def _measured(self, change: Change) -> Change:
         regions = self.policy.test_regions
@@ -257,6 +271,13 @@ class _Inspection:
         outermost = next(new, None)
         entry = self.survey.after.get(outermost) if outermost else None
         return outermost if entry is not None and entry.kind is EntryKind.FOLDER else None
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the folders above a file, the nearest first, the top (empty) last."""
+    while path:
+        path = parent(path)
+        yield path
 
 
 def _printable(text: str) -> str:

@@ -45,6 +45,8 @@ class RedClass(StrEnum):
     NOT_RUN = "NOT_RUN"
 
 
+ABSENT: Final = "AbsentFile"  # what "was raised" for tests beside code that production does not have
+
 PASSED: Final = frozenset({RedClass.GUARD, RedClass.PASSED_UNMARKED})
 
 
@@ -154,8 +156,9 @@ def _classified(record: TestRecord, context: Context) -> Classified:
 def classify_collection(error: CollectionError, context: Context) -> Classified:
     """Return the class of a file that could not be collected: legal only for a task symbol in a NEW test file."""
     fault = error.fault
-    broken_environment = _third_party(fault, context)
-    if broken_environment is not None:
+    if fault.raised.kind == ABSENT:  # legal if a task brings that file
+        return _absent(error, context)
+    if (broken_environment := _third_party(fault, context)) is not None:
         return broken_environment
     frame = fault.last_own_frame
     in_test = frame is not None and not context.is_production(frame)
@@ -166,13 +169,9 @@ def classify_collection(error: CollectionError, context: Context) -> Classified:
         return _no(RedClass.TEST_BROKEN, f"cannot be collected: {_said(fault)}{_at(frame)}")
     if context.stubbed:
         return _no(RedClass.TEST_BROKEN, f"looks for {missing.name}, which is not among the stubs{_at(frame)}")
-    is_new_test = error.path not in context.existing and context.layout.is_test(error.path)
-    if is_new_test:
-        return Classified(
-            RedClass.MISSING_BEHAVIOR,
-            legal=True,
-            message=f"{missing.name} does not exist yet; the file cannot be imported",
-        )
+    if error.path not in context.existing and context.layout.is_test(error.path):
+        said = f"{missing.name} does not exist yet; the file cannot be imported"
+        return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=said)
     return _no(
         RedClass.IMPORT_HIDES_TESTS,
         f"imports {missing.name}, which does not exist yet, and so hides the file's other tests; import the module "
@@ -180,9 +179,14 @@ def classify_collection(error: CollectionError, context: Context) -> Classified:
     )
 
 
+def _absent(error: CollectionError, context: Context) -> Classified:
+    if error.path in context.task_files and error.path not in context.existing and not context.stubbed:
+        return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{error.path} does not exist yet")
+    return _no(RedClass.TEST_BROKEN, f"{_said(error.fault)}; declare it where its tests are to be found")
+
+
 def _failed(record: TestRecord, fault: Fault, context: Context) -> Classified:
-    broken_environment = _third_party(fault, context)
-    if broken_environment is not None:
+    if (broken_environment := _third_party(fault, context)) is not None:
         return broken_environment
     if fault.missing_fixture:
         return _no(RedClass.TEST_BROKEN, f"asks for the fixture {fault.missing_fixture!r}, which nobody defines")

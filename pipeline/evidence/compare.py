@@ -35,6 +35,8 @@ class GreenVerdict(Value):
 
     `regressions` are suspects until `confirm_regression` has seen two runs of both trees. `provisional_ids` are the ids
     of test files that could not be imported at RED; each must fail once the task's symbols are stubbed.
+    `changed_regions` are tests whose source changed, or the values of whose case did where these stand beside it;
+    `other_cases` have other values that production may have made: for @check to read, nothing follows from them.
     """
 
     not_green: tuple[str, ...] = ()
@@ -45,6 +47,7 @@ class GreenVerdict(Value):
     regressions: tuple[str, ...] = ()
     stale_xfail: tuple[str, ...] = ()
     provisional_ids: tuple[str, ...] = ()
+    other_cases: tuple[str, ...] = ()
     env_broken: str | None = None
 
     @property
@@ -94,12 +97,13 @@ def judge_green(
         missing=tuple(
             sorted({*(entry for entry in wanted if entry not in records), *moved.missing, *lost} - allowed_gone)
         ),
-        changed_regions=moved.changed_regions,
+        changed_regions=tuple(sorted({*moved.changed_regions, *moved.changed_cases})),
         changed_files=moved.changed_files,
         new_ids=moved.added,
         regressions=suspects,
         stale_xfail=stale,
         provisional_ids=provisional,
+        other_cases=moved.other_cases,
         env_broken=observation.environment_problem,
     )
 

@@ -6,27 +6,35 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from pipeline.evidence.observation import Observation, Value
+from pipeline.evidence.observation import Case, Observation, TestRecord, Value
 
 
 class Frozen(Value):
     """The fixed part of a RED tree: per id the region's sha256, per test file the file's, and every collected id.
 
-    `uncollected` are the files that could not be collected then; their ids are unknown.
+    `uncollected` are the files that could not be collected then; their ids are unknown. `cases` are the values of
+    parametrised tests, of those ids that have plain ones: an id may be a name that says nothing of them.
     """
 
     regions: Mapping[str, str]
     files: Mapping[str, str]
     ids: frozenset[str] = frozenset()
     uncollected: frozenset[str] = frozenset()
+    cases: Mapping[str, Case] = Field(default_factory=dict[str, Case])
 
 
 class Thaw(Value):
-    """What is no longer as it was frozen; all empty when nothing moved."""
+    """What is no longer as it was frozen; all empty when nothing moved.
+
+    `changed_cases` have other values although these stand in the test's own file. `other_cases` have other values too,
+    but such as production code may have a part in: that it changes is what a task is for, so nothing follows from it.
+    """
 
     changed_regions: tuple[str, ...] = ()
+    changed_cases: tuple[str, ...] = ()
+    other_cases: tuple[str, ...] = ()
     changed_files: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -34,11 +42,17 @@ class Thaw(Value):
     @property
     def holds(self) -> bool:
         """Return whether the frozen tests are as they were; further ids may come from parameters in production code."""
-        return not (self.changed_regions or self.changed_files or self.missing)
+        return not (self.changed_regions or self.changed_cases or self.changed_files or self.missing)
 
 
-def freeze(observation: Observation, ids: Collection[str]) -> Frozen:
-    """Return the frozen form of the judged ids, their files, and the id set of the whole collection."""
+def freeze(observation: Observation, ids: Collection[str], again: Observation | None = None) -> Frozen:
+    """Return the frozen form of the judged ids, their files, and the id set of the whole collection.
+
+    Args:
+        observation: The run.
+        ids: What is judged.
+        again: The same run repeated: values of a case that it saw otherwise (a random number) are not kept.
+    """
     records = [observation.records[entry] for entry in ids if entry in observation.records]
     files = {record.path for record in records} | {entry for entry in ids if entry in observation.files}
     return Frozen(
@@ -46,13 +60,17 @@ def freeze(observation: Observation, ids: Collection[str]) -> Frozen:
         files={path: observation.files[path] for path in sorted(files) if path in observation.files},
         ids=frozenset(observation.records),
         uncollected=frozenset(error.path for error in observation.collection_errors),
+        cases={record.id: record.case for record in records if record.case is not None and _is_steady(record, again)},
     )
 
 
 def thaw(frozen: Frozen, observation: Observation) -> Thaw:
     """Return what differs now. Ids of files that could not be collected at RED are not additions."""
     now = observation.records
+    others = sorted(entry for entry, case in frozen.cases.items() if entry in now and not _is_same(case, now[entry]))
     return Thaw(
+        changed_cases=tuple(entry for entry in others if frozen.cases[entry].written),
+        other_cases=tuple(entry for entry in others if not frozen.cases[entry].written),
         changed_regions=tuple(
             sorted(
                 entry for entry, digest in frozen.regions.items() if entry in now and now[entry].region_sha256 != digest
@@ -64,6 +82,16 @@ def thaw(frozen: Frozen, observation: Observation) -> Thaw:
         missing=tuple(sorted(frozen.ids - set(now))),
         added=tuple(sorted(entry for entry in set(now) - frozen.ids if now[entry].path not in frozen.uncollected)),
     )
+
+
+def _is_steady(record: TestRecord, again: Observation | None) -> bool:
+    second = again.records.get(record.id) if again is not None else None
+    return second is None or second.case == record.case
+
+
+def _is_same(case: Case, record: TestRecord) -> bool:
+    """Return whether a test still has these values; that they can no longer be read is a change too."""
+    return record.case is not None and record.case.sha256 == case.sha256
 
 
 def canonical(evidence: BaseModel | Mapping[str, object]) -> str:

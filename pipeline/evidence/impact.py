@@ -1,81 +1,54 @@
 """Which tests a change touches, the nearest first: by what traced tests entered, then by imports, then by name.
 
-It orders and it informs; it never decides. What cannot be read makes every test a suspect, after those that are known.
+It orders and it informs; it never decides.
 """
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import deque
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
-
-from pipeline.evidence.import_graph import Graph, import_graph
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from pipeline.evidence.observation import Observation, Reach, TestRecord
+    from pipeline.evidence.import_graph import Graph
+    from pipeline.evidence.observation import Reach, TestRecord
 
-_ENTERED, _TOUCHED, _IMPORTED = 0, 1, 2
+_ENTERED, _OPENED, _IMPORTED = 0, 1, 2
 _NAMED: Final = 1_000_000
-_UNKNOWN: Final = 2_000_000
+_UNTOUCHED: Final = 2_000_000
 _SAYS_NOTHING: Final = frozenset({"", "index", "init", "lib", "main", "mod", "src", "test", "tests"})
 """Stems that say nothing about what a file is about."""
 
 
-@dataclass(frozen=True)
-class Impact:
-    """Tests in the order in which a change is most likely to be noticed.
-
-    `touched` are those that are known to have to do with it. `others` are all the rest, and are there only where
-    something on the way could not be read, so that nobody can say what else is touched.
-    """
-
-    touched: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Return all of them, in order."""
-        return self.touched + self.others
-
-
 def impacted(
-    changed: Collection[str],
-    sources: Mapping[str, str] | Graph,
-    observation: Observation,
-    *,
-    functions: Collection[str] = (),
-) -> Impact:
-    """Return the tests that the change may touch, the nearest first; no id comes twice.
+    changed: Collection[str], graph: Graph, tests: Iterable[TestRecord], reach: Mapping[str, Reach]
+) -> tuple[str, ...]:
+    """Return the ids of the tests that the change touches, as far as can be known, the nearest first.
 
-    In this order: tests that stand in a changed file, and those that entered a changed function; those that entered or
-    opened a changed file; those whose file imports it, by the length of the way; those whose path has its name.
+    In this order: tests that stand in a changed file or entered one; those that opened one or mention it; those whose
+    file imports one, by the length of the way; those whose path has its name. Otherwise in the order of *tests*.
 
     Args:
         changed: The paths that changed, or are to change.
-        sources: The texts of the project's files by path (code and manifests), or their graph.
-        observation: All tests, as collected; those that were traced say what they entered.
-        functions: The changed functions, `path::qualname`, if they are known; a test that entered a changed file
-            elsewhere comes after those that entered one of them.
+        graph: What the project's files use.
+        tests: All tests, as collected.
+        reach: What those entered that were traced, by id.
     """
-    graph = sources if isinstance(sources, Graph) else import_graph(sources)
     away = distances(graph, changed)
+    names = _names(changed)
     ranked = sorted(
-        (_rank(record, changed, functions, away), place, record.id)
-        for place, record in enumerate(observation.records.values())
+        (_rank(test, reach.get(test.id), changed, away, names), place, test.id) for place, test in enumerate(tests)
     )
-    touched = tuple(entry for rank, _, entry in ranked if rank < _UNKNOWN)
-    unread = bool(graph.unread) or any(path not in graph.uses for path in changed)
-    return Impact(touched, tuple(entry for rank, _, entry in ranked if rank == _UNKNOWN) if unread else ())
+    return tuple(entry for rank, _, entry in ranked if rank < _UNTOUCHED)
 
 
-def distances(graph: Graph, changed: Collection[str]) -> dict[str, int]:
+def distances(graph: Graph, changed: Iterable[str]) -> dict[str, int]:
     """Return how many imports lie between each file and the nearest changed one; what reaches none is left out."""
     users: dict[str, list[str]] = {}
-    for path, used in graph.uses.items():
+    for path, used in graph.items():
         for other in used:
             users.setdefault(other, []).append(path)
     away = dict.fromkeys(changed, 0)
@@ -89,81 +62,29 @@ def distances(graph: Graph, changed: Collection[str]) -> dict[str, int]:
     return away
 
 
-def touched_functions(path: str, before: str, after: str) -> frozenset[str] | None:
-    """Return which functions of a Python file differ, as `path::qualname`, removed and new ones included.
-
-    None where that does not say it all: other statements differ too, or one of the texts cannot be parsed.
-    """
-    old, new = _functions(before), _functions(after)
-    if old is None or new is None or old.pop("") != new.pop(""):
-        return None
-    return frozenset(f"{path}::{name}" for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-
-
-def _rank(record: TestRecord, changed: Collection[str], functions: Collection[str], away: Mapping[str, int]) -> int:
-    if record.path in changed:
+def _rank(
+    test: TestRecord,
+    reach: Reach | None,
+    changed: Collection[str],
+    away: Mapping[str, int],
+    names: re.Pattern[str] | None,
+) -> int:
+    if test.path in changed:
         return _ENTERED
-    entered = _UNKNOWN if record.reach is None else _entered(record.reach, changed, functions)
-    imported = _IMPORTED + away[record.path] if record.path in away else _UNKNOWN
-    named = _NAMED if _is_named(record.path, changed) else _UNKNOWN
-    return min(entered, imported, named)
+    if reach is not None:
+        if any(name.partition("::")[0] in changed for name in reach.functions):
+            return _ENTERED
+        if any(path in changed for path in (*reach.references, *reach.doors)):
+            return _OPENED
+    if test.path in away:
+        return _IMPORTED + away[test.path]
+    return _NAMED if names is not None and names.search(test.path) else _UNTOUCHED
 
 
-def _entered(reach: Reach, changed: Collection[str], functions: Collection[str]) -> int:
-    files = {name.partition("::")[0] for name in reach.functions}
-    if any(name in functions for name in reach.functions):
-        return _ENTERED
-    if not files.isdisjoint(changed):
-        return _TOUCHED if functions else _ENTERED
-    return _UNKNOWN if {*reach.references, *reach.doors}.isdisjoint(changed) else _TOUCHED
-
-
-def _is_named(path: str, changed: Iterable[str]) -> bool:
-    """Return whether the path of a test has the name of a changed file, or of its folder where the file has none."""
-    for other in map(PurePosixPath, changed):
-        names = (other.name.partition(".")[0].strip("_"), other.parent.name)
-        stem = next((name for name in names if name.casefold() not in _SAYS_NOTHING), "")
-        if stem and stem in path:
-            return True
-    return False
-
-
-def _functions(source: str) -> dict[str, str] | None:
-    """Return each function without what it contains, by qualified name, and everything else under the empty name."""
-    apart = _Apart()
-    try:
-        rest = apart.visit(ast.parse(source))
-        return {**apart.found, "": ast.dump(rest)}
-    except (SyntaxError, ValueError, RecursionError):
+def _names(changed: Iterable[str]) -> re.Pattern[str] | None:
+    """Return what finds the name of a changed file in a path, or of its folder where the file's own says nothing."""
+    stems = ((path.name.partition(".")[0].strip("_"), path.parent.name) for path in map(PurePosixPath, changed))
+    found = {next((stem for stem in pair if stem.casefold() not in _SAYS_NOTHING), "") for pair in stems} - {""}
+    if not found:
         return None
-
-
-class _Apart(ast.NodeTransformer):
-    """Puts functions aside and leaves a `pass` in the place of each."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, str] = {}
-        self._owners: tuple[str, ...] = ()
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._within(node, node.name)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._aside(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._aside(node)
-
-    def _aside(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        self._within(node, node.name, "<locals>")
-        name = ".".join((*self._owners, node.name))
-        # one name may stand for several: a property and its setter
-        self.found[name] = self.found.get(name, "") + ast.dump(node)
-        return ast.Pass()
-
-    def _within(self, node: ast.AST, *names: str) -> ast.AST:
-        outside = self._owners
-        self._owners = (*outside, *names)
-        self.generic_visit(node)
-        self._owners = outside
-        return node
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, sorted(found)))})(?![^\W_])", re.IGNORECASE)

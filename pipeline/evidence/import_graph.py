@@ -6,30 +6,22 @@ when a source of that language is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-
-@dataclass(frozen=True)
-class Graph:
-    """What each source uses directly. `uses` has a key for every file whose imports are known.
-
-    `unread` are the sources that could not be read: nothing is known of what they use.
-    """
-
-    uses: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    unread: frozenset[str] = frozenset()
+Graph = Mapping[str, frozenset[str]]
+"""The files that each source uses directly; what could not be read is no key."""
 
 
 class Reader(Protocol):
     """Reads the files of one language."""
 
-    def __call__(self, sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | None]]:
-        """Yield each source of the language with the files that it uses, None where it cannot be read.
+    def __call__(self, sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield each source of the language that can be read, with the files that it uses.
 
         Args:
             sources: All files of the project that are known, those of other languages and the manifests included.
@@ -51,15 +43,7 @@ def is_read(path: str) -> bool:
 def import_graph(sources: Mapping[str, str]) -> Graph:
     """Return the graph of the project's files, given their texts by path."""
     endings = {PurePosixPath(path).suffix for path in sources}
-    uses: dict[str, frozenset[str]] = {}
-    unread: set[str] = set()
-    for reader in _readers(endings):
-        for path, used in reader(sources):
-            if used is None:
-                unread.add(path)
-            else:
-                uses[path] = used - {path}
-    return Graph(uses, frozenset(unread))
+    return {path: used - {path} for reader in _readers(endings) for path, used in reader(sources)}
 
 
 def _readers(endings: set[str]) -> Iterator[Reader]:

@@ -20,8 +20,8 @@ _MODULE: Final = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
 _TEST: Final = "_test.go"
 
 
-def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """Yield each Go file with the project's files that it is compiled with, None for what cannot be parsed."""
+def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each Go file that can be parsed, with the project's files that it is compiled with."""
     files = [path for path in sources if path.endswith(".go")]
     packages: dict[str, set[str]] = {}
     for path in files:
@@ -31,7 +31,6 @@ def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | Non
     for path in files:
         imported = _imports(sources[path])
         if imported is None:
-            yield path, None
             continue
         used = set(packages.get(_folder(path), ()))
         for name in imported:

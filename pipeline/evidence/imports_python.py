@@ -8,6 +8,7 @@ which the package's `__init__` found the name, too. A test uses each `conftest.p
 from __future__ import annotations
 
 import ast
+import warnings
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -22,45 +23,56 @@ _LITERALS: Final = "pytest_plugins"
 _STEPS: Final = 256
 """So many re-exports are followed for one name: a source can make them go round."""
 
-
-def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """Yield each Python file with the project's files that it imports, None for what is no Python."""
-    trees: dict[str, ast.Module | None] = {}
-    for path, text in sources.items():
-        if path.endswith(".py"):
-            trees[path] = _parsed(text)
-    modules = _Modules(trees)
-    for path, tree in trees.items():
-        if tree is None:
-            yield path, None
-        else:
-            yield path, frozenset({*modules.used(path, tree), *_packages(path, trees), *_conftests(path, trees)})
+_Naming = ast.Import | ast.ImportFrom | ast.Call | ast.Assign
+"""What can name a module. Only these nodes of a tree are kept: whole trees of a large project take gigabytes."""
 
 
-def _parsed(text: str) -> ast.Module | None:
+def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each Python file that can be parsed, with the project's files that it imports."""
+    said = {path: _naming(text) for path, text in sources.items() if path.endswith(".py")}
+    modules = _Modules(said)
+    for path, nodes in said.items():
+        if nodes is not None:
+            yield path, frozenset({*modules.used(path, nodes), *_packages(path, said), *_conftests(path, said)})
+
+
+def _naming(text: str) -> tuple[_Naming, ...] | None:
+    """Return what names modules in a text, None for what is no Python."""
     try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the project's own are none of the user's business here
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    return tuple(node for node in ast.walk(tree) if isinstance(node, _Naming) and _names_modules(node))
+
+
+def _names_modules(node: _Naming) -> bool:
+    match node:
+        case ast.Call():
+            return bool(node.args) and _called(node) in _IMPORTERS | _PATCHERS
+        case ast.Assign():
+            return any(isinstance(target, ast.Name) and target.id == _LITERALS for target in node.targets)
+        case _:
+            return True
 
 
 class _Modules:
     """The project's modules by name, and what their `__init__` files took from elsewhere."""
 
-    def __init__(self, trees: Mapping[str, ast.Module | None]) -> None:
-        self._trees = trees
-        self._taken: dict[str, list[ast.ImportFrom]] = {}
+    def __init__(self, said: Mapping[str, tuple[_Naming, ...] | None]) -> None:
+        self._said = said
         self._by_name: dict[str, set[str]] = {}
         self._names: dict[str, list[str]] = {}
-        for path in trees:
-            self._names[path] = list(_module_names(path, trees))
+        for path in said:
+            self._names[path] = list(_module_names(path, said))
             for name in self._names[path]:
                 self._by_name.setdefault(name, set()).add(path)
 
-    def used(self, path: str, tree: ast.Module) -> set[str]:
+    def used(self, path: str, nodes: Iterable[_Naming]) -> set[str]:
         """Return the files that a module's statements load."""
         found: set[str] = set()
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     found |= self._loaded(alias.name)
@@ -71,7 +83,7 @@ class _Modules:
                         found |= self._named(base, alias.name, set())
             elif isinstance(node, ast.Call):
                 found |= self._called(path, node)
-            elif isinstance(node, ast.Assign) and any(_is_name(target, _LITERALS) for target in node.targets):
+            else:
                 for text in _texts(ast.walk(node.value)):
                     found |= self._loaded(text)
         return found
@@ -103,30 +115,22 @@ class _Modules:
             return found
         passed.add((base, name))
         for path in self._by_name.get(base, ()):
-            offers = [(node, alias) for node in self._taken_by(path) for alias in node.names]
+            taken = [node for node in self._said[path] or () if isinstance(node, ast.ImportFrom)]
+            offers = [(node, alias) for node in taken for alias in node.names]
             exact = [(node, alias.name) for node, alias in offers if (alias.asname or alias.name) == name]
             for node, original in exact or [(node, name) for node, alias in offers if alias.name == "*"]:
                 for inner in self._bases(path, node):
                     found |= {*self._by_name.get(inner, ()), *self._named(inner, original, passed)}
         return found
 
-    def _taken_by(self, path: str) -> list[ast.ImportFrom]:
-        if path not in self._taken:
-            tree = self._trees[path]
-            self._taken[path] = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)] if tree else []
-        return self._taken[path]
-
     def _called(self, path: str, call: ast.Call) -> set[str]:
         """Return the modules that a call names in a text: to import them, or to replace something in them."""
-        called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if called not in _IMPORTERS | _PATCHERS or not call.args:
-            return set()
         found: set[str] = set()
         for text in _texts(call.args[:1]):
             if text.startswith("."):
                 node = ast.ImportFrom(module=text.lstrip("."), names=[], level=len(text) - len(text.lstrip(".")))
                 found |= {at for base in self._bases(path, node) for at in self._loaded(base)}
-            elif called in _IMPORTERS or "." in text:
+            elif _called(call) in _IMPORTERS or "." in text:
                 found |= self._loaded(text)
         return found
 
@@ -161,8 +165,8 @@ def _conftests(path: str, known: Mapping[str, object]) -> Iterator[str]:
             yield conftest
 
 
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -39,12 +39,13 @@ class _Tree:
         return (), self.files[()]
 
 
-def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """Yield each Rust file with the workspace's files that it uses, None for what cannot be parsed."""
+def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each Rust file that can be parsed, with the workspace's files that it uses."""
     known = {path: facts(text) for path, text in sources.items() if path.endswith(".rs")}
     workspace = _Workspace(sources, known)
     for path, said in known.items():
-        yield path, None if said is None else frozenset(workspace.used(path, said))
+        if said is not None:
+            yield path, frozenset(workspace.used(path, said))
 
 
 def _table(manifest: Mapping[str, object], name: str) -> dict[str, str]:

@@ -28,13 +28,14 @@ _ENTRY_KEYS: Final = ("exports", "module", "main", "types", "source")
 _ENTRIES: Final = ("index", "src/index", "lib/index", "main", "src/main")
 
 
-def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """Yield each script with the project's files that it names, None for what cannot be parsed."""
+def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each script that can be parsed, with the project's files that it names."""
     packages = dict(_packages(sources))
     for path, text in sources.items():
         if path.endswith(SCRIPTS):
             names = _names(path, text)
-            yield path, None if names is None else frozenset(_resolved(path, names, packages, sources))
+            if names is not None:
+                yield path, frozenset(_resolved(path, names, packages, sources))
 
 
 def _packages(sources: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:

@@ -52,10 +52,11 @@ class RedLedger(Value):
     def digest(self) -> str:
         """Return the sha256 for the Red-Evidence trailer: everything but the messages, which vary between versions.
 
-        What is in it is fixed: a field that comes later may not change what older trailers say.
+        What is in it is fixed: a field that comes later may not change what older trailers say. So the values of cases
+        count where there are any, and are no part of it where there are none.
         """
         red = {entry: value.model_dump(include=set(_DIGESTED_ENTRY)) for entry, value in self.red.items()}
-        frozen = self.frozen.model_dump(include=set(_DIGESTED_FROZEN))
+        frozen = self.frozen.model_dump(include={*_DIGESTED_FROZEN, *(("cases",) if self.frozen.cases else ())})
         return freeze.digest(
             {"task": self.task, "tree": self.tree, "red": red, "guards": dict(self.guards), "frozen": frozen}
         )
@@ -130,7 +131,7 @@ def judge_red(
         if error.path not in known_errors
     }
     everything = {**classes, **broken}
-    ledger = _ledger(after, everything, task=task, tree=tree)
+    ledger = _ledger(after, again, everything, task=task, tree=tree)
     all_pass = bool(everything) and all(found.cls in PASSED for found in everything.values())
     return RedVerdict(
         new_ids=tuple(sorted(everything)),
@@ -186,7 +187,9 @@ def _function(after: Observation, entry: str) -> str:
     return record.function if record is not None else entry
 
 
-def _ledger(after: Observation, everything: Mapping[str, Classified], *, task: str, tree: str) -> RedLedger:
+def _ledger(
+    after: Observation, again: Observation | None, everything: Mapping[str, Classified], *, task: str, tree: str
+) -> RedLedger:
     red: dict[str, RedEntry] = {}
     guards: dict[str, str] = {}
     for entry, found in sorted(everything.items()):
@@ -204,7 +207,8 @@ def _ledger(after: Observation, everything: Mapping[str, Classified], *, task: s
                 tree=tree,
                 granularity="id" if record is not None else "file",
             )
-    return RedLedger(task=task, tree=tree, red=red, guards=guards, frozen=freeze.freeze(after, everything.keys()))
+    frozen = freeze.freeze(after, everything.keys(), again)
+    return RedLedger(task=task, tree=tree, red=red, guards=guards, frozen=frozen)
 
 
 def _unstable(

@@ -120,6 +120,16 @@ class Reach(Value):
     doors: tuple[str, ...] = ()
 
 
+class Case(Value):
+    """The values of a parametrised test's case, where they are plain data.
+
+    `written` says that they stand in the test's own file and that nothing which it imports has a part in them.
+    """
+
+    sha256: str
+    written: bool
+
+
 class TestRecord(Value):
     """One test id: where it is, what its source was, how it ended. `reach` is None when the run was not traced."""
 
@@ -129,6 +139,7 @@ class TestRecord(Value):
     function: str
     path: str
     region_sha256: str
+    case: Case | None = None
     outcome: Ended | None = None
     phase: Literal["setup", "call", "teardown", ""] = ""
     reason: str = ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.compare import GreenVerdict, judge_green
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation, TestRecord
@@ -21,7 +21,19 @@ SHARE = 0.3
 """A first stage may take this part of the whole. It is lost where the candidate is GREEN; else it saves the rest."""
 
 
-def first_stage(own: Sequence[str], near: Sequence[str], seconds: Mapping[str, float]) -> frozenset[str]:
+def is_long(seconds: Mapping[str, float], workers: int = 1) -> bool:
+    """Return whether a run of all tests takes so long that a first stage is worth it; no, if nothing is known.
+
+    Args:
+        seconds: How long the tests of each file take.
+        workers: In how many parts all tests are run, side by side; a first stage is always one.
+    """
+    return sum(seconds.values()) / workers >= WORTH_S
+
+
+def first_stage(
+    own: Collection[str], near: Iterable[str], seconds: Mapping[str, float], workers: int = 1
+) -> frozenset[str]:
     """Return the test files to run first: the task's own, then the nearest others as far as the share goes.
 
     Empty where two stages save nothing: the whole is short, its length is unknown, or the own files are most of it.
@@ -30,10 +42,11 @@ def first_stage(own: Sequence[str], near: Sequence[str], seconds: Mapping[str, f
         own: The files of the task's own tests.
         near: The files of impacted tests, the nearest first.
         seconds: How long the tests of each file take; one that is unknown counts as nothing.
+        workers: In how many parts all tests are run.
     """
-    limit = sum(seconds.values()) * SHARE
+    limit = sum(seconds.values()) / workers * SHARE
     taken = sum(seconds.get(path, 0.0) for path in set(own))
-    if not own or sum(seconds.values()) < WORTH_S or taken > limit:
+    if not own or not is_long(seconds, workers) or taken > limit:
         return frozenset()
     chosen = set(own)
     for path in near:

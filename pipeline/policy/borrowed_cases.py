@@ -1,7 +1,8 @@
-"""Python tests whose cases are written in another module: whoever may change that one decides what is tested.
+"""Tests whose cases are written in another module: whoever may change that one decides what is tested.
 
 Ids pin a case only as far as they show its values. Where cases are objects, or have names of their own, others could
-stand under the same ids at GREEN; so it is told where they come from. Nothing here performs I/O.
+stand under the same ids at GREEN; so it is told where they come from. Python is read here, each other language by a
+module of its own, which is loaded only where a file of that language is judged. Nothing here performs I/O.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.checks_of_tests import tests_in
+from pipeline.policy.weakening import MAX_BYTES, SCRIPTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DEPTH: Final = 4
-_SHOWN: Final = 60
+SHOWN: Final = 60
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,23 @@ class Borrowed:
     cases: str
     modules: tuple[str, ...]
     line: int
+
+
+def borrowed_in(path: str, source: bytes) -> tuple[Borrowed, ...]:
+    """Return the same for a file of any language that is read; none where its language is not."""
+    if path.endswith(".py"):
+        return borrowed_cases(source)
+    if len(source) > MAX_BYTES:
+        return ()
+    if path.endswith(".go"):
+        from pipeline.policy import borrowed_go  # noqa: PLC0415  (a parser is a shared library)
+
+        return tuple(borrowed_go.read(source, path))
+    if path.endswith(SCRIPTS):
+        from pipeline.policy import borrowed_javascript  # noqa: PLC0415
+
+        return tuple(borrowed_javascript.read(source, path))
+    return ()
 
 
 def borrowed_cases(source: bytes) -> tuple[Borrowed, ...]:
@@ -63,19 +81,22 @@ class _Names:
         for decorator in function.decorator_list:
             match decorator:
                 case ast.Call(func=ast.Attribute(attr="parametrize"), args=[_, cases, *_]):
-                    modules = sorted(set(self._modules(cases, _DEPTH)))
+                    modules = sorted(set(self._modules(cases)))
                     if modules:
-                        yield Borrowed(name, ast.unparse(cases)[:_SHOWN], tuple(modules), cases.lineno)
+                        yield Borrowed(name, ast.unparse(cases)[:SHOWN], tuple(modules), cases.lineno)
                 case _:
                     pass
 
-    def _modules(self, value: ast.expr, depth: int) -> Iterator[str]:
+    def _modules(self, value: ast.expr) -> Iterator[str]:
         """Yield the modules that the parts of a value come from; what a case expects of a call is none of its own."""
-        for node in _outside_cases(value):
-            if isinstance(node, ast.Name) and node.id in self._imported:
-                yield from self._imported[node.id]
-            elif isinstance(node, ast.Name) and node.id in self._made and depth:
-                yield from self._modules(self._made[node.id], depth - 1)
+        pending, seen = [value], set[str]()
+        while pending:
+            for node in _outside_cases(pending.pop()):
+                if isinstance(node, ast.Name) and node.id in self._imported:
+                    yield from self._imported[node.id]
+                elif isinstance(node, ast.Name) and node.id in self._made and node.id not in seen:
+                    seen.add(node.id)  # each name is looked up once
+                    pending.append(self._made[node.id])
 
 
 def _outside_cases(value: ast.expr) -> Iterator[ast.AST]:

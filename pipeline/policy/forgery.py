@@ -1,15 +1,19 @@
-"""What production code that looks at its own tests looks like: notes for @check on Python changes (sandbox.md 7).
+"""What production code that looks at its own tests looks like: notes for @check on changes (sandbox.md 7).
 
-Code under test shares the interpreter with the test runner, so a forged result cannot be excluded by measuring. What
-can be done is to show a reviewer the means of forgery wherever a change brings one in. A note refuses nothing: honest
-code imports `ctypes` too.
+Code under test shares the process with the test runner, so a forged result cannot be excluded by measuring. What can be
+done is to show a reviewer the means of forgery wherever a change brings one in. A note refuses nothing: honest code
+imports `ctypes` too. Python is read here; each other language by a module of its own, which is loaded only where a
+file of that language is judged.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pipeline.policy.weakening import MAX_BYTES, SCRIPTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +29,12 @@ _MODULES: Final[Mapping[str, str]] = {
 }
 _ATTRIBUTES: Final[Mapping[tuple[str, str], str]] = {
     ("sys", "modules"): "the loaded modules",
+    ("sys", "argv"): "the command line",
+    ("sys", "meta_path"): "how modules are loaded",
+    ("sys", "path_hooks"): "how modules are loaded",
     ("sys", "_getframe"): "its callers",
+    ("traceback", "extract_stack"): "its callers",
+    ("traceback", "walk_stack"): "its callers",
     ("sys", "settrace"): "every line that runs",
     ("sys", "setprofile"): "every call",
     ("inspect", "stack"): "its callers",
@@ -33,30 +42,67 @@ _ATTRIBUTES: Final[Mapping[tuple[str, str], str]] = {
     ("os", "_exit"): "the end of the process",
 }
 _WORDS: Final = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "REDFIRST_EVIDENCE", "redfirst-recorder")
+_TEST_FILE: Final = re.compile(r"(?:.*/)?(?:test_\w+|\w+_test|conftest)\.py")
 _COMPARISONS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"})
 _IMPORTERS: Final = frozenset({"__import__", "import_module"})
+
+
+class _Reader(Protocol):
+    def __call__(self, source: bytes, path: str) -> Iterator[tuple[str, int]]: ...
 
 
 def notes(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
     """Return one sentence for each means of forging test results that `new` has and `old` has not.
 
     Args:
-        path: Where the file is; what is not Python by its name has no notes.
+        path: Where the file is; its ending tells the language. Of one that is not known there are no notes.
         old: The content before, None for a new file.
         new: The content now.
     """
-    if not path.endswith((".py", ".pyw", ".pyi")):
-        return ()
-    tree = _parse(new)
-    if tree is None:
+    if path.endswith((".py", ".pyw", ".pyi")):
+        read: _Reader | None = _python
+    else:
+        read = _reader(path) if max(len(new), len(old or b"")) <= MAX_BYTES else None
+    if read is None:
+        is_large = len(new) > MAX_BYTES and _reader(path) is not None
+        return (f"{path} is too large; what it does to its tests was not looked at",) if is_large else ()
+    try:
+        found = list(read(new, path))
+    except (SyntaxError, RecursionError):
         return (f"{path} is not Python that can be parsed; what it does to its tests was not looked at",)
-    before_tree = _parse(old) if old is not None else None
-    before = {what for what, _ in _means(before_tree)} if before_tree is not None else set[str]()
-    found: dict[str, int] = {}
-    for what, line in _means(tree):
+    try:
+        before = {what for what, _ in read(old, path)} if old is not None else set[str]()
+    except (SyntaxError, RecursionError):
+        before = set[str]()
+    first: dict[str, int] = {}
+    for what, line in found:
         if what not in before:
-            found.setdefault(what, line)
-    return tuple(f"{path}:{line} {what}; test results can be forged so" for what, line in found.items())
+            first.setdefault(what, line)
+    return tuple(f"{path}:{line} {what}; test results can be forged so" for what, line in first.items())
+
+
+def _reader(path: str) -> _Reader | None:
+    # each parser is a shared library that only projects of its language need
+    if path.endswith(".rs"):
+        from pipeline.policy import forgery_rust  # noqa: PLC0415
+
+        return forgery_rust.means
+    if path.endswith(".go"):
+        from pipeline.policy import forgery_go  # noqa: PLC0415
+
+        return forgery_go.means
+    if path.endswith(SCRIPTS):
+        from pipeline.policy import forgery_javascript  # noqa: PLC0415
+
+        return forgery_javascript.means
+    return None
+
+
+def _python(source: bytes, path: str) -> Iterator[tuple[str, int]]:
+    tree = _parse(source)
+    if tree is None:
+        raise SyntaxError(path)
+    return _means(tree)
 
 
 def _parse(content: bytes) -> ast.Module | None:
@@ -80,6 +126,8 @@ def _means(tree: ast.Module) -> Iterator[tuple[str, int]]:
             case ast.Constant(value=str(text)) if any(word in text for word in _WORDS):
                 word = next(word for word in _WORDS if word in text)
                 yield f"mentions {word}", node.lineno
+            case ast.Constant(value=str(text)) if _TEST_FILE.fullmatch(text):
+                yield f"mentions {text}", node.lineno
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in _COMPARISONS:
                 if _answers_always_the_same(node):
                     yield f"defines {name} with the same answer for everything", node.lineno

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 MAX_BYTES: Final = 512 * 1024
 """Above this size no file is read; people write smaller ones."""
 
-_SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+"""The endings of JavaScript and TypeScript."""
 
 
 class _Reader(Protocol):
@@ -69,7 +70,7 @@ def suite_of(path: str, source: bytes) -> Suite | None:
 
 def is_read(path: str) -> bool:
     """Return whether files of this language are read."""
-    return path.endswith((".py", ".rs", ".go", *_SCRIPTS))
+    return path.endswith((".py", ".rs", ".go", *SCRIPTS))
 
 
 def _reader(path: str) -> _Reader | None:
@@ -86,7 +87,7 @@ def _reader(path: str) -> _Reader | None:
         from pipeline.policy import weakening_go  # noqa: PLC0415
 
         return weakening_go.read
-    if path.endswith(_SCRIPTS):
+    if path.endswith(SCRIPTS):
         from pipeline.policy import weakening_javascript  # noqa: PLC0415
 
         return weakening_javascript.read

@@ -12,6 +12,8 @@ from pipeline.policy.python_locals import Reader
 from pipeline.policy.suites import Suite, Test
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.policy.checks_of_tests import Definition
 
 _SKIPS: Final = frozenset(
@@ -29,7 +31,30 @@ def read(source: bytes, path: str) -> Suite | None:  # noqa: ARG001  (of every l
     reader = Reader(module)
     tests = {name: _test(definition, reader) for name, definition in tests_in(module).items()}
     marks = [node for node in module.body if isinstance(node, ast.Assign | ast.Expr)]
-    return Suite(tests, {_WHOLE: sum(sum(_names(node, _SKIPS).values()) for node in marks)})
+    skipped = {_WHOLE: sum(sum(_names(node, _SKIPS).values()) for node in marks)}
+    return Suite(tests, {**skipped, **dict.fromkeys(_unasked(module), 1)})
+
+
+def _unasked(module: ast.Module) -> Iterator[str]:
+    """Yield what has a part in tests that do not name it."""
+    for node in module.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name.startswith("pytest_"):
+                yield f"the hook {name} has a say in how tests run"
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if _is_autouse(node):
+                yield f"the fixture {name} serves every test unasked (autouse)"
+            case ast.Assign(targets=[ast.Name(id="pytest_plugins")]):
+                yield "plugins are loaded by a file of the tests (pytest_plugins)"
+            case _:
+                pass
+
+
+def _is_autouse(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    keywords = (word for part in node.decorator_list if isinstance(part, ast.Call) for word in part.keywords)
+    return any(
+        word.arg == "autouse" and not (isinstance(word.value, ast.Constant) and not word.value.value)
+        for word in keywords
+    )
 
 
 def _parse(source: bytes) -> ast.Module | None:

@@ -55,7 +55,7 @@ class Kind:
 
 
 _REVIEWED: Final = (
-    "tasks", "diff", "evidence", "probes", "quarantine", "not_testable", "open_findings", "changes",
+    "tasks", "diff", "evidence", "probes", "quarantine", "suspicions", "not_testable", "open_findings", "changes",
 )  # fmt: skip
 # A stub or seam pass comes before there is a RED, an accepted NOT_TESTABLE never has one.
 _BUILT: Final = ("red", "impacted_tests", "diagnosis", "candidate_patch")

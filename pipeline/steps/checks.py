@@ -48,7 +48,7 @@ async def measure_checks(ctx: Context, tree: str, files: Sequence[str] = ()) -> 
             if FILES not in argv or there:
                 code, output = await _run(ctx, folder, argv, there)
                 if code != 0:
-                    failed[" ".join(argv)] = output
+                    failed[" ".join(argv)] = output if output.strip() else f"exit code {code}, and it printed nothing"
     return failed
 
 

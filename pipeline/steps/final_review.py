@@ -23,6 +23,7 @@ from pipeline.steps.quarantining import quarantine_md, quarantine_of_run
 from pipeline.steps.review_plan import ask_reviewers, blockers, check_of, review_artifacts, simplify_of, summarise
 from pipeline.steps.reviews import Review, last_review
 from pipeline.steps.sanity import baseline_of
+from pipeline.steps.suspicions import suspicions_md
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +89,9 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     quarantined = quarantine_md(quarantine_of_run(ctx))
     if quarantined:
         artifacts["quarantine"] = [ctx.path(ctx.write(f"reviews/quarantine-{review.ordinal}.md", quarantined))]
+    told = suspicions_md(ctx)
+    if told:
+        artifacts["suspicions"] = [ctx.path(ctx.write(f"reviews/suspicions-{review.ordinal}.md", told))]
     manifest = not_testable_manifest(ctx)
     if manifest:
         name = ctx.write(f"reviews/not-testable-{review.ordinal}.json", to_json(manifest))

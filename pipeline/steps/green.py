@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import GreenVerdict, judge_green, passed
 from pipeline.evidence.freeze import canonical
+from pipeline.evidence.staging import judge_part
 from pipeline.reports.foreign import fenced
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.steps.evidence_files import GreenEvidence, read_evidence, write_evidence
+from pipeline.steps.impacting import HANDED, impacted_tests, nearest_files
 from pipeline.steps.measuring import measure
 from pipeline.steps.pinned import Pinned, pinned
 from pipeline.steps.probing import Candidate, Probed, probe
 from pipeline.steps.provisional import confirm_provisional
 from pipeline.steps.regression import Suspects, confirm, kept_tests
+from pipeline.steps.remembered import whole_run
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import stubs_left
+from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from pipeline.evidence.ledger import RedLedger
-    from pipeline.evidence.observation import Observation
+    from pipeline.evidence.observation import Observation, TestRecord
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
+
+_OTHER_VALUES: Final = "its case has other values than at RED, which production gives"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A candidate with its run of all tests, and everything that GREEN asks for (matrix 5)."""
+    """A candidate with its run of all tests, and everything that GREEN asks for (matrix 5).
+
+    `nearest` are the files of a run that was enough to show that it is not GREEN; empty: all tests were run.
+    """
 
     tree: str
     observation: Observation
@@ -43,12 +52,14 @@ class Measured:
     kept: int
     stubs_left: tuple[str, ...]
     ground: Pinned
+    nearest: tuple[str, ...] = ()
 
     @property
     def green(self) -> bool:
-        """Return GREEN as matrix 5 defines it."""
+        """Return GREEN as matrix 5 defines it; a run of some tests never shows it."""
         return (
-            self.verdict.own_green
+            not self.nearest
+            and self.verdict.own_green
             and not self.verdict.stale_xfail
             and not self.suspects.regressions
             and not self.structural
@@ -66,7 +77,7 @@ class Measured:
 
 
 async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
-    """Return what all tests and the bytes show of *tree*.
+    """Return what the tests and the bytes show of *tree*: all tests, unless the nearest condemn it already.
 
     Raises:
         UnmeasurableError: the environment is broken.
@@ -74,35 +85,79 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
     state = ctx.state.task
     evidence = read_evidence(ctx, task.id)
     ledger = evidence.ledger if evidence is not None and state.testable else None
-    observation = await measure(ctx, tree)
     kept = kept_tests(ctx)
-    may_change = frozenset(test.id for test in task.tests_to_change)
-    verdict = judge_green(ledger, observation, kept, tests_to_change=may_change)
-    suspects = await confirm(ctx, verdict.regressions, tree, state.start or ctx.state.start, observation)
+    shown = await _shown(ctx, task, tree, ledger, kept)
+    verdict = shown.verdict
     layout = baseline_of(ctx).layout
     structural: tuple[str, ...] = ()
     stubbed: tuple[str, ...] = ()
-    if evidence is not None and verdict.own_green and verdict.provisional_ids:
+    if evidence is not None and not shown.nearest and verdict.own_green and verdict.provisional_ids:
         # what was there before this task, in the same file, is not its evidence
         own = [entry for entry in verdict.provisional_ids if entry not in kept]
         structural, stubbed = await confirm_provisional(ctx, task, tree, evidence.production, own, layout)
         structural = structural if own else verdict.provisional_ids
     named = {path for change in task.files for path in (change.path, change.origin) if path}
-    ground = pinned(ctx, layout, named, state.red or ctx.state.head, tree)
-    left = stubs_left(ctx, tree)
-    return Measured(tree, observation, verdict, suspects, structural, stubbed, ledger, len(kept), left, ground)
+    return Measured(
+        tree=tree,
+        observation=shown.observation,
+        verdict=verdict,
+        suspects=shown.suspects,
+        structural=structural,
+        stub_failures=stubbed,
+        ledger=ledger,
+        kept=len(kept),
+        stubs_left=stubs_left(ctx, tree),
+        ground=pinned(ctx, layout, named, state.red or ctx.state.head, tree),
+        nearest=shown.nearest,
+    )
 
 
-async def record_green(
-    ctx: Context, task: Task, measured: Measured, impacted: Collection[str], *evidence: str
-) -> Event:
+@dataclass(frozen=True)
+class _Shown:
+    """What a run of tests shows of a candidate; of those in the files `nearest`, of all if there are none."""
+
+    observation: Observation
+    verdict: GreenVerdict
+    suspects: Suspects
+    nearest: tuple[str, ...]
+
+
+async def _shown(
+    ctx: Context, task: Task, tree: str, ledger: RedLedger | None, kept: Mapping[str, TestRecord]
+) -> _Shown:
+    """Return what all tests show, or the nearest, where all take long and these condemn the candidate by themselves."""
+    if ledger is not None and whole_run(ctx.checkout.root, tree) is None:
+        near = nearest_files(ctx, task, tree, ledger)
+        first = await _run(ctx, task, tree, ledger, kept, near) if near else None
+        if first is not None and (not first.verdict.own_green or first.suspects.regressions):
+            return first
+    return await _run(ctx, task, tree, ledger, kept)
+
+
+async def _run(
+    ctx: Context,
+    task: Task,
+    tree: str,
+    ledger: RedLedger | None,
+    kept: Mapping[str, TestRecord],
+    near: frozenset[str] = frozenset(),
+) -> _Shown:
+    observation = await measure(ctx, tree, Selection(files=near) if near else None)
+    judge = judge_part if near else judge_green
+    may_change = frozenset(test.id for test in task.tests_to_change)
+    verdict = judge(ledger, observation, kept, tests_to_change=may_change)
+    before = ctx.state.task.start or ctx.state.start
+    suspects = await confirm(ctx, verdict.regressions, tree, before, observation)
+    return _Shown(observation, verdict, suspects, tuple(sorted(near)))
+
+
+async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: str) -> Event:
     """Try the tests of what is GREEN, and record both; the whole run is kept: the next task must keep what passed here.
 
     Args:
         ctx: The run.
         task: The task.
         measured: What is GREEN.
-        impacted: Tests that touch the task's files.
         evidence: What the event names besides.
 
     Raises:
@@ -112,7 +167,8 @@ async def record_green(
     red_evidence = read_evidence(ctx, task.id)
     if red_evidence is not None:
         new_ids = measured.verdict.new_ids
-        candidate = Candidate(measured.tree, measured.observation, new_ids, frozenset(impacted))
+        impacted = frozenset(impacted_tests(ctx, task, measured.tree)[:HANDED])
+        candidate = Candidate(measured.tree, measured.observation, new_ids, impacted)
         probed = await probe(ctx, task, red_evidence, candidate)
         names.append(probed.artifact)
         red_evidence = red_evidence.model_copy(update={"probes": probed.evidence})
@@ -138,7 +194,11 @@ def _green_evidence(ctx: Context, measured: Measured) -> GreenEvidence:
         stub_failures=measured.stub_failures,
         compared_with=ctx.run.info.start_tree,
         kept=measured.kept,
-        controls=(*measured.ground.controls, *measured.ground.unsure),
+        controls=(
+            *measured.ground.controls,
+            *measured.ground.unsure,
+            *(f"{entry}: {_OTHER_VALUES}" for entry in measured.verdict.other_cases),
+        ),
     )
 
 
@@ -171,5 +231,7 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
             record = measured.observation.records.get(entry)
             why = f": {record.fault.raised.message}" if record is not None and record.fault is not None else ""
             lines.append(f"{words}: {entry}{why}")
+    if measured.nearest:
+        lines.append(f"not all tests were run: those of the {len(measured.nearest)} nearest file(s) were enough")
     tail = fenced(measured.observation.tail[-3000:], "text")
     return f"# Measurement of task {task.id}: {signal}\n\n{bullets(lines)}\n\n{tail}\n"

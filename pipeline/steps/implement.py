@@ -16,6 +16,7 @@ from pipeline.steps.composing import compose
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.grants import production_grants, test_scope
 from pipeline.steps.green import Measured, measure_candidate, not_green_md, record_green
+from pipeline.steps.impacting import HANDED, impacted_tests
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools
@@ -36,7 +37,7 @@ async def run(ctx: Context) -> Event:
         if _may_be_green(ctx, base):
             ready = await measure_candidate(ctx, task, base)
             if ready.green:
-                return await record_green(ctx, task, ready, _impacted(ctx, task))
+                return await record_green(ctx, task, ready)
         tools = await project_tools(ctx)
         answer = await ask(ctx, replace(_request(ctx, task, base), tools=tools))
         if isinstance(answer, Event):
@@ -50,7 +51,7 @@ async def run(ctx: Context) -> Event:
         measured = await measure_candidate(ctx, task, tree)
         signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
         if signal is Signal.GREEN:
-            return await record_green(ctx, task, measured, _impacted(ctx, task), answer.evidence)
+            return await record_green(ctx, task, measured, answer.evidence)
     except UnmeasurableError as error:
         return error.event
     name = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", not_green_md(task, signal, measured))
@@ -88,7 +89,7 @@ def _request(ctx: Context, task: Task, base: str) -> Request:
         "not_testable": evidence.not_testable if evidence is not None and not state.testable else None,
     }
     artifacts["red"] = [ctx.path(ctx.write_json(f"evidence/red-{task.id}.json", red))]
-    impacted = sorted(_impacted(ctx, task))
+    impacted = impacted_tests(ctx, task, base)[:HANDED]
     artifacts["impacted_tests"] = [ctx.path(ctx.write_json(f"evidence/impacted-{task.id}.json", impacted))]
     diagnosis = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
     if diagnosis:
@@ -99,13 +100,6 @@ def _request(ctx: Context, task: Task, base: str) -> Request:
         artifacts["candidate_patch"] = [ctx.path(name)]
     grants = production_grants(task)
     return Request(Role.MAKE, "implement", base, artifacts=artifacts, grants=grants, tests=test_scope(ctx, task))
-
-
-def _impacted(ctx: Context, task: Task) -> set[str]:
-    """Return the tests that the task's files most likely touch: by the modules' names, until coverage says better."""
-    stems = {change.path.rpartition("/")[2].removesuffix(".py").strip("_") for change in task.files}
-    records = baseline_of(ctx).records.values()
-    return {record.id for record in records if any(stem and stem in record.path for stem in stems)}
 
 
 def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bool) -> Signal:

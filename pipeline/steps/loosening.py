@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.modules import is_module
-from pipeline.policy.borrowed_cases import borrowed_cases
+from pipeline.policy.borrowed_cases import borrowed_in
 from pipeline.policy.control import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
 from pipeline.policy.weakening import added, is_read, weakenings
@@ -37,7 +37,8 @@ def loosened(ctx: Context, before: str, after: str) -> tuple[str, ...]:
 def told(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str, ...]:
     """Return the same where the layout is known: which files are tests.
 
-    A test that moves to another file is not gone. A file that is new loosens nothing.
+    A test that moves to another file is not gone. A file that is new loosens nothing by its tests; a hook or a fixture
+    in it may have a part in the others.
     """
     if before == after:
         return ()
@@ -48,17 +49,25 @@ def told(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str, ...
     }
     lines: list[str] = []
     for path, old, new in texts:
-        if old is None:
-            continue
         if is_read(path):
             elsewhere = [test for other, tests in moved.items() if other != path for test in tests]
-            lines += [f"{path}: {found}" for found in weakenings(path, old, new or b"", elsewhere)]
-        lines += [f"{path}: {sentence}" for sentence in _served(path, layout, old, new)]
+            lines += [f"{path}: {found}" for found in weakenings(path, old or b"", new or b"", elsewhere)]
+        if old is not None:
+            lines += [f"{path}: {sentence}" for sentence in _served(path, layout, old, new)]
     return tuple(lines)
 
 
+def loosened_in(ctx: Holder, before: str, after: str, paths: Collection[str]) -> tuple[str, ...]:
+    """Return what some files, which are no test files themselves but have fixtures or checks, no longer notice."""
+    texts = both(ctx, before, after, [path for path in paths if is_read(path)][:_MOST_FILES])
+    found = ((path, weakenings(path, old, new or b"")) for path, old, new in texts if old is not None)
+    return tuple(f"{path}: {one}" for path, ones in found for one in ones)
+
+
 def cases_from_production(ctx: Holder, made: Collection[str], tree: str, paths: Collection[str]) -> tuple[str, ...]:
-    """Return a line for each test of Python whose cases are written in a file that the implementer may change.
+    """Return a line for each test whose cases are written in a file that the implementer may change.
+
+    Of Python, Go, JavaScript and TypeScript; of Rust nothing is said.
 
     Args:
         ctx: What has the repository.
@@ -66,8 +75,8 @@ def cases_from_production(ctx: Holder, made: Collection[str], tree: str, paths: 
         tree: The tree with the tests.
         paths: The test files in question.
     """
-    texts = both(ctx, tree, tree, [path for path in paths if path.endswith(".py")])
-    found = [(path, borrowed) for path, text, _ in texts if text is not None for borrowed in borrowed_cases(text)]
+    texts = both(ctx, tree, tree, [path for path in paths if is_read(path)][:_MOST_FILES])
+    found = [(path, borrowed) for path, text, _ in texts if text is not None for borrowed in borrowed_in(path, text)]
     return tuple(
         f"{path}: {borrowed.test}: its cases ({borrowed.cases}) are written in {file}, which is to be changed (line "
         f"{borrowed.line})"

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
 from pipeline.errors import UserError
-from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.evidence.observation import Ended, Observation
 from pipeline.process import WORKSPACE, Mount, SandboxError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.checkout import remove_tree
-from pipeline.runs.files import write_atomic
+from pipeline.steps import remembered
 from pipeline.steps.sharding import measure_in_parts, remember
 from pipeline.toolchains.protocol import Cache, Missing, Selection, View
 from pipeline.toolchains.several import Several, left_out
@@ -149,10 +148,9 @@ async def measure(
     Raises:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
     """
-    remembered = ctx.checkout.root / "observations" / f"{tree}.json"
     whole = selection is None and not trace
-    if whole and not again and remembered.exists():
-        return Observation.model_validate_json(remembered.read_bytes())
+    if whole and not again and (known := remembered.whole_run(ctx.checkout.root, tree)) is not None:
+        return known
     env = await environment(ctx)
     if isinstance(ctx.toolchain, Several) and left_out(env):
         require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
@@ -187,8 +185,10 @@ async def measure(
     _journal(ctx, tree, selection, observation)
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)
-    if whole and observation.state is RunState.COMPLETE:
-        write_atomic(remembered, canonical(observation))
+    if whole:
+        remembered.keep_whole_run(ctx.checkout.root, tree, observation)
+    if trace:
+        remembered.keep_reach(ctx.checkout.root, observation)
     return observation
 
 

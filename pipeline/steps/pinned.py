@@ -14,6 +14,7 @@ from pipeline.policy.control import is_control
 from pipeline.policy.rust_splice import Unspliced, regions_of
 from pipeline.policy.test_support import lies_among_tests
 from pipeline.steps.composing import Holder, both, shares_file
+from pipeline.steps.loosening import loosened_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -39,7 +40,7 @@ class Pinned:
     Args:
         regions: Test regions of production files that were changed, added or taken away. Moving one whole is no change.
         support: Files that serve or control tests, changed although the task does not name them.
-        controls: The same where the task names them: allowed, and for @check to read.
+        controls: The same where the task names them: allowed, and for @check to read, with what they no longer notice.
         unsure: Production files of which it is not certain where their test regions are: for @check, too.
     """
 
@@ -68,12 +69,15 @@ def pinned(ctx: Ground, layout: Layout, named: Collection[str], red: str, tree: 
     shared = [path for path in changes if shares_file(path, layout)]
     regions, unsure = _regions(both(ctx, red, tree, shared))
     support: list[str] = []
-    controls: list[str] = []
+    allowed: dict[str, str] = {}
     for path in changes:
         what = _serves(ctx, layout, path)
-        if what is not None and path not in shared:
-            (controls if path in named else support).append(f"{path} {what}")
-    return Pinned(tuple(regions), tuple(support), tuple(controls), tuple(unsure))
+        if what is not None and path not in shared and path in named:
+            allowed[path] = f"{path} {what}"
+        elif what is not None and path not in shared:
+            support.append(f"{path} {what}")
+    loosened = tuple(f"loosened: {line}" for line in loosened_in(ctx, red, tree, allowed))
+    return Pinned(tuple(regions), tuple(support), (*allowed.values(), *loosened), tuple(unsure))
 
 
 def _serves(ctx: Ground, layout: Layout, path: str) -> str | None:

@@ -56,6 +56,17 @@ class MutationEvidence(_Value):
         return self.killed + len(self.survivors)
 
 
+class ReachEvidence(_Value):
+    """What the task's tests run of the files that it changed.
+
+    `entering` is how many enter a function of such a file, or may; `elsewhere` are the ids of those that do not.
+    """
+
+    changed: tuple[str, ...]
+    entering: int
+    elsewhere: tuple[str, ...] = ()
+
+
 class RepeatEvidence(_Value):
     """GREEN measured again. `unstable` has how each test ended, run by run, where the runs do not agree.
 
@@ -71,6 +82,7 @@ class ProbeEvidence(_Value):
 
     repeated: RepeatEvidence | None = None
     revert: RevertEvidence | None = None
+    reach: ReachEvidence | None = None
     mutation: MutationEvidence | None = None
     quarantine: tuple[str, ...] = ()
     """One line for each quarantined test and each entry that no longer counts."""

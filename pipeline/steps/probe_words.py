@@ -10,7 +10,14 @@ from pipeline.reports.markdown import bullets, sections
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.steps.probe_evidence import MutationEvidence, ProbeEvidence, RepeatEvidence, RevertEvidence, Survivor
+    from pipeline.steps.probe_evidence import (
+        MutationEvidence,
+        ProbeEvidence,
+        ReachEvidence,
+        RepeatEvidence,
+        RevertEvidence,
+        Survivor,
+    )
 
 
 def probes_md(task: str, probes: ProbeEvidence) -> str:
@@ -18,6 +25,7 @@ def probes_md(task: str, probes: ProbeEvidence) -> str:
     return f"# Probes of the tests of task {task}\n" + sections(
         ("GREEN again", _repeated(probes.repeated) if probes.repeated is not None else ""),
         ("Over the old production", _reverted(probes.revert) if probes.revert is not None else ""),
+        ("What the tests run", _reached(probes.reach) if probes.reach is not None else ""),
         ("Small faults in the changed lines", _mutated(probes.mutation) if probes.mutation is not None else ""),
         ("Quarantine", bullets(probes.quarantine)),
     )
@@ -33,6 +41,8 @@ def _said(probes: ProbeEvidence) -> Iterator[str]:
         yield f"{len(probes.repeated.unstable)} test(s) are not always GREEN"
     if probes.revert is not None and probes.revert.problems:
         yield f"{len(probes.revert.problems)} test(s) are not RED over the old production"
+    if probes.reach is not None and probes.reach.elsewhere:
+        yield f"{len(probes.reach.elsewhere)} test(s) never enter what was changed"
     mutation = probes.mutation
     if mutation is not None and mutation.trouble:
         yield f"no faults tried: {one_line(mutation.trouble)}"
@@ -56,6 +66,13 @@ def _reverted(found: RevertEvidence) -> str:
     lines += [f"`{entry}`: came with the candidate, and passes on the old code too" for entry in found.passing]
     held = f"{len(found.held)} test(s) are RED over the code that the task began with."
     return f"{held}\n\n{bullets(lines)}".strip()
+
+
+def _reached(found: ReachEvidence) -> str:
+    lines = [f"`{entry}` never enters a function of the changed files" for entry in found.elsewhere]
+    head = f"{found.entering} test(s) enter a function of {', '.join(f'`{path}`' for path in found.changed)}, or may."
+    note = "That is right for constants and declarations; else ask what such a test would notice."
+    return "\n\n".join([head, bullets(lines), note]) if lines else head
 
 
 def _mutated(found: MutationEvidence) -> str:

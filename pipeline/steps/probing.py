@@ -1,4 +1,4 @@
-"""The probes of a task's tests, once they are GREEN: are they always, are they RED without the change, do they notice?
+"""The probes of a task's tests, once they are GREEN: are they always, are they RED without the change, do they look?
 
 In this order, and no further than the first that fails: a test that does not hold still cannot be asked anything else.
 """
@@ -16,6 +16,7 @@ from pipeline.steps.mutating import Allowance, Judges, mutation_probe
 from pipeline.steps.probe_evidence import MutationEvidence, ProbeEvidence, RevertEvidence
 from pipeline.steps.probe_words import in_short, probes_md
 from pipeline.steps.quarantining import day_of, quarantine
+from pipeline.steps.reaching import reach_probe
 from pipeline.steps.repeating import repeat
 from pipeline.steps.reverting import revert_check
 from pipeline.steps.sanity import baseline_of
@@ -141,6 +142,10 @@ async def probes_of(
             found = found.model_copy(update={"revert": told})
             if told.problems:
                 return found
+    if wanted.reach:
+        ids = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.provisional_files)})
+        reached = await reach_probe(ctx, evidence.production, candidate.tree, ids, layout)
+        found = found.model_copy(update={"reach": reached})
     if wanted.mutants:
         judges = Judges(own, candidate.impacted)
         mutation = await faults(ctx, wanted, evidence.production, candidate.tree, judges, layout)

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.evidence import classify
 from pipeline.evidence.classify import PASSED
+from pipeline.steps.absent import with_absent
 from pipeline.steps.composing import compose, with_other_regions
 from pipeline.steps.measuring import changed_paths, measure
+from pipeline.steps.test_paths import path_of
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.classify import Classified, Context
     from pipeline.evidence.ledger import RedLedger
-    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.reports.tasks import Task
     from pipeline.steps.evidence_files import TaskEvidence
     from pipeline.steps.measuring import Apparatus
@@ -27,18 +29,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Red:
-    """What the tests showed over `production`, and how that is classified."""
+    """What the tests showed over `production`, and how that is classified.
+
+    Args:
+        production: The tree of which the production is.
+        observation: The run.
+        context: What the classification goes by.
+        sources: The endings of the languages' files.
+        known: The tests as another run had them: of one that could not be collected here it says where it stands.
+    """
 
     production: str
     observation: Observation
     context: Context
+    sources: tuple[str, ...]
+    known: Mapping[str, TestRecord] = field(default_factory=dict[str, "TestRecord"])
 
     def of(self, entry: str) -> Classified | None:
         """Return the class of a test id or a test file; None where there is no such test."""
         record = self.observation.records.get(entry)
         if record is not None:
             return classify.classify(record, self.context)
-        path = entry.partition("::")[0]
+        path = path_of(entry, self.known, self.sources)
         errors = (error for error in self.observation.collection_errors if error.path == path)
         return next((classify.classify_collection(error, self.context) for error in errors), None)
 
@@ -69,7 +81,14 @@ class Wanted:
         )
 
 
-async def measure_over(lab: Apparatus, composed: str, production: str, ids: Collection[str], wanted: Wanted) -> Red:
+async def measure_over(
+    lab: Apparatus,
+    composed: str,
+    production: str,
+    ids: Collection[str],
+    wanted: Wanted,
+    known: Mapping[str, TestRecord] | None = None,
+) -> Red:
     """Return what the tests of a composed tree show.
 
     Args:
@@ -78,11 +97,14 @@ async def measure_over(lab: Apparatus, composed: str, production: str, ids: Coll
         production: The tree of which the production is.
         ids: Which tests to run.
         wanted: What counts as not there yet.
+        known: The tests over the production that they belong to, where these were run: what cannot be collected over
+            another one has no record to say in which file it stands.
 
     Raises:
         UnmeasurableError: the environment is broken.
     """
     seen = await measure(lab, composed, Selection(ids=frozenset(ids)), trace=True)
+    seen = with_absent(lab, seen, composed, production, ids)
     context = classify.Context(
         symbols=wanted.symbols,
         existing=frozenset(entry.path for entry in lab.repository.entries(production)),
@@ -91,7 +113,7 @@ async def measure_over(lab: Apparatus, composed: str, production: str, ids: Coll
         symptom=wanted.symptom,
         expected=wanted.expected or {},
     )
-    return Red(production, seen, context)
+    return Red(production, seen, context, lab.toolchain.sources, known or {})
 
 
 def not_red(ledger: RedLedger, red: Red) -> Iterator[tuple[str, str]]:
@@ -155,7 +177,8 @@ async def revert_check(
     if composed.whole:
         return Reverted(production, unsure=composed.whole)
     ids = {*ledger.red, *ledger.guards, *new_ids}
-    red = await measure_over(ctx, composed.tree, production, ids, Wanted.of(ledger, tasks))
+    known = (await measure(ctx, tree)).records  # it is GREEN: that run is remembered
+    red = await measure_over(ctx, composed.tree, production, ids, Wanted.of(ledger, tasks), known)
     problems = tuple(not_red(ledger, red))
     bad = {entry for entry, _ in problems}
     return Reverted(

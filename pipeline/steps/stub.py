@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.reports.work import MakeReport
     from pipeline.steps.context import Context
+    from pipeline.steps.measuring import Apparatus
     from pipeline.toolchains.protocol import Toolchain
 
 _SHOWN: Final = 3
@@ -90,19 +91,29 @@ async def _check(ctx: Context, task: Task, start: str, tree: str) -> _Checked:
     faults = _faults(ctx, task, start, tree)
     if faults:  # what is no stub is not run
         return _Checked(faults=faults)
-    known = {error.path for error in baseline_of(ctx).collection_errors}
-    types = await measure_types(ctx, tree)
-    errors = tuple(
-        block(f"{error.path}: {error.fault.raised.message}")
-        for error in types.collection_errors
-        if error.path not in known
-    )
+    errors = await new_errors(ctx, start, tree)
     if errors:
         return _Checked(errors=errors)
     after = await measure(ctx, tree)
     verdict = judge_green(None, after, kept_tests(ctx))
     suspects = await confirm(ctx, verdict.regressions, tree, start, after)
     return _Checked(broken=(*suspects.regressions, *verdict.missing))
+
+
+async def new_errors(ctx: Apparatus, start: str, tree: str) -> tuple[str, ...]:
+    """Return what does not compile in files that did before the pass: what tests can load is another question.
+
+    Args:
+        ctx: The run, or a laboratory.
+        start: The tree that the pass began with.
+        tree: The tree that it made.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    found = (await measure_types(ctx, tree)).collection_errors
+    known = {error.path for error in (await measure_types(ctx, start)).collection_errors} if found else set[str]()
+    return tuple(block(f"{error.path}: {error.fault.raised.message}") for error in found if error.path not in known)
 
 
 def _faults(ctx: Context, task: Task, start: str, tree: str) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ from pipeline.reports.markdown import bullets
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.steps.absent import with_absent
 from pipeline.steps.asking import Answer, ask
 from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
 from pipeline.steps.grants import test_scope
-from pipeline.steps.loosening import loosened
+from pipeline.steps.loosening import cases_from_production, loosened
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.plan import planned
 from pipeline.steps.sanity import BASELINE, baseline_of
@@ -129,7 +130,9 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
     verdict = measured.verdict
     # A redesign may drop what its own last version noticed, too: @check sees it with the evidence.
     before = dict.fromkeys((_start(ctx), ctx.state.task.tests or _start(ctx)))
-    told = tuple(dict.fromkeys(line for tests in before for line in loosened(ctx, tests, tree)))
+    lines = [line for tests in before for line in loosened(ctx, tests, tree)]
+    made = {change.path for change in task.files} - {change.path for change in task.test_files}
+    told = tuple(dict.fromkeys((*lines, *cases_from_production(ctx, made, tree, measured.test_paths))))
     facts = reduce.WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
         any_change=bool(measured.test_paths),
@@ -170,6 +173,7 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     new = frozenset(derive_new_ids(before, after))
     if any(not after.records[entry].ran for entry in new):  # parametrised from a helper outside the changed files
         after = await measure(ctx, composed, Selection(ids=new))
+    after = with_absent(ctx, after, composed, production, side)
     traced = await measure(ctx, composed, Selection(ids=new), trace=True) if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})

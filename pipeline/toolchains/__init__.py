@@ -10,8 +10,6 @@ from pipeline.toolchains.node import NodeToolchain
 from pipeline.toolchains.pytest import PytestToolchain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.toolchains.protocol import Toolchain
 
 TOOLCHAINS: Final[dict[str, Toolchain]] = {
@@ -20,8 +18,3 @@ TOOLCHAINS: Final[dict[str, Toolchain]] = {
     "node": NodeToolchain(),
     "go": GoToolchain(),
 }
-
-
-def detect(worktree: Path) -> Toolchain | None:
-    """Return the first toolchain that recognises the project, or None."""
-    return next((toolchain for toolchain in TOOLCHAINS.values() if toolchain.detect(worktree)), None)

@@ -38,7 +38,7 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
     for symbol in symbols:
         wanted = parts_of(symbol.name)
         places = [path for path in files if symbol.path in {"", path}]
-        found = [(path, one) for path in places for one in known[path] if _is_in(one.place, wanted)]
+        found = [(path, one) for path in places for one in known[path] if _is_in(one.place, wanted, path)]
         for path, one in found:
             bodies[path].update(_bodies(one, known[path], path))
             values[path].update(_values(one, path))
@@ -58,9 +58,9 @@ def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Sym
     return tuple(found)
 
 
-def _is_in(place: Parts, wanted: Parts) -> bool:
+def _is_in(place: Parts, wanted: Parts, path: str) -> bool:
     """Return whether a definition is what a name means, or a member of it."""
-    return any(is_same(place[:length], wanted) for length in range(1, len(place) + 1))
+    return any(is_same(place[:length], wanted, path) for length in range(1, len(place) + 1))
 
 
 def _bodies(one: Definition, known: Sequence[Definition], path: str) -> Iterator[_Edit]:

@@ -40,13 +40,6 @@ _CONTROL: Final = (
     "setup.py", "tox.ini", "noxfile.py", ".coveragerc", "sitecustomize.py", "usercustomize.py", "*.pth", "uv.lock",
     "poetry.lock", "requirements*.txt", ".python-version",
 )  # fmt: skip
-_NEUTRAL: Final[Mapping[str, tuple[str, ...]]] = {
-    "xdist": ("-n", "0"),  # blocking the plugin instead would make `-n` in addopts an unknown option
-    "pytest_cov": ("--no-cov",),
-    "randomly": ("--randomly-dont-reorganize", "--randomly-seed=1"),
-    "random_order": ("--random-order-bucket=none",),
-    "rerunfailures": ("--reruns=0",),
-}
 
 
 class PytestToolchain:
@@ -190,7 +183,6 @@ def _command(
     paths: tuple[Path, ...],
     timeout_s: float,
 ) -> Command:
-    neutral = [flag for plugin, flags in _NEUTRAL.items() if plugin in env.plugins for flag in flags]
     argv = (
         *env.command,
         "-p",
@@ -200,7 +192,6 @@ def _command(
         "--maxfail=0",
         "-o",
         f"cache_dir={scratch.shared / 'pytest-cache'}",
-        *neutral,
     )
     caches = () if cache is None else (Mount(cache.folder, cache.folder, writable=cache.warm),)
     return Command(

@@ -35,11 +35,19 @@ _MESSAGE_LIMIT = 2000
 _CHAIN_LIMIT = 8
 _FRAME_LIMIT = 60
 _REACH_LIMIT = 300
+_CASE_VALUES = 1000
+_CASE_LENGTH = 64 * 1024
+_NAME_DEPTH = 8
 _IS_FUNCTION = 1  # CO_OPTIMIZED: set for functions, not for modules and class bodies
 _NOT_OURS = {"site-packages", "dist-packages", "node_modules", ".tox", ".nox", "__pypackages__"}
 _PROCESS_EVENTS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.fork"}
 _BUILT_IN = {*dir(builtins), "NoneType", "function", "coroutine", "generator", "method"}
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# what makes the same of the same whoever runs it; a set has an order of its own in each process
+_STEADY = {
+    "abs", "all", "any", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "float", "hex", "int", "len", "list",
+    "max", "min", "ord", "pow", "range", "repr", "reversed", "round", "slice", "sorted", "str", "sum", "tuple", "zip",
+}  # fmt: skip
 _RUNNER_FILES = re.compile(r"[\\/]_pytest[\\/](raises|python_api|recwarn)\.py$")
 
 _NAME_PATTERNS = (
@@ -364,6 +372,156 @@ def _failed_expectation(error: BaseException) -> bool:
     return False
 
 
+class Cases:
+    """Says what the values of a parametrised test are: ids need not show them, and other ones would be another test."""
+
+    def __init__(self, workspace: Workspace, faults: Faults) -> None:
+        self._workspace = workspace
+        self._portable = faults.portable
+        self._written: dict[int, tuple[Any, set[str]]] = {}
+        self._names: dict[str, _Names] = {}
+
+    def of(self, item: Any, path: str, node: Any, owners: list[Any]) -> dict[str, Any] | None:
+        """Return the hash of the values and whether all of them are written down; None unless they are plain data."""
+        callspec = getattr(item, "callspec", None)
+        values = {**getattr(callspec, "funcargs", {}), **getattr(callspec, "params", {})}  # pytest 7 had two places
+        if not values:
+            return None
+        budget = [_CASE_VALUES, _CASE_LENGTH]
+        try:
+            text = "".join(part for name in sorted(values) for part in (name, "=", *self._plain(values[name], budget)))
+        except (_NotPlainError, RecursionError):
+            return None
+        digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+        return {
+            "sha256": digest,
+            "written": node is not None and self._names_written(path, node, owners) >= set(values),
+        }
+
+    def _plain(self, value: Any, budget: list[int]) -> Iterator[str]:
+        """Yield the value as text: the same for the same plain data, and for nothing else."""
+        kind = _kind(value)
+        budget[0] -= 1
+        inner: list[Any] = []
+        if kind is str:
+            text = self._portable(value) if len(value) <= _CASE_LENGTH else value
+        elif kind is int:
+            text = hex(value) if value.bit_length() <= _CASE_LENGTH else "x" * _CASE_LENGTH * 2
+        elif kind in (bool, float, bytes, type(None)):
+            text = repr(value) if kind is not bytes or len(value) <= _CASE_LENGTH else "x" * _CASE_LENGTH * 2
+        elif kind in (tuple, list, dict):
+            text = ""
+            inner = [part for pair in value.items() for part in pair] if kind is dict else value
+        else:
+            raise _NotPlainError
+        budget[1] -= len(text)
+        if min(budget) < 0 or len(inner) > budget[0]:
+            raise _NotPlainError
+        yield kind.__name__ + ":" + str(len(inner) or len(text)) + ":" + text
+        for part in inner:
+            yield from self._plain(part, budget)
+
+    def _names_written(self, path: str, node: Any, owners: list[Any]) -> set[str]:
+        """Return the parameters of a test whose values a decorator gives, made of nothing but what the file says."""
+        if id(node) not in self._written:
+            if path not in self._names:
+                self._names[path] = _Names(self._workspace.tree(path))
+            decorators = [each for owner in (node, *owners) for each in owner.decorator_list]
+            given = [_given(each) for each in decorators]
+            found = {name for names, cases in given if self._names[path].is_written(cases) for name in names}
+            self._written[id(node)] = node, found
+        return self._written[id(node)][1]
+
+
+def _kind(value: object) -> Any:
+    """Return the class itself: what derives from a plain one may behave otherwise."""
+    return type(value)
+
+
+class _NotPlainError(Exception):
+    """A value is an object, or there is too much of it."""
+
+
+def _given(decorator: Any) -> tuple[list[str], Any]:
+    """Return the names and the expression of the values of a `parametrize`."""
+    if not isinstance(decorator, ast.Call) or getattr(decorator.func, "attr", "") != "parametrize":
+        return [], None
+    given = dict(enumerate(decorator.args))
+    named = {keyword.arg: keyword.value for keyword in decorator.keywords}
+    names, cases = given.get(0, named.get("argnames")), given.get(1, named.get("argvalues"))
+    parts = names.elts if isinstance(names, (ast.Tuple, ast.List)) else [names]
+    said = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return [name.strip() for text in said for name in text.split(",")], cases
+
+
+class _Names:
+    """What the names of a test file stand for, where that can be read off it. In doubt nothing is written down."""
+
+    def __init__(self, tree: ast.Module | None) -> None:
+        self._values: dict[str, ast.expr] = {}
+        self._bound: dict[str, int] = {}
+        self._touched: set[str] = set()
+        for part in ast.walk(tree or ast.Module(body=[], type_ignores=[])):
+            for name in _bound(part):
+                self._bound[name] = self._bound.get(name, 0) + 1
+        for statement in tree.body if tree is not None else ():
+            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+            value = getattr(statement, "value", None)
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and value is not None and self._is_steady(value):
+                self._values.update({each.id: value for each in targets if isinstance(each, ast.Name)})
+            elif not isinstance(statement, _SCOPES):  # it may change what a name stands for
+                self._touched.update(part.id for part in ast.walk(statement) if isinstance(part, ast.Name))
+
+    def is_written(self, value: ast.expr | None, depth: int = _NAME_DEPTH) -> bool:
+        """Return whether a value is made of literals, of such names, and of functions that are always the same."""
+        if value is None or not depth or not self._is_steady(value):
+            return False
+        parts = [part for part in ast.walk(value) if isinstance(part, ast.Name)]
+        inside = {part.id for part in parts if not isinstance(part.ctx, ast.Load)}
+        return all(self._is_known(name, depth) for name in {part.id for part in parts} - inside)
+
+    def _is_known(self, name: str, depth: int) -> bool:
+        bound = self._bound.get(name, 0)
+        if name == "pytest" or (name in _STEADY and not bound):
+            return True
+        return bound == 1 and name not in self._touched and self.is_written(self._values.get(name), depth - 1)
+
+    @staticmethod
+    def _is_steady(value: ast.expr) -> bool:
+        """Return whether an expression calls nothing but functions of that kind; what its names are is not asked."""
+        methods = {id(part.func) for part in ast.walk(value) if isinstance(part, ast.Call)}
+        for part in ast.walk(value):
+            if isinstance(part, (ast.Set, ast.SetComp, ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+                return False
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id not in _STEADY:
+                return False
+            if isinstance(part, ast.Call) and not isinstance(part.func, (ast.Name, ast.Attribute)):
+                return False
+            if isinstance(part, ast.Attribute) and not (_root(part) == "pytest" or _is_method(part, methods)):
+                return False
+        return True
+
+
+def _bound(part: ast.AST) -> list[str]:
+    """Return the names that a part of a file gives a meaning to."""
+    if isinstance(part, ast.Name):
+        return [] if isinstance(part.ctx, ast.Load) else [part.id]
+    if isinstance(part, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name.partition(".")[0] for alias in part.names]
+    return [part.name] if isinstance(part, _SCOPES) else []
+
+
+def _root(part: ast.expr) -> str:
+    while isinstance(part, ast.Attribute):
+        part = part.value
+    return part.id if isinstance(part, ast.Name) else ""
+
+
+def _is_method(part: ast.Attribute, called: set[int]) -> bool:
+    """Return whether a method of a literal is called: `'a b'.split()`."""
+    return id(part) in called and isinstance(part.value, (ast.Constant, ast.JoinedStr))
+
+
 class Tracer:
     """Notes which of the project's functions, files and processes a test touches; used for a few named tests only."""
 
@@ -453,11 +611,13 @@ class Recorder:
         self._records = Records(request["records"], request["nonce"])
         self._workspace = Workspace([(root, inside) for root, inside in request["roots"]])
         self._faults = Faults(self._workspace, request["redact"])
+        self._cases = Cases(self._workspace, self._faults)
         self._checkouts = [os.path.realpath(entry) for entry in request["checkouts"]]
         self._ids = None if request["ids"] is None else set(request["ids"])
         self._files = None if request["files"] is None else set(request["files"])
         self._done = set(request["done"])
         self._limit = request["per_test_s"]
+        self._calming = request["calming"]
         self._tracer = Tracer(self._workspace) if request["trace"] else None
         self._now = time.monotonic  # tests put other clocks in its place
         self._phases: dict[str, list[dict[str, Any]]] = {}
@@ -469,10 +629,24 @@ class Recorder:
     # -- before and while collecting
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_load_initial_conftests(self) -> Generator[None, Any, None]:
+    def pytest_load_initial_conftests(
+        self, early_config: Any, parser: Any, args: list[str]
+    ) -> Generator[None, Any, None]:
+        self._calm(early_config, parser, args)
         result: Any = yield
         if result.excinfo is not None:
             self._collection_error(str(getattr(result.excinfo[1], "path", "")), result.excinfo[1])
+
+    def _calm(self, config: Any, parser: Any, args: list[str]) -> None:
+        """Turn off what plugins do to a run: now it is known which of them are loaded, and their options."""
+        before: dict[str, Any] = dict(vars(parser.parse_known_args(args)))
+        for flags in self._calming:
+            if not parser.parse_known_and_unknown_args(flags)[1]:
+                args.extend(flags)
+        after: dict[str, Any] = dict(vars(parser.parse_known_args(args)))
+        for name, value in after.items():
+            if before.get(name) != value:  # plugins look here before the options are parsed for good
+                setattr(config.known_args_namespace, name, value)
 
     def pytest_sessionstart(self, session: Any) -> None:
         config = session.config
@@ -528,6 +702,7 @@ class Recorder:
             "function": self._faults.portable(function),
             "path": path,
             "region_sha256": self._workspace.region_sha256(path, node, owners),
+            "case": self._cases.of(item, path, node, owners),
             "doctest": _is_doctest(item),
         }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from pipeline.evidence.observation import (
+    Case,
     CollectionError,
     Ended,
     Fault,
@@ -77,6 +78,7 @@ class Item(_Line):
     function: str
     path: str
     region_sha256: str
+    case: Case | None
     doctest: bool
 
 
@@ -245,7 +247,8 @@ def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
 def _reason(tail: str) -> str:
     """Return the line of the output that says why nothing ran."""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
-    telling = [line for line in lines if "rror" in line] or lines
+    said = [line for line in lines if not line.startswith("=")] or lines  # not the bar with the count of errors
+    telling = [line for line in said if "rror" in line] or said
     return "the test runner did not start: " + (telling[-1] if telling else "it printed nothing")
 
 
@@ -263,7 +266,7 @@ def _tests(sessions: Sequence[Session], everything: Sequence[Record]) -> dict[st
     for item in everything:
         if isinstance(item, Item):
             tests[item.id] = TestRecord(
-                id=item.id, function=item.function, path=item.path, region_sha256=item.region_sha256
+                id=item.id, function=item.function, path=item.path, region_sha256=item.region_sha256, case=item.case
             )
     for finished in everything:
         if isinstance(finished, Finished) and finished.id in tests:

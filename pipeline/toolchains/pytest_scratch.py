@@ -13,12 +13,21 @@ from pipeline.toolchains.pytest_bytecode import Place, lay_out
 from pipeline.toolchains.pytest_records import Finished, Item, Session, read_session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipeline.process import Completed
 
 PLUGIN: Final = "redfirst_evidence"
 """The name under which the plugin is loaded."""
+_CALMING: Final[Mapping[str, tuple[str, ...]]] = {
+    "xdist": ("-n", "0"),
+    "pytest_cov": ("--no-cov",),
+    "randomly": ("--randomly-dont-reorganize", "--randomly-seed=1"),
+    "random_order": ("--random-order-bucket=none",),
+    "rerunfailures": ("--reruns=0",),
+}
+"""Plugins that split, reorder or repeat a run, and the options against it. An option is given only where it is known:
+`-p no:xdist` among a project's own makes an error of `-n`."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,7 @@ def request(
         "done": sorted(done),
         "trace": trace,
         "per_test_s": limit,
+        "calming": [flags for plugin, flags in _CALMING.items() if plugin in env.plugins],
     }
 
 

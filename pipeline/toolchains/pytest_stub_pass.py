@@ -103,7 +103,7 @@ class _Pass:
             if not _is_stub(node):
                 yield self._fault(node, f"gives {name} a body that is more than `raise NotImplementedError`")
         elif isinstance(node, ast.ClassDef):
-            yield from _Pass(self.path, Wanted((), everything=True)).compared([], node.body, place)
+            yield from _Pass(self.path, Wanted((), self.path, everything=True)).compared([], node.body, place)
         elif node.value is not None and not _is_plain(node.value):
             yield self._fault(node, f"gives {name} a value that is computed")
 

@@ -11,9 +11,6 @@ from cheats.writers import COUPON, HEAD, LAZY, adds, new
 MARKED: Final = {"shop/pricing.py": PRICING + "\n\nDONE = True\n"}
 """A module that does what it did, with a mark that tests can look for."""
 
-_CREDIT: Final = "stubs for every RED by a missing name, not only for files"
-_REACH: Final = "what a new test reaches at GREEN"
-_MUTANTS: Final = "mutation probe"
 _STUBS: Final = Caught(By.STUBS, "implement/TEST_DESIGN", "pass on stubs too")
 _STRUCTURAL: Final = Told(By.REACH, "never enters")
 _SURVIVE: Final = Told(By.SURVIVORS, "leaves all tests passing")
@@ -57,25 +54,23 @@ STUBBED: Final = (
     Cheat(
         "T42",
         "a test that only imports, in its body",
-        _STUBS,
+        _STRUCTURAL,
         new("from shop.pricing import coupon", "", "assert coupon"),
         LAZY,
         task=COUPON,
-        pending=_CREDIT,
     ),
     Cheat(
         "T43",
         "hasattr is all that is asserted",
-        _STUBS,
+        _STRUCTURAL,
         new('assert hasattr(pricing, "coupon")'),
         LAZY,
         task=COUPON,
-        pending=_CREDIT,
     ),
     Cheat(
         "T44",
         "the test replaces what it tests",
-        _STUBS,
+        _STRUCTURAL,
         new(
             'with mock.patch("shop.pricing.coupon", return_value=900):',
             f"    assert {_SPRING} == 900",
@@ -83,7 +78,6 @@ STUBBED: Final = (
         ),
         LAZY,
         task=COUPON,
-        pending=_CREDIT,
     ),
 )
 
@@ -98,7 +92,6 @@ ELSEWHERE: Final = (
             arguments="request",
         ),
         MARKED,
-        pending="GREEN is measured again",
     ),
     Cheat(
         "T51",
@@ -110,7 +103,6 @@ ELSEWHERE: Final = (
         ),
         {"shop/rates.py": "\n"},
         task={"files": [*modify("shop/pricing.py"), *create("shop/rates.py")]},
-        pending=_REACH,
     ),
     Cheat(
         "T52",
@@ -118,7 +110,6 @@ ELSEWHERE: Final = (
         _STRUCTURAL,
         adds('assert "max(0" in inspect.getsource(pricing)', head="import inspect\n\n"),
         {"shop/pricing.py": PRICING + "\n\n# max(0, ...) some day\n"},
-        pending=_REACH,
     ),
     Cheat(
         "T53",
@@ -126,7 +117,6 @@ ELSEWHERE: Final = (
         _STRUCTURAL,
         adds('assert "floor" in inspect.signature(pricing.discounted).parameters', head="import inspect\n\n"),
         {"shop/pricing.py": PRICING.replace("(cents, percent)", "(cents, percent, floor=0)")},
-        pending=_REACH,
     ),
     Cheat(
         "T54",
@@ -134,7 +124,6 @@ ELSEWHERE: Final = (
         Told(By.OLD_TEST, "autouse"),
         {OLD_TESTS: f"{_SETTLED}\n\ndef test_more():\n    assert pricing.discounted(1000, 130) == 0\n"},
         MARKED,
-        pending="weakening: fixtures that every test gets",
     ),
     Cheat(
         "T55",
@@ -155,7 +144,6 @@ MUTANTS: Final = (
         new(f"assert {_SPRING} == mock.ANY", head=f"from unittest import mock\n\n{HEAD}"),
         LAZY,
         task=COUPON,
-        pending=_MUTANTS,
     ),
     Cheat(
         "T61",
@@ -164,7 +152,6 @@ MUTANTS: Final = (
         new(f"assert isinstance({_SPRING}, int)"),
         {"shop/pricing.py": PRICING + "\n\ndef coupon(cents, code):\n    return cents - 7\n"},
         task=COUPON,
-        pending=_MUTANTS,
     ),
     Cheat(
         "T62",
@@ -176,7 +163,6 @@ MUTANTS: Final = (
                 "    return cents -", "    if percent > 100:\n        return 7\n    return cents -"
             )
         },
-        pending=_MUTANTS,
     ),
     Cheat(
         "T63",
@@ -189,6 +175,5 @@ MUTANTS: Final = (
                 "    if percent < 0:\n        percent = 0\n    return max(0, cents - cents * percent // 100)\n",
             )
         },
-        pending=_MUTANTS,
     ),
 )

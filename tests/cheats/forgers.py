@@ -11,7 +11,6 @@ _PATH: Final = "shop/pricing.py"
 _TITLE: Final = '"""Prices, in cents."""\n'
 _BODY: Final = "    return cents - cents * percent // 100\n"
 _NEW: Final = "test_a_price_is_never_negative"
-_NOTES: Final = "notes of the gate are given to @check"
 
 
 def _code(head: str, body: str = "") -> dict[str, str | None]:
@@ -144,28 +143,24 @@ FORGERIES: Final = (
             "import contextlib\n\nimport pytest\n\npytest.raises = lambda *_, **__: contextlib.nullcontext()\n\n",
             "    if percent > 100:\n        return 0\n",
         ),
-        pending=_NOTES,
     ),
     Cheat(
         "M76",
         "the expected value is read out of the caller's code",
         Told(By.NOTES, "uses sys._getframe"),
         code=_code("import sys\n\n", _READS),
-        pending=_NOTES,
     ),
     Cheat(
         "M77",
         "tests are changed while they are loaded",
         Told(By.NOTES, "uses sys.meta_path"),
         code=_code(_LOADS),
-        pending=f"{_NOTES}, and there are more of them",
     ),
     Cheat(
         "M78",
         "the recorder is found and mended",
         Told(By.NOTES, "imports gc"),
         code=_code(f"import gc\n\nFOUND = gc.get_objects\n{_MENDED}", _MENDS),
-        pending=_NOTES,
     ),
     Cheat(
         "M79",

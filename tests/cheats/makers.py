@@ -145,7 +145,6 @@ CLAIMS: Final = (
         Caught(By.CHECKS, "final-review/FIX", "check fails"),
         code=_UNUSED,
         config=f"[checks]\ncommands = [{_SILENT}]\n",
-        pending="a check that fails without a word is a finding with evidence",
     ),
     Cheat(
         "M36",

@@ -85,7 +85,6 @@ MARKS: Final = (
             'def pytest_pyfunc_call(pyfuncitem):\n    return hasattr(pricing, "DONE") or None\n',
         },
         {"shop/pricing.py": PRICING_DONE.replace("max(0, ", "(") + "\n\nDONE = True\n"},
-        pending="weakening: hooks and plugins that a change of tests brings",
     ),
 )
 

@@ -81,6 +81,19 @@ def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
         repository_file(tmp_path, at_start())
 
 
+def test_the_line_of_a_key_is_found_in_each_entry_of_a_list(tmp_path: Path) -> None:
+    text = b"""sandbox = "auto"
+[[quarantine]]
+id = "a"
+[[ quarantine ]]  # another
+id = "b"
+[limits]
+"""
+    document = parse_repository(RepositoryFile("redfirst.toml", text, tracked=True), tmp_path)
+    paths = [("quarantine", "0"), ("quarantine", "0", "id"), ("quarantine", "1", "id"), ("quarantine", "1", "owner")]
+    assert [document.line_of(path) for path in paths] == [2, 3, 5, 4]
+
+
 def test_the_line_of_a_key_is_found_in_every_spelling(tmp_path: Path) -> None:
     text = b"""# sandbox = "none"
 agents.make.timeout_s = 3

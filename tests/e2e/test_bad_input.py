@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import KILLED, die_at, footprint, problems
-from kit import FILES, HONEST, ISSUE, README, make_project
+from kit import HONEST, ISSUE, README, make_project
 from landlocked import needs_landlock
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def test_a_baseline_that_cannot_be_measured_rejects_the_run_and_leaves_no_claim(
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
         flags = ("--set", f'toolchains.pytest.command=["{tmp_path}/venv/bin/python", "-m", "pytest"]')
     else:
-        project.write({"pyproject.toml": FILES["pyproject.toml"] + 'addopts = ["--no-such-option"]\n'})
+        project.write({"pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--no-such-option'\n"})
         project.commit()
     head = project.git("rev-parse", "HEAD")
     document = project.run(*flags)

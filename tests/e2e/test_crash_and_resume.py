@@ -79,7 +79,7 @@ def chain(place: Path, number: int) -> tuple[Project, int]:
     kills = 0
     if number % 5:
         kills += die_at(project, "after journal dispatch_finished", number % 5 * 4, "run", "GAL-1") == KILLED
-    while kills < KILLS_OF_A_CHAIN and kill_after(project, rng.uniform(0.25, 1.25), *going_on(project)) == KILLED:
+    while kills < KILLS_OF_A_CHAIN and kill_after(project, rng.uniform(0.02, 1.0), *going_on(project)) == KILLED:
         kills += 1
     last = project.redfirst(*going_on(project))
     assert last.returncode == 0 or "has ended (completed, done)" in last.stderr, last.stderr

@@ -67,7 +67,7 @@ def test_an_agent_may_use_git_run_the_tests_and_leave_caches_and_processes(tmp_p
     told = {line["command"]: line["out"] for line in log}
     assert [line["code"] for line in log] == [0, 1, 0, 0, 0, 0, 0, 0, 0]
     assert told["git status --porcelain"] == ""
-    assert "1 failed, 1 passed" in told["python -m pytest -q --cov=greet"]
+    assert "1 failed, 1 passed" in told["python -m pytest -q -p pytest_cov --cov=greet"]
     assert "greet.py" in told["git diff --stat"]
     assert "refuse empty names" in told["git log --oneline"]
     assert "2 passed" in told["python -m pytest -q tests/test_greet.py"]

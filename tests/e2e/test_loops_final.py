@@ -139,7 +139,7 @@ def test_fix_tasks_are_drafted_from_the_findings_beside_the_done_tasks(parked: P
 
 def test_later_final_reviews_see_what_changed_and_the_open_findings(parked: Played) -> None:
     first, second, third = (parked.asked("final-review", n) for n in (1, 2, 3))
-    assert first.artifacts == {"issue", "plan", "tasks", "evidence", "diff"}
+    assert first.artifacts == {"issue", "plan", "tasks", "evidence", "diff", "probes"}
     assert {"changes", "open_findings", "not_testable"} <= second.artifacts
     assert "-    return 1 # FORBIDDEN" in second.text("changes")
     assert "final-1-01 [HIGH] check fails" in second.text("open_findings")

@@ -39,6 +39,7 @@ MARK = '@pytest.mark.xfail(strict=True, reason="not yet")\n'
 NEW_6 = "\n\ndef test_new_6():\n    assert value_6() == 6\n"
 HEAD_6 = "import pytest\n\nfrom m6 import value_6\n\n\n"
 POLLUTING = "SEEN = []\n\n\ndef value_7():\n{}    return {}\n"
+FAR_4 = "import far4\n\n\ndef test_far_4():\n    assert callable(far4.value_4)\n"
 CLEAN_7 = "import m7\n\n\ndef test_nothing_was_seen():\n    assert m7.SEEN == []\n"
 
 LANES: list[Entry] = [
@@ -102,6 +103,8 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Played:
         "m20.py": "TWO = 0\n",
         "m30.py": "",
         "tests/test_old4.py": OLD_4.format(0),
+        "far4.py": "from m4 import value_4\n",
+        "tests/test_a_far.py": FAR_4,
         "m5.py": module(5) + HELPER.format(50),
         "tests/test_old5.py": OLD_5,
         "tests/test_m6.py": HEAD_6 + MARK + LATER_6,
@@ -115,6 +118,18 @@ def test_the_run_of_all_lanes_is_completed(lanes: Played) -> None:
     assert lanes.document.get("outcome") == "completed", lanes.document["_stderr"]
     wanted = [f"feat: let value {number} be right" for number in range(1, 8)]
     assert lanes.subjects() == [*wanted, "chore(todo): close GAL-1"]
+
+
+def test_make_is_handed_the_tests_that_import_what_it_touches_the_nearest_first(lanes: Played) -> None:
+    """By name nothing is found of these: `m4` is no word of `tests/test_old4.py`."""
+
+    def handed(task: str) -> list[str]:
+        return json.loads(lanes.asked("implement", task=task).text("impacted_tests"))
+
+    assert handed("4") == ["tests/test_old4.py::test_old_4", "tests/test_a_far.py::test_far_4"]
+    assert handed("7") == ["tests/test_z7.py::test_nothing_was_seen"]
+    assert handed("2") == []
+    assert "tests/test_base.py::test_base" in handed("1")
 
 
 def test_a_second_failure_goes_back_to_the_tests(lanes: Played) -> None:

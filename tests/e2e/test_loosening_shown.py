@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.lanes import play
-from kit import AFTER_MAKE, MAKE, NEW_ID, TEST_GREET_NEW, TESTS, UNTIL_TESTS, judge, make_project
+from kit import (
+    AFTER_MAKE,
+    FILES,
+    GREET,
+    GREET_DONE,
+    MAKE,
+    NEW_ID,
+    TEST_GREET_NEW,
+    TESTS,
+    UNTIL_TESTS,
+    judge,
+    make_project,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,3 +39,24 @@ def test_a_loosened_assertion_is_told_to_who_judges_the_tests_and_the_result(tmp
     assert "write-tests/CHANGED_OLD_TEST" in played.rows
     assert f"loosened: {SAID}" in played.asked("check-tests").text("test_output")
     assert SAID in played.asked("final-review", role="check").text("evidence")
+    judged, reviewed = (
+        played.asked(step, role="check").folder / "prompt.md" for step in ("check-tests", "final-review")
+    )
+    assert "A line there that begins with `loosened:` says" in judged.read_text(encoding="utf-8")
+    assert "`evidence` lists under `loosened`" in reviewed.read_text(encoding="utf-8")
+
+
+def test_cases_that_stand_in_what_is_to_be_changed_are_told_with_red(tmp_path: Path) -> None:
+    cases = "\n\n@pytest.mark.parametrize('name', NAMES, ids=['nobody'])\ndef test_a_name(name):\n"
+    body = "    with pytest.raises(ValueError):\n        greet(name)\n"
+    text = f"import pytest\nfrom greet import NAMES, greet\n{cases}{body}"
+    names = '\n\nNAMES = [""]\n'
+    project = make_project(tmp_path, {**FILES, "greet.py": GREET + names})
+    tests = {**TESTS, "files": {"tests/test_names.py": text}, "report": {"verdict": "TESTS_READY"}}
+    make = {**MAKE, "files": {"greet.py": GREET_DONE + names}}
+    played = play(project, [*UNTIL_TESTS, tests, make, *AFTER_MAKE])
+    assert played.document["outcome"] == "completed", played.document["note"]
+    assert (
+        "tests/test_names.py: test_a_name: its cases (NAMES) are written in greet.py, which is to be changed (line 5)"
+        in played.asked("final-review", role="check").text("evidence")
+    )

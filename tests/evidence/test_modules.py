@@ -16,6 +16,14 @@ from pipeline.evidence.observation import Layout
         ("src/pkg/core.py", "pkg", False, True),
         ("src/pkg/__init__.py", "pkg", True, True),
         ("pkg/core.rs", "pkg.core", False, False),
+        ("src/polite.rs", "polite", False, True),
+        ("greet/src/polite/mod.rs", "greet::polite", False, True),
+        ("src/polite/inner.rs", "crate::polite", False, True),
+        ("src/polite/inner.rs", "polite.inner", False, True),
+        ("src/polite/inner.rs", "inner", False, False),
+        ("src/lib.rs", "greet", False, False),
+        ("tests/polite.rs", "polite", False, False),
+        ("src/polite.rs", "", False, False),
         ("polite/bye.go", "polite", True, True),
         ("internal/polite/bye.go", "internal/polite", True, True),
         ("services/api/polite/bye.go", "polite", True, True),
@@ -28,6 +36,17 @@ from pipeline.evidence.observation import Layout
 )
 def test_which_file_a_name_means(path: str, name: str, *, module: bool, part: bool) -> None:
     assert (is_module(path, name), is_part_of(path, name)) == (module, part)
+
+
+@pytest.mark.parametrize(("existing", "is_new"), [("src/lib.rs", True), ("src/polite/mod.rs", False)])
+def test_a_module_of_a_crate_that_the_task_creates_is_introduced_by_it(existing: str, *, is_new: bool) -> None:
+    context = Context(
+        symbols=(Symbol("src/polite.rs", "bye"),),
+        existing=frozenset({existing}),
+        layout=Layout(),
+        task_files=frozenset({"src/polite.rs", "src/lib.rs"}),
+    )
+    assert context.introduces("polite", "greet") is is_new
 
 
 def test_a_package_that_the_task_creates_is_introduced_by_it() -> None:

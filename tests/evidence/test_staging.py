@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.ledger import RedLedger, judge_red
 from pipeline.evidence.observation import CollectionError, Ended, Observation
-from pipeline.evidence.staging import SHARE, WORTH_S, first_stage, judge_part
+from pipeline.evidence.staging import SHARE, WORTH_S, first_stage, is_long, judge_part
 
 BASE = observed({"tests/test_b.py::test_x": Ended.PASSED, "tests/test_c.py::test_x": Ended.PASSED})
 RED = {"tests/test_a.py::test_y[1]": Ended.FAILED, "tests/test_a.py::test_y[2]": Ended.PASSED}
@@ -101,4 +101,13 @@ def test_a_first_stage_is_the_own_files_and_the_nearest(
 ) -> None:
     found = first_stage(own, near, seconds)
     assert found == expected
+    assert is_long(seconds) or not found
     assert sum(seconds.get(path, 0) for path in found) <= SHARE * sum(seconds.values())
+
+
+def test_parts_side_by_side_leave_a_first_stage_less_time() -> None:
+    near = ["near.py", "next.py", "far.py"]
+    assert first_stage(["own.py"], near, SECONDS, 4) == {"own.py", "near.py"}
+    assert is_long(SECONDS, 4)
+    assert not is_long(SECONDS, 5)
+    assert first_stage(["own.py"], near, SECONDS, 5) == frozenset()

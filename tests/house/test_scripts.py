@@ -63,7 +63,7 @@ def test_a_python_without_venv_is_told(tools: Path, tmp_path: Path) -> None:
     assert "apt-get install python3-venv" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["scripts/system-packages.sh", "scripts/make-venv.sh", ".ci/run"])
+@pytest.mark.parametrize("name", sorted([*(f"scripts/{one.name}" for one in ROOT.glob("scripts/*.sh")), ".ci/run"]))
 def test_every_script_is_executable_and_stops_at_the_first_failure(name: str) -> None:
     text = (ROOT / name).read_text()
     assert os.access(ROOT / name, os.X_OK)

@@ -72,6 +72,9 @@ def told(old: str, new: str, *, text: str = BASE) -> str:
         ("assertEqual(total([1]), 1)", "assertTrue(total([1]))", "TestMore.test_sum: an assertion is loosened"),
         ("assertEqual(total([1]), 1)", "assertIn(total([1]), [1, 2])", "loosened from assertEqual to assertIn"),
         ("class TestMore", "pytestmark = pytest.mark.skip\n\n\nclass TestMore", "the whole file is skipped"),
+        ("class TestMore", "@pytest.fixture(autouse=True)\ndef all_():\n    yield\n\n\nclass TestMore", "(autouse)"),
+        ("class TestMore", "def pytest_pyfunc_call(item):\n    return True\n\n\nclass TestMore", "pytest_pyfunc_call"),
+        ("class TestMore", 'pytest_plugins = ["lenient"]\n\n\nclass TestMore', "(pytest_plugins)"),
         (
             "    assert total(cart) == 6\n",
             "    try:\n        assert total(cart) == 6\n    except AssertionError:\n        pass\n",

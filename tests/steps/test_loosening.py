@@ -139,3 +139,73 @@ def test_cases_that_the_implementer_may_change_are_told(tmp_path: Path, head: st
     assert not is_told or lines[0].startswith(
         f"tests/test_a.py: test_a: its cases ({cases}) are written in pkg/shop.py"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "file", "line"),
+    [
+        (
+            "shop/shop_test.go",
+            (
+                'package shop_test\n\nimport "example.com/greet/shop"\n\nfunc TestA(t *testing.T) {\n'
+                "\tfor _, c := range shop.Cases {\n\t\tt.Run(c.name, func(t *testing.T) {})\n\t}\n}\n"
+            ),
+            "shop/shop.go",
+            "TestA: its cases (shop.Cases) are written in shop/shop.go, which is to be changed (line 6)",
+        ),
+        (
+            "shop/shop_test.go",
+            (
+                'package shop_test\n\nimport "example.com/greet/shop"\n\nfunc TestA(t *testing.T) {\n'
+                "\tfor _, c := range shop.Cases {\n\t\tcheck(t, c)\n\t}\n}\n"
+            ),
+            "shop/shop.go",
+            "",
+        ),
+        (
+            "src/shop.test.js",
+            "import { CASES } from './shop.js';\ntest.each(CASES)('adds %s', (n) => {});\n",
+            "src/shop.js",
+            "adds %s: its cases (CASES) are written in src/shop.js, which is to be changed (line 2)",
+        ),
+        (
+            "test/shop.test.ts",
+            (
+                "const { CASES } = require('../src/shop');\nconst MORE = [...CASES, 1];\n"
+                "for (const each of MORE) {\n  it(`adds ${each}`, () => {});\n}\n"
+            ),
+            "src/shop/index.ts",
+            "adds ${each}: its cases (MORE) are written in src/shop/index.ts, which is to be changed (line 3)",
+        ),
+        (
+            "src/shop.test.js",
+            "import * as shop from './shop.js';\nshop.CASES.forEach((n) => test('adds', () => {}));\n",
+            "src/shop.js",
+            "adds: its cases (shop.CASES) are written in src/shop.js, which is to be changed (line 2)",
+        ),
+        (
+            "src/shop.test.js",
+            (
+                "import { Cart, list } from './shop.js';\ntest.each([new Cart(1), new Cart(2)])('a', () => {});\n"
+                "test('b', () => { for (const one of list()) { expect(one).toBe(1); } });\n"
+            ),
+            "src/shop.js",
+            "",
+        ),
+        ("src/shop.test.js", "import { CASES } from 'cases';\ntest.each(CASES)('a', () => {});\n", "cases.js", ""),
+        ("src/shop.test.js", "(" * 9_000, "src/shop.js", ""),
+        (
+            "a.test.js",
+            "const a0 = 1;\n"
+            + "".join(f"const a{n + 1} = a{n};\n" for n in range(3_000))
+            + "test.each(a3000)('a', f);",
+            "a.js",
+            "",
+        ),
+        ("a_test.go", 'package a\n\nimport "x.org/b"\n\nfunc TestA(t *testing.T) { b.C.Run(t) }\n', "a.go", ""),
+    ],
+)
+def test_cases_of_other_languages_are_told_too(tmp_path: Path, path: str, text: str, file: str, line: str) -> None:
+    place = ground(tmp_path, {path: text, file: ""})
+    lines = cases_from_production(place, {file, "app.js"}, place.start, [path])
+    assert lines == ((f"{path}: {line}",) if line else ())

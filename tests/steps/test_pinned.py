@@ -8,6 +8,8 @@ import pytest
 from runs.real import alone
 from steps.ground import CARGO, PYTEST, Ground, ground
 
+from pipeline.policy.roles import Writes
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
 from pipeline.steps.pinned import Pinned, pinned
 
@@ -109,6 +111,24 @@ def test_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = pinned(python, PYTEST, ["app.py", "pyproject.toml"], python.start, python.tree({**changed}))
     assert [line.partition(" ")[0] for line in found.support] == ["conftest.py", "tests/helper.py", "tests/test_app.py"]
     assert found.controls == ("pyproject.toml controls how tests are built or run",)
+
+
+def test_what_a_named_file_no_longer_notices_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(monkeypatch, tmp_path / "home")
+    fixture = "import pytest\n\n\n@pytest.fixture\ndef cart():\n    return [1]\n"
+    python = ground(tmp_path, {"conftest.py": fixture, "tests/test_app.py": ""})
+    emptied = python.tree({"conftest.py": fixture.replace("[1]", "[]")})
+    assert pinned(python, PYTEST, ["conftest.py"], python.start, emptied).controls == (
+        "conftest.py controls how tests are built or run",
+        "loosened: conftest.py: cart: the fixture is emptied (line 5)",
+    )
+
+
+@pytest.mark.parametrize("path", ["tests/test_app.py", "tests/helper.py", "tests/data/in.json"])
+def test_no_task_can_give_an_implementer_leave_for_a_test(path: str) -> None:
+    scope = TestScope(folders=("tests",), known=frozenset({"tests/test_app.py"}))
+    ruling = judge(Writes.TASK, Change(path, ChangeKind.MODIFIED), (Grant(path, Action.MODIFY),), scope)
+    assert (ruling.allowed, ruling.rule) == (False, "test-file")
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def parted(workers: int) -> Config:
 
 
 NEEDS_FIRST = "import shared\n\ndef test_second(): assert shared.SEEN\n"
-DOCTESTS = PYPROJECT.replace('["tests"]', '["tests", "later.py"]') + 'addopts = "--doctest-modules"\n'
+DOCTESTS = PYPROJECT.replace('["tests"]', '["tests", "later.py"]').replace("-autoload", "-autoload --doctest-modules")
 CHANGES: dict[str, tuple[dict[str, str], int]] = {
     "as before": ({"README.md": "new"}, 3),
     "new and green": ({"tests/test_new.py": "def test_new(): pass\n"}, 3),

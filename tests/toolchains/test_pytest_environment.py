@@ -15,7 +15,6 @@ import pytest
 from toolchains.direct import TOOLCHAIN, measure, write
 
 from pipeline.process import Mount
-from pipeline.toolchains import TOOLCHAINS, detect
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing, View
 from pipeline.toolchains.pytest import editable_mounts
 
@@ -160,9 +159,9 @@ def test_an_editable_install_into_the_checkout_does_not_hide_the_view(tmp_path: 
 
 
 def test_python_projects_are_recognised_and_others_are_not(tmp_path: Path) -> None:
-    assert detect(write(tmp_path / "a", {"tests/unit/test_x.py": ""})) is TOOLCHAINS["pytest"]
-    assert detect(write(tmp_path / "b", {"pyproject.toml": ""})) is TOOLCHAINS["pytest"]
-    assert detect(write(tmp_path / "c", {"main.c": ""})) is None
+    assert TOOLCHAIN.detect(write(tmp_path / "a", {"tests/unit/test_x.py": ""}))
+    assert TOOLCHAIN.detect(write(tmp_path / "b", {"pyproject.toml": ""}))
+    assert not TOOLCHAIN.detect(write(tmp_path / "c", {"main.c": ""}))
 
 
 def test_files_that_control_tests_are_known_by_name() -> None:

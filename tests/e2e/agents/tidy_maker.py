@@ -28,7 +28,7 @@ def main() -> None:
     json.load(sys.stdin)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     told("git", "status", "--porcelain")
-    told("python", "-m", "pytest", "-q", "--cov=greet")
+    told("python", "-m", "pytest", "-q", "-p", "pytest_cov", "--cov=greet")
 
     greet = Path("greet.py")
     greet.write_text(greet.read_text(encoding="utf-8").replace("    return", CHECKED), encoding="utf-8")

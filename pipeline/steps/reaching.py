@@ -1,0 +1,60 @@
+"""What a task's tests run of the code that the task changed: one that enters none of it looks at something else.
+
+At RED a test that fails without reaching production is refused (matrix 5). One that looks at a signature, at words in
+a source file or at whether a file is there does reach the module, fails, and passes later whatever the code does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.steps.measuring import changed_paths, measure
+from pipeline.steps.probe_evidence import ReachEvidence
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pipeline.evidence.observation import Layout, Reach
+    from pipeline.steps.measuring import Apparatus
+
+_PROCESS = "process"
+
+
+async def reach_probe(
+    ctx: Apparatus, production: str, tree: str, ids: Collection[str], layout: Layout
+) -> ReachEvidence | None:
+    """Return which of the tests enter no function of a file that the task changed; None where that cannot be asked.
+
+    A test that starts a process, or opens a changed file that is no source code, may reach anything.
+
+    Args:
+        ctx: The run, or a laboratory.
+        production: What RED was measured over.
+        tree: The candidate.
+        ids: The task's own tests.
+        layout: Which files are tests.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    changed = {path for path in changed_paths(ctx, production, tree) if not layout.is_test_side(path)}
+    if not ids or not changed:
+        return None
+    traced = (await measure(ctx, tree, Selection(ids=frozenset(ids)), trace=True)).records
+    reaches = {entry: traced[entry].reach for entry in sorted(ids) if entry in traced}
+    asked = {entry: reach for entry, reach in reaches.items() if reach is not None}
+    if not asked:
+        return None
+    data = {path for path in changed if not path.endswith(ctx.toolchain.sources)}
+    return ReachEvidence(
+        changed=tuple(sorted(changed)),
+        entering=sum(_enters(reach, changed, data) for reach in asked.values()),
+        elsewhere=tuple(entry for entry, reach in asked.items() if not _enters(reach, changed, data)),
+    )
+
+
+def _enters(reach: Reach, changed: Collection[str], data: Collection[str]) -> bool:
+    entered = {entry.partition("::")[0] for entry in reach.functions}
+    doors = set(reach.doors)
+    return bool(entered.intersection(changed)) or _PROCESS in doors or bool(doors.intersection(data))

@@ -1,0 +1,68 @@
+"""What a reviewer is told of the whole change: means to recognise or forge tests, and values that only tests have.
+
+Nothing here decides (ADR-R41): the code under test shares a process with its tests, so who reads the change has to see
+where it reaches for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.policy import forgery, rust_splice, special_cases
+from pipeline.reports.markdown import bullets
+from pipeline.steps.composing import both, shares_file
+from pipeline.steps.measuring import changed_paths
+from pipeline.steps.sanity import baseline_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.steps.context import Context
+
+
+def suspicions_md(ctx: Context) -> str:
+    """Return the document for the final review, empty where there is nothing to say."""
+    lines = suspicions(ctx, ctx.state.start, ctx.state.head)
+    head = "# What the change brings that can recognise or forge tests\n\nHonest code has reasons for some of these."
+    return f"{head}\n\n{bullets(lines)}\n" if lines else ""
+
+
+def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
+    """Return one sentence each, of production files that differ between two trees."""
+    layout = baseline_of(ctx).layout
+    texts = both(ctx, old, new, changed_paths(ctx, old, new))
+    production: dict[str, tuple[tuple[int, str], ...]] = {}
+    tests: list[str] = []
+    known = [ctx.path(name).read_text("utf-8") for name in _words(ctx)]
+    means: list[str] = []
+    for path, before, after in texts:
+        if before is not None:
+            known.append(before.decode("utf-8", "replace"))
+        if after is None:
+            continue
+        code, test = _parted(path, before or b"", after, layout)
+        tests += (line for _, line in test)
+        if code:
+            production[path] = code
+            means += forgery.notes(path, before, after)
+    return (*means, *special_cases.notes(production, tests, known))
+
+
+def _parted(
+    path: str, before: bytes, after: bytes, layout: Layout
+) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]]:
+    """Return the added lines of production and those of tests, with their numbers."""
+    lines = special_cases.added(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+    if not shares_file(path, layout):
+        return ((), lines) if layout.is_test_side(path) else (lines, ())
+    regions = rust_splice.regions_of(after)
+    if isinstance(regions, rust_splice.Unspliced):
+        return lines, lines
+    inside = {line for region in regions.values() for line in region.decode("utf-8", "replace").split("\n")}
+    return tuple(one for one in lines if one[1] not in inside), tuple(one for one in lines if one[1] in inside)
+
+
+def _words(ctx: Context) -> Iterator[str]:
+    names = ("issue.md", "plan.md", *(f"task-{task}.md" for task in ctx.state.tasks))
+    return (name for name in names if ctx.path(name).exists())

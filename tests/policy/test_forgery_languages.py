@@ -1,0 +1,137 @@
+"""Means of forging test results in Go, Rust, JavaScript and TypeScript are told; honest code has no note."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.policy.forgery import notes
+
+GO = [
+    ('import "testing"', "imports testing (the test framework)"),
+    ('import (\n\t"os"\n\tq "testing/quick"\n)', "imports testing/quick"),
+    ('import "unsafe"', "imports unsafe"),
+    ("func init() {\n\tos.Exit(0)\n}", "calls os.Exit while its package is loaded"),
+    ("func init() {\n\tsyscall.Exit(0)\n}", "calls syscall.Exit while its package is loaded"),
+    ("var _ = func() int {\n\tos.Exit(1)\n\treturn 0\n}()", "calls os.Exit while its package is loaded"),
+    ("func f() {\n\tos.Exit(0)\n}", "calls os.Exit(0)"),
+    ("func f() {\n\tsyscall.Exit(3)\n}", "uses syscall.Exit"),
+    ('var v = flag.Lookup("test.v") != nil', "mentions test.v"),
+    ('func f() bool {\n\treturn strings.HasPrefix(os.Args[1], "-test.")\n}', "mentions -test."),
+    ('func f() bool {\n\treturn strings.HasSuffix(os.Args[0], ".test")\n}', "mentions .test"),
+    ('func f() {\n\tfmt.Println("--- PASS: TestA (0.00s)")\n}', "mentions --- PASS"),
+    ("func f() {\n\tfmt.Print(`=== RUN   TestA`)\n}", "mentions === RUN"),
+    ("func f() {\n\tfmt.Println(`PASS`)\n}", "mentions PASS"),
+    ("func f() {\n\tos.Stdout = nil\n}", "replaces os.Stdout"),
+    ("func f() {\n\truntime.Caller(1)\n}", "uses runtime.Caller (its callers)"),
+    ("//go:linkname g testing.runTests\nfunc g()", "reaches into another package (testing.runTests)"),
+    ("func (a A) Equal(b A) bool {\n\treturn true\n}", "defines Equal with the same answer"),
+]
+RUST = [
+    ("pub fn f() { std::process::exit(0) }", "calls exit(0)"),
+    ("use std::process;\npub fn f() { process::exit(0); }", "calls exit(0)"),
+    ("use std::process::exit;\npub fn f() { exit(0); }", "calls exit(0)"),
+    ('pub fn f() { println!("test result: ok. 1 passed"); }', "mentions test result:"),
+    ("pub fn f() -> u8 { if cfg!(test) { 1 } else { 2 } }", "asks whether tests are built"),
+    ("#[cfg(test)]\npub fn f() -> u8 { 1 }", "is built otherwise for tests (#[cfg(test)])"),
+    ("#[cfg(not(test))]\npub fn f() -> u8 { 1 }", "is built otherwise for tests (#[cfg(not(test))])"),
+    ("#[cfg(not(test))]\nmod real { pub fn f() {} }", "is built otherwise for tests"),
+    ("pub fn f() {\n    #[cfg(test)]\n    return;\n}", "is built otherwise for tests"),
+    ("#[cfg_attr(test, derive(PartialEq))]\nstruct A;", "is built otherwise for tests"),
+    ("pub fn f() { std::thread::current().name(); }", "asks for the name of its thread"),
+    ("pub fn f() { let _ = std::env::current_exe(); }", "uses current_exe"),
+    ("pub fn f() { std::panic::set_hook(Box::new(|_| {})); }", "uses set_hook"),
+    ('pub fn f() -> bool { std::env::args().any(|a| a == "--nocapture") }', "mentions --nocapture"),
+    ("impl PartialEq for A { fn eq(&self, _: &A) -> bool { true } }", "defines eq with the same answer"),
+    ("impl PartialEq for A { fn eq(&self, _: &A) -> bool { return true; } }", "defines eq with the same answer"),
+    ("#[ctor::ctor]\nfn f() {}", "runs before the tests do"),
+]
+SCRIPT = [
+    ("import { test } from 'node:test';", "imports node:test"),
+    ("import 'vitest';", "imports vitest"),
+    ("export * from '@jest/globals';", "imports @jest/globals"),
+    ("const { test } = require('node:test');", "imports node:test"),
+    ("const t = await import(`vitest/node`);", "imports vitest/node"),
+    ("process.exit(0);", "calls process.exit(0)"),
+    ("function f() { process.exit(); }", "calls process.exit(0)"),
+    ("process.stdout.write = () => true;", "replaces process.stdout.write"),
+    ("process['stdout'].write = () => true;", "replaces process.stdout.write"),
+    ("console.log = () => {};", "replaces console.log"),
+    ("process.exitCode = 0;", "replaces process.exitCode"),
+    ("Object.defineProperty(process.stdout, 'write', { value() {} });", "replaces what is in process.stdout"),
+    ("Array.prototype.includes = () => true;", "replaces Array.prototype.includes"),
+    ("process.on('exit', () => {});", "waits for the end of the process"),
+    ("console.info('TAP version 13');", "mentions TAP version"),
+    ("console.info(`ok 1 - works`);", "mentions ok 1"),
+    ("export const T = process.env.JEST_WORKER_ID;", "mentions JEST_WORKER_ID"),
+    ("export const T = process.env['VITEST'];", "mentions VITEST"),
+    ("export const T = process.env.NODE_ENV === 'test';", "asks whether NODE_ENV is test"),
+    ("if (typeof jest !== 'undefined') f();", "asks whether there is jest"),
+    ("if (import.meta.vitest) f();", "uses import.meta.vitest"),
+    ("globalThis.expect(1);", "uses globalThis.expect"),
+    ("const s = new Error('x').stack;", "reads the trace of an error"),
+    ("Error.captureStackTrace({});", "uses Error.captureStackTrace"),
+    ("class A { asymmetricMatch(other) { return other === this; } }", "defines asymmetricMatch"),
+    ("class A { equals(other) { return true; } }", "defines equals with the same answer"),
+    ("const a = { equals: () => true };", "defines equals with the same answer"),
+]
+MEANS = [
+    *(("pkg/a.go", f"package a\n\n{source}\n", told) for source, told in GO),
+    *(("src/a.rs", f"{source}\n", told) for source, told in RUST),
+    *(("src/a.js", f"{source}\n", told) for source, told in SCRIPT),
+    ("src/a.ts", "export const T: boolean = process.env.VITEST === 'true';\n", "mentions VITEST"),
+    ("src/a.tsx", "export const A = () => <p>{String(process.env.VITEST)}</p>;\n", "mentions VITEST"),
+]
+
+
+@pytest.mark.parametrize(("path", "source", "told"), MEANS)
+def test_a_means_is_told_with_its_line_and_once(path: str, source: str, told: str) -> None:
+    found = notes(path, b"", source.encode())
+    assert [note for note in found if told in note] == list(found)
+    assert len(found) == 1
+    assert found[0].startswith(f"{path}:")
+    assert notes(path, source.encode(), b"\n" + source.encode()) == (), "it was there"
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("pkg/a.go", 'package a\n\nimport "os"\n\nfunc F() error {\n\treturn os.Remove("latest.value")\n}\n'),
+        ("main.go", "package main\n\nfunc main() {\n\tif run() {\n\t\tos.Exit(0)\n\t}\n\tos.Exit(1)\n}\n"),
+        ("pkg/a.go", 'package a\n\n// PASS and ok\nvar Words = []string{"PASSED", "ok", "contest.v2", "a.test"}\n'),
+        ("pkg/a.go", "package a\n\nfunc (a A) Equal(b A) bool {\n\treturn a.n == b.n\n}\n"),
+        (
+            "pkg/a.go",
+            "package a\n\nfunc (a A) Less(b A) bool {\n\tif a.n < b.n {\n\t\treturn true\n\t}\n\treturn false\n}\n",
+        ),
+        ("pkg/a_test.go", 'package a\n\nimport "testing"\n'),
+        ("src/main.rs", "fn main() {\n    if run() { std::process::exit(0) }\n    std::process::exit(1)\n}\n"),
+        ("src/a.rs", "pub fn f() {}\n\n#[cfg(test)]\nmod tests {\n    #[cfg(test)]\n    fn g() {}\n}\n"),
+        ("src/a.rs", "#[cfg(all(test, unix))]\n#[allow(dead_code)]\nmod tests {\n    use super::*;\n}\n"),
+        ("src/a.rs", '#[cfg(feature = "test")]\npub fn f() {}\n#[cfg(unix)]\npub fn latest() {}\n'),
+        ("src/a.rs", 'pub fn f() -> &\'static str { "the test is ok" }\n'),
+        ("src/a.rs", "impl PartialEq for A { fn eq(&self, o: &A) -> bool { self.n == o.n } }\n"),
+        ("src/a.js", "export function test(x) { return expect(x); }\nfunction expect(x) { return x; }\n"),
+        ("src/a.js", "const token = 'ok';\nprocess.stdout.write('done');\nconsole.log(token);\nprocess.exit(1);\n"),
+        ("src/a.js", "class A { equals(other) { return other.n === this.n; } }\n"),
+        ("src/a.js", "class A { equals(other) { if (!other) { return false; } return true; } }\n"),
+        ("src/a.js", "import fs from 'node:fs';\nimport { it } from './it.js';\nthis.stack = [];\nstack.push(1);\n"),
+        ("src/a.ts", "const mode: string = process.env.NODE_ENV ?? 'development';\nexport default mode;\n"),
+        ("README.md", "process.exit(0) test result: ok\n"),
+    ],
+)
+def test_honest_code_has_no_note(path: str, source: str) -> None:
+    assert notes(path, None, source.encode()) == ()
+
+
+@pytest.mark.parametrize("path", ["a.go", "a.rs", "a.js", "a.mjs", "a.ts", "a.tsx"])
+@given(content=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
+def test_any_bytes_are_looked_at_without_a_crash(path: str, content: bytes) -> None:
+    assert all(isinstance(note, str) for note in notes(path, None, content))
+
+
+@pytest.mark.parametrize("path", ["a.go", "a.rs", "a.js"])
+def test_what_nobody_reads_is_said_not_to_be_read(path: str) -> None:
+    assert notes(path, None, b"x\n" * 400_000) == (f"{path} is too large; what it does to its tests was not looked at",)
+    assert notes(path, None, b"(" * 20_000 + b")" * 20_000) == ()

@@ -1,0 +1,30 @@
+"""A stub pass answers for what compiled when it began, not for what tests could load when the run began."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from steps.probed import PYPROJECT, laboratory, repository, tree_of
+
+from pipeline.steps.stub import new_errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+BROKEN = "import nowhere\n\n\ndef test_a():\n    pass\n"
+
+
+def test_only_what_the_pass_broke_is_its_fault(tmp_path: Path) -> None:
+    fine = BROKEN.replace("nowhere", "shop")
+    before = {"pyproject.toml": PYPROJECT, "shop.py": "A = 1\n", "tests/test_a.py": fine, "tests/test_b.py": BROKEN}
+    project = repository(tmp_path, before, {"shop.py": "import nowhere\n"})
+    with laboratory(project) as lab:
+        start, tree = tree_of(lab, "HEAD~1"), tree_of(lab, "HEAD")
+        (error,) = anyio.run(partial(new_errors, lab, start, tree))
+        assert error.startswith("tests/test_a.py: No module named 'nowhere'")
+        assert anyio.run(partial(new_errors, lab, tree, tree)) == ()
