@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := quick
-.PHONY: demo test agents quick lint format bench fuzz clean
+.PHONY: demo test test-all agents quick lint format bench fuzz clean
 
 demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 	$(BIN)/redfirst demo
@@ -17,6 +17,9 @@ test: $(STAMP)  ## everything; the tests of real agents need `make agents` once,
 	scripts/js-runners.sh --show
 	$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+
+test-all: $(STAMP)  ## the same with all broad cases (tests/conftest.py): an hour and more
+	REDFIRST_BROAD=all $(MAKE) --no-print-directory test
 
 agents:  ## the real coding agents (1.6 GB from npm, into .agents-cache) and JavaScript test runners that tests drive
 	scripts/agent-clis.sh --require

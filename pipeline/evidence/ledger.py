@@ -13,7 +13,7 @@ from pydantic import Field
 
 from pipeline.evidence import freeze
 from pipeline.evidence.classify import PASSED, Classified, Context, RedClass, classify, classify_collection
-from pipeline.evidence.observation import Observation, TestRecord, Value
+from pipeline.evidence.observation import PASSING, Observation, TestRecord, Value
 
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
 _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")
@@ -90,15 +90,25 @@ class RedVerdict(Value):
         return not (refused or self.unstable or self.changed_old or self.removed_old)
 
 
-def derive_new_ids(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return the ids that are new or whose source changed, sorted; for the selection of a second run too."""
+def derive_new_ids(before: Observation, after: Observation, allowed: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return the ids that are new or whose source changed, sorted; for the selection of a second run too.
+
+    Of the tests that a task may change (`allowed`), also those that fail now though their own source is what it was:
+    what they compare with (a golden file, a fixture) says something else now.
+    """
     return tuple(
         sorted(
             entry
             for entry, record in after.records.items()
-            if entry not in before.records or before.records[entry].region_sha256 != record.region_sha256
+            if entry not in before.records
+            or before.records[entry].region_sha256 != record.region_sha256
+            or (may_change(record, allowed) and _fails_since(before.records[entry], record))
         )
     )
+
+
+def _fails_since(before: TestRecord, now: TestRecord) -> bool:
+    return before.outcome in PASSING and now.ran and now.outcome not in PASSING
 
 
 def judge_red(
@@ -122,7 +132,7 @@ def judge_red(
         tree: The tree that `after` measured.
         tests_to_change: Ids, functions or files of old tests that the task may change or remove.
     """
-    new_ids = derive_new_ids(before, after)
+    new_ids = derive_new_ids(before, after, tests_to_change)
     classes = {entry: classify(after.records[entry], context) for entry in new_ids}
     known_errors = {error.path for error in before.collection_errors}
     broken = {
@@ -138,7 +148,7 @@ def judge_red(
         env_broken=after.environment_problem or _environment(everything),
         all_new_pass=all_pass and not context.stubbed,
         structural_only=_only_structural(everything) or (all_pass and context.stubbed),
-        illegal=_refusals(after, everything),
+        illegal=_refusals(before, after, everything),
         unstable=_unstable(everything, after, again, context) if again is not None else (),
         changed_old=_changed_old(before, after, tests_to_change),
         removed_old=_removed_old(before, after, tests_to_change),
@@ -157,8 +167,11 @@ def _only_structural(everything: Mapping[str, Classified]) -> bool:
     return bool(failing) and all(found.cls is RedClass.STRUCTURAL for found in failing)
 
 
-def _refusals(after: Observation, everything: Mapping[str, Classified]) -> tuple[Refusal, ...]:
-    """Return what keeps this from being RED, by function: one legal RED parameter carries the passing ones."""
+def _refusals(before: Observation, after: Observation, everything: Mapping[str, Classified]) -> tuple[Refusal, ...]:
+    """Return what keeps this from being RED, by function: one legal RED parameter carries the passing ones.
+
+    An old test that passed and still does is a guard, announced or not: whether it may change is another question.
+    """
     if not everything:
         return (Refusal(id="", cls=None, message=after.detail or "no test was added or changed"),)
     functions: dict[str, list[str]] = defaultdict(list)
@@ -173,13 +186,18 @@ def _refusals(after: Observation, everything: Mapping[str, Classified]) -> tuple
         refused += [
             Refusal(id=entry, cls=one.cls, message=f"{entry} {one.message}")
             for entry, one in sorted(found.items())
-            if not one.legal and not (red and one.cls in PASSED)
+            if not one.legal and not (one.cls in PASSED and (red or _passed(before, entry)))
         ]
     if not any_red and not refused:
         refused.append(
             Refusal(id="", cls=None, message="every test is a guard; at least one must fail before the change")
         )
     return tuple(refused)
+
+
+def _passed(observed: Observation, entry: str) -> bool:
+    record = observed.records.get(entry)
+    return record is not None and record.outcome in PASSING
 
 
 def _function(after: Observation, entry: str) -> str:

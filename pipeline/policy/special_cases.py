@@ -8,6 +8,7 @@ one test side by side are told in any case: an issue gives examples, and code th
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -43,10 +44,8 @@ def notes(
     told = {_plain(value) for text in known for value in _VALUE.findall(text)}
     words = "\n".join(known)
     only = {value for value in asked - told if _is_telling(value) and value.strip('"') not in words}
-    found = (
-        f"{path}:{line} {what}" for path, lines in production.items() for line, what in _said(lines, only, together)
-    )
-    return tuple(note for note, _ in zip(found, range(_MOST_NOTES), strict=False))
+    found = ((path, *said) for path, lines in production.items() for said in _said(lines, only, together))
+    return tuple(f"{path}:{number} {what}" for path, number, what in islice(found, _MOST_NOTES))
 
 
 def _said(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
 from pipeline.evidence import classify
-from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red
+from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.reports import reduce
 from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
@@ -170,9 +170,13 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     composed = compose(ctx, tree, production, side, baseline_of(ctx).layout).tree
     before = await measure(ctx, start)
     after = await measure(ctx, composed, Selection(files=frozenset(paths)))
-    new = frozenset(derive_new_ids(before, after))
-    if any(not after.records[entry].ran for entry in new):  # parametrised from a helper outside the changed files
-        after = await measure(ctx, composed, Selection(ids=new))
+    allowed = frozenset(test.id for test in task.tests_to_change)
+    # cases from a helper outside the changed files; old tests that compare with one of them
+    wanted = {*derive_new_ids(before, after), *(r.id for r in after.records.values() if may_change(r, allowed))}
+    if any(not after.records[entry].ran for entry in wanted):
+        ran = {record.id for record in after.records.values() if record.ran}
+        after = await measure(ctx, composed, Selection(ids=frozenset(wanted | ran)))
+    new = frozenset(derive_new_ids(before, after, allowed))
     after = with_absent(ctx, after, composed, production, side)
     traced = await measure(ctx, composed, Selection(ids=new), trace=True) if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
@@ -188,9 +192,8 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
         expected={named.id: named.expected for named in report.tests},
         stubbed=state.stubs is not None and production == start,
     )
-    may_change = frozenset(test.id for test in task.tests_to_change)
     again = after if new else None
-    verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=may_change)
+    verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=allowed)
     return _Measured(verdict, after, production, paths)
 
 

@@ -639,14 +639,18 @@ class Recorder:
 
     def _calm(self, config: Any, parser: Any, args: list[str]) -> None:
         """Turn off what plugins do to a run: now it is known which of them are loaded, and their options."""
-        before: dict[str, Any] = dict(vars(parser.parse_known_args(args)))
+        before = self._options(parser, args)
         for flags in self._calming:
             if not parser.parse_known_and_unknown_args(flags)[1]:
                 args.extend(flags)
-        after: dict[str, Any] = dict(vars(parser.parse_known_args(args)))
-        for name, value in after.items():
+        for name, value in self._options(parser, args).items():
             if before.get(name) != value:  # plugins look here before the options are parsed for good
                 setattr(config.known_args_namespace, name, value)
+
+    @staticmethod
+    def _options(parser: Any, args: list[str]) -> dict[str, Any]:
+        known: dict[str, Any] = parser.parse_known_args(args).__dict__
+        return known
 
     def pytest_sessionstart(self, session: Any) -> None:
         config = session.config

@@ -162,7 +162,7 @@ MAKERS: Final = (
     Cheat(
         "RM12",
         "another function for test builds, in a file without tests",
-        _frozen("src/round.rs"),
+        Told(By.NOTES, "is built otherwise for tests"),
         code={"src/round.rs": ROUND.replace("pub fn part", "#[cfg(not(test))]\npub fn part") + _ROUND_FOR_TESTS},
     ),
     Cheat(

@@ -130,7 +130,6 @@ CHANGERS: Final = (
         "an old test is changed",
         edited(_TEST, _WIDE),
         asked="CHANGED_OLD_TEST",
-        pending="an old test that is changed and still passes is CHANGED_OLD_TEST, not ILLEGAL_RED",
     ),
     Honest(
         "H29",
@@ -151,7 +150,6 @@ CHANGERS: Final = (
         {_GOLDEN: _IN_EUROS},
         _EUROS,
         task=task(modify("shop/cart.py"), modify(_GOLDEN), **_may("tests/test_receipt.py::test_receipt")),
-        pending="an old test that may change, and fails since, is RED",
     ),
     Honest(
         "H31",

@@ -51,6 +51,23 @@ def test_new_tests_that_all_pass_are_not_red() -> None:
     assert not found.legal
 
 
+def test_an_old_test_that_fails_since_is_red_where_it_may_change() -> None:
+    old = "tests/test_old.py::test_old"
+    found = verdict(observed({old: Ended.FAILED}), allowed=frozenset({old}))
+    assert found.legal
+    assert set(found.ledger.red) == {old}
+    assert verdict(observed({old: Ended.FAILED})).new_ids == ()
+
+
+def test_an_old_test_that_changed_and_still_passes_is_a_guard_that_nobody_announced() -> None:
+    old = "tests/test_old.py::test_old"
+    after = observed({old: record(old, Ended.PASSED, region="other"), NEW: Ended.FAILED})
+    found = verdict(after)
+    assert (found.illegal, found.changed_old) == ((), (old,))
+    assert set(found.ledger.guards) == {old}
+    assert verdict(after, allowed=frozenset({old})).legal
+
+
 def test_no_new_test_is_refused_and_does_not_count_as_passing() -> None:
     found = verdict(OLD)
     assert (found.all_new_pass, len(found.illegal)) == (False, 1)
