@@ -40,6 +40,9 @@ script = {script}
 
 [toolchains.pytest]
 command = {command}
+
+[probes]
+mutants = 4
 """
 
 

@@ -26,6 +26,7 @@ def test_the_rule_knows_a_test_region_from_production(case: Case, request: pytes
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 @pytest.mark.parametrize("case", CASES)
 def test_the_gate_admits_an_edit_only_inside_of_test_regions(
     case: Case, world: World, request: pytest.FixtureRequest

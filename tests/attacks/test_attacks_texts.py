@@ -12,7 +12,11 @@ from attacks.texts import RUNNERS, Stage, whole_run
 if TYPE_CHECKING:
     from attacks.world import World
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("world", ["bubblewrap-overlay"], indirect=True, scope="module")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.broad,
+    pytest.mark.parametrize("world", ["bubblewrap-overlay"], indirect=True, scope="module"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import TestRecord
 
 BOXES = ("bubblewrap-overlay", "landlock-shadow", "none-shadow")  # a measurement has one kind of view
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("world", BOXES, indirect=True, scope="module")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.broad,
+    pytest.mark.parametrize("world", BOXES, indirect=True, scope="module"),
+]
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ SITUATIONS = [
 ]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(("profile", "case"), SITUATIONS)
 def test_a_situation(profile: Profile, case: Case, tmp_path: Path) -> None:
     place = Stand(tmp_path, profile, boxed(), writable=case.writable)

@@ -48,6 +48,7 @@ def left(mark: str) -> list[int]:
     return [pid for pid in pids() if carries(pid, mark)]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_situation(backend: str, case: Case, tmp_path: Path) -> None:
     place = stand(backend, tmp_path, writable=case.writable)

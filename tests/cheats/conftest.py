@@ -22,7 +22,7 @@ def theatre(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how many cheats were caught, and how much honest work was turned down."""
     figures: Counter[tuple[str, str]] = Counter()
-    for outcome in ("passed", "failed", "xfailed"):
+    for outcome in ("passed", "failed"):
         for report in terminalreporter.getreports(outcome):
             figures.update((value, outcome) for name, value in report.user_properties if name == FIGURE)
     if not figures:
@@ -32,10 +32,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("cheats and honest work")
     terminalreporter.line(
         f"  {cheats} cheats: {figures['caught', 'passed']} caught, {figures['passes', 'passed']} not excludable, "
-        f"{figures['caught', 'xfailed']} waiting for what would catch them, "
         f"{figures['caught', 'failed'] + figures['passes', 'failed']} not as expected"
     )
-    terminalreporter.line(
-        f"  {honest} times honest work: {figures['honest', 'failed']} false alarms, "
-        f"{figures['honest', 'xfailed']} known ones"
-    )
+    terminalreporter.line(f"  {honest} times honest work: {figures['honest', 'failed']} false alarms")

@@ -127,7 +127,6 @@ class Cheat:
         task: What its task says differently.
         config: More of the user's configuration, instead of the repository's.
         crowd: Its files are refused one by one, so that all such cheats of a role are played at once.
-        pending: What has to be built before it is caught; until then the test is expected to fail.
         more: Answers to further questions.
     """
 
@@ -141,7 +140,6 @@ class Cheat:
     task: Mapping[str, Any] = field(default_factory=dict[str, Any])
     config: str = ""
     crowd: bool = False
-    pending: str = ""
     more: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -190,7 +188,6 @@ class Honest:
         first: Rows that fire before there are tests.
         asked: The signal by which the matrix asks @check on the way, if it does.
         plugins: Whether the project has more than pytest.
-        pending: Why it is turned down today; everything else is as in `Cheat`.
     """
 
     id: str
@@ -204,7 +201,6 @@ class Honest:
     asked: str = ""
     config: str = ""
     plugins: bool = False
-    pending: str = ""
     more: tuple[Mapping[str, Any], ...] = ()
 
     def part(self, repository: Repository) -> Part:

@@ -36,7 +36,7 @@ class Row:
 
 def _end_of_cheat(cheat: Cheat, fault: str | None) -> str:
     if fault is not None:
-        return f"**open**: {cheat.pending}" if cheat.pending else "**not as expected**"
+        return "**not as expected**"
     return "passes" if isinstance(cheat.ends, NotExcludable) else "caught"
 
 

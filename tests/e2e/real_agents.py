@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
 from agent_clis import cli
 from e2e.test_third_party import prepare
 from kit import HONEST
@@ -56,6 +57,13 @@ AGENTS: Final = (
     Agent("api-responses", "responses", 'backend = "api"'),
     Agent("api-google", "google", 'backend = "api"'),
 )
+
+
+def each(agents: Sequence[Agent], *always: str) -> list[Any]:
+    """Return parameters for a test of every agent; those that are not named take turns (tests/conftest.py)."""
+    return [
+        pytest.param(agent, id=agent.name, marks=() if agent.name in always else pytest.mark.broad) for agent in agents
+    ]
 
 
 def conversations(case: Case, agent: Agent) -> list[Conversation]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import await_end_of, processes_of, spawn
-from e2e.real_agents import AGENTS, KEY, MODEL, Agent, playing, results, story
+from e2e.real_agents import AGENTS, KEY, MODEL, Agent, each, playing, results, story
 from e2e.test_signals import await_line
 from kit import PLAN, make_project
 from model_service.script import Cut, Empty, Fail, Garbage, Hang, Refuse, Report, Truncate, Use, read
@@ -34,7 +34,7 @@ def agent() -> Agent:
     return BY_NAME["api-chat"]
 
 
-each_product = pytest.mark.parametrize("agent", PRODUCTS, ids=[agent.name for agent in PRODUCTS])
+each_product = pytest.mark.parametrize("agent", each(PRODUCTS, "claude", "api-chat"))
 
 
 def ended(

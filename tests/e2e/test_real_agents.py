@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.packages import CAMELIZE
-from e2e.real_agents import AGENTS, KEY, MODEL, Agent, commits, conversations, playing, prepared, results
+from e2e.real_agents import AGENTS, KEY, MODEL, Agent, commits, conversations, each, playing, prepared, results
 from e2e.shapes import done
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def texts_of(project: Project) -> str:
     return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
 
 
-@pytest.mark.parametrize("agent", DRIVEN, ids=[agent.name for agent in DRIVEN])
+@pytest.mark.parametrize("agent", each(DRIVEN, "claude", "api-chat"))
 def test_a_real_agent_makes_the_same_commits(
     agent: Agent, cache: Path, known: list[tuple[str, str]], tmp_path: Path
 ) -> None:
