@@ -33,7 +33,7 @@ def test_the_shares_are_together_all_and_none_is_empty() -> None:
     assert "deselected" not in said
     shares = [collected(str(share), FOLDER)[0] for share in range(6)]
     assert set[str]().union(*shares) == everything
-    always = set.intersection(*shares)
+    always = {entry for entry in everything if all(entry in share for share in shares)}
     parts = [share - always for share in shares]
     assert all(parts)
     assert sum(map(len, parts)) == len(everything - always)
