@@ -19,7 +19,7 @@ test: $(STAMP)  ## everything; the tests of real agents need `make agents` once,
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-all: $(STAMP)  ## the same with all broad cases (tests/conftest.py): an hour and more
-	REDFIRST_BROAD=all $(MAKE) --no-print-directory test
+	TESTS_BROAD=all $(MAKE) --no-print-directory test
 
 agents:  ## the real coding agents (1.6 GB from npm, into .agents-cache) and JavaScript test runners that tests drive
 	scripts/agent-clis.sh --require

@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VARIABLE: Final = "REDFIRST_BROAD"
+VARIABLE: Final = "TESTS_BROAD"
 SHARES: Final = 6
 ALL: Final = "all"
 _ROOT: Final = Path(__file__).parents[1]

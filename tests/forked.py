@@ -2,7 +2,7 @@
 
 Importing is a quarter of what a short run costs, and nearly all of what `redfirst show` costs. The fork is a process of
 its own, with its own folder, environment and standard streams, and runs what the console script runs; only the start of
-the interpreter and the imports are shared. Tests of that start use `kit.REDFIRST` itself, and `REDFIRST_TESTS_EXEC=1`
+the interpreter and the imports are shared. Tests of that start use `kit.REDFIRST` itself, and `TESTS_EXEC=1`
 makes every test do so.
 """
 
@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, Final, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PLAIN: Final = "REDFIRST_TESTS_EXEC"
+PLAIN: Final = "TESTS_EXEC"
 _NOT_OURS: Final = frozenset[str]()
 _LENGTH: Final = struct.Struct("!I")
 _STATUS: Final = struct.Struct("!i")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from e2e.shapes import TRACKER
-from kit import BARE_PYTEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 # --- Python: a shop, tested with nothing but pytest ----------------------------------------------------------------
 
-PYPROJECT: Final = BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n'
+PYPROJECT: Final = '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n'
 MONEY: Final = '''"""Amounts of money."""
 
 

@@ -18,7 +18,7 @@ def collected(share: str, *more: str) -> tuple[set[str], str]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *more],
         cwd=ROOT,
-        env={**os.environ, "REDFIRST_BROAD": share},
+        env={**os.environ, "TESTS_BROAD": share},
         capture_output=True,
         text=True,
         check=False,
