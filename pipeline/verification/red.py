@@ -54,13 +54,13 @@ def composed_for(lab: Apparatus, trees: tuple[str, str], test_paths: Iterable[st
     return composed.tree
 
 
-async def measure_whole(lab: Apparatus, tree: str, what: str) -> Observation:
-    """Return what all tests of *tree* show.
+async def measure_whole(lab: Apparatus, tree: str, what: str, *, warm: bool = False) -> Observation:
+    """Return what all tests of *tree* show; `warm` as in `measure`.
 
     Raises:
         UnmeasurableError: the run did not come to its end, or the environment is broken.
     """
-    seen = await measure(lab, tree)
+    seen = await measure(lab, tree, warm=warm)
     if seen.state is RunState.TIMED_OUT:
         raise UnmeasurableError(f"the tests of {what} did not end in time")
     return seen

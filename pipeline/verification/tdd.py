@@ -106,7 +106,7 @@ async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
         UserError: a path is in neither tree.
     """
     old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
-    before = await measure(lab, old, Selection.nothing())
+    before = await measure(lab, old, Selection.nothing(), warm=True)  # the base is what its owner started from
     paths = _test_paths(lab, question, old, new, before.layout)
     composed = composed_for(lab, (new, old), paths, before.layout)
     first = await measure(lab, composed, Selection(files=frozenset(paths)))
@@ -143,7 +143,7 @@ async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
         UserError: a path is in neither tree.
     """
     old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
-    before = await measure_whole(lab, old, "the base")
+    before = await measure_whole(lab, old, "the base", warm=True)
     after = await measure_whole(lab, new, "the worktree")
     fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
     if question.ids:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attacks.catalogue import Case
     from attacks.world import World
 
-pytestmark = [pytest.mark.slow, pytest.mark.broad]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("case", cases(Layer.DISPATCH), ids=lambda case: case.id)

@@ -29,7 +29,7 @@ from pipeline.process import Mount
 if TYPE_CHECKING:
     from backends.agent_cases import Case
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 AGENTS = [Profile.OPENCODE, Profile.GEMINI, Profile.CLAUDE, Profile.CODEX]
 LEFT_OUT = {"a role without tools", "given up over a tool"}
@@ -79,7 +79,6 @@ SITUATIONS = [
 ]
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize(("profile", "case"), SITUATIONS)
 def test_a_situation(profile: Profile, case: Case, tmp_path: Path) -> None:
     place = Stand(tmp_path, profile, boxed(), writable=case.writable)
