@@ -13,7 +13,7 @@ from pydantic import Field
 
 from pipeline.evidence import freeze
 from pipeline.evidence.classify import PASSED, Classified, Context, RedClass, classify, classify_collection
-from pipeline.evidence.observation import PASSING, Observation, TestRecord, Value
+from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
 
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
 _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")
@@ -186,7 +186,7 @@ def _refusals(before: Observation, after: Observation, everything: Mapping[str, 
         refused += [
             Refusal(id=entry, cls=one.cls, message=f"{entry} {one.message}")
             for entry, one in sorted(found.items())
-            if not one.legal and not (one.cls in PASSED and (red or _passed(before, entry)))
+            if not one.legal and not (one.cls in PASSED and (red or _still_passes(before, after, entry)))
         ]
     if not any_red and not refused:
         refused.append(
@@ -195,9 +195,10 @@ def _refusals(before: Observation, after: Observation, everything: Mapping[str, 
     return tuple(refused)
 
 
-def _passed(observed: Observation, entry: str) -> bool:
-    record = observed.records.get(entry)
-    return record is not None and record.outcome in PASSING
+def _still_passes(before: Observation, after: Observation, entry: str) -> bool:
+    """Return whether an old test passes as it did; one that is expected to fail by now (`xfail`) does not."""
+    records = [observed.records.get(entry) for observed in (before, after)]
+    return all(record is not None and record.outcome is Ended.PASSED for record in records)
 
 
 def _function(after: Observation, entry: str) -> str:

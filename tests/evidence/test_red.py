@@ -68,6 +68,12 @@ def test_an_old_test_that_changed_and_still_passes_is_a_guard_that_nobody_announ
     assert verdict(after, allowed=frozenset({old})).legal
 
 
+def test_an_old_test_that_is_expected_to_fail_since_is_no_guard() -> None:
+    old = "tests/test_old.py::test_old"
+    after = observed({old: record(old, Ended.XPASSED, region="other"), NEW: Ended.FAILED})
+    assert [refusal.id for refusal in verdict(after).illegal] == [old]
+
+
 def test_no_new_test_is_refused_and_does_not_count_as_passing() -> None:
     found = verdict(OLD)
     assert (found.all_new_pass, len(found.illegal)) == (False, 1)
