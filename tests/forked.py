@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PLAIN: Final = "TESTS_EXEC"
-_NOT_OURS: Final = frozenset[str]()
 _LENGTH: Final = struct.Struct("!I")
 _STATUS: Final = struct.Struct("!i")
 
@@ -132,7 +131,7 @@ def _load() -> None:
     pipeline = importlib.import_module("pipeline")
     importlib.import_module("redfirst")
     for module in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
-        if not module.name.endswith("__main__") and module.name.split(".")[1] not in _NOT_OURS:
+        if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
 
 

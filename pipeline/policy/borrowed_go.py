@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
-from tree_sitter_go import language
-
 from pipeline.policy.borrowed_cases import SHOWN, Borrowed
+from pipeline.policy.go_syntax import root_of
 from pipeline.policy.suite_walk import below, line_of, text
 
 if TYPE_CHECKING:
@@ -19,13 +17,12 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_GO: Final = Language(language())
 _TEST: Final = re.compile(r"(?:Test|Fuzz)(?![a-z])\w*")
 
 
 def read(source: bytes, path: str) -> Iterator[Borrowed]:  # noqa: ARG001  (of every language)
     """Yield the tests of a source that run once for each element of another package's variable."""
-    root = Parser(_GO).parse(source).root_node
+    root = root_of(source)
     packages = dict(_imported(root))
     for function in root.named_children:
         name = text(function.child_by_field_name("name"))

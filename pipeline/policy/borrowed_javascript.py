@@ -9,11 +9,8 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
-import tree_sitter_javascript
-import tree_sitter_typescript
-from tree_sitter import Language, Parser
-
 from pipeline.policy.borrowed_cases import SHOWN, Borrowed
+from pipeline.policy.javascript_syntax import root_of
 from pipeline.policy.suite_walk import below, line_of, text
 
 if TYPE_CHECKING:
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_JAVASCRIPT: Final = Language(tree_sitter_javascript.language())
-_TYPESCRIPT: Final = Language(tree_sitter_typescript.language_typescript())
-_TSX: Final = Language(tree_sitter_typescript.language_tsx())
 _TESTS: Final = re.compile(
     r"(?:test|it|describe|suite|context|specify|t)(?:\.(?:only|skip|concurrent|sequential|test))*"
 )
@@ -32,8 +26,7 @@ _EACH: Final = re.compile(rf"{_TESTS.pattern}\.(?:each|for)")
 
 def read(source: bytes, path: str) -> Iterator[Borrowed]:
     """Yield the tests of a source whose cases are made of what it imports from a file of the project."""
-    language = _TSX if path.endswith(".tsx") else _TYPESCRIPT if path.endswith(("ts", "mts", "cts")) else _JAVASCRIPT
-    root = Parser(language).parse(source).root_node
+    root = root_of(source, path)
     names = _Names(root, posixpath.dirname(path))
     for node in below(root):
         cases, test = _cases(node)

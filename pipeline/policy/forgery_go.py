@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
-from tree_sitter_go import language
-
 from pipeline.policy.forgery_marks import OURS, answers_always_the_same, is_inside, said
+from pipeline.policy.go_syntax import root_of
 from pipeline.policy.suite_walk import below, line_of, text
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
     from pipeline.policy.forgery_marks import Means
 
-_GO: Final = Language(language())
 _PACKAGES: Final = {
     "testing": "the test framework",
     "unsafe": "the memory of the process",
@@ -52,7 +49,7 @@ def means(source: bytes, path: str) -> Iterator[Means]:
     """Yield the means of forging test results in a source; those of a test file are its own business."""
     if path.endswith("_test.go"):
         return
-    for node in below(Parser(_GO).parse(source).root_node):
+    for node in below(root_of(source)):
         found = _of(node)
         if found is not None:
             yield found, line_of(node)

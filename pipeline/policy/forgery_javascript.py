@@ -8,12 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-import tree_sitter_javascript
-import tree_sitter_typescript
-from tree_sitter import Language, Parser
-
 from pipeline.policy.forgery_marks import OURS, answers_always_the_same, said
 from pipeline.policy.javascript_rules import FUNCTIONS
+from pipeline.policy.javascript_syntax import root_of
 from pipeline.policy.suite_walk import below, line_of, text
 
 if TYPE_CHECKING:
@@ -23,9 +20,6 @@ if TYPE_CHECKING:
 
     from pipeline.policy.forgery_marks import Means
 
-_JAVASCRIPT: Final = Language(tree_sitter_javascript.language())
-_TYPESCRIPT: Final = Language(tree_sitter_typescript.language_typescript())
-_TSX: Final = Language(tree_sitter_typescript.language_tsx())
 _MODULES: Final = re.compile(
     r"(?:node:test|vitest|jest|mocha|ava|tap|tape|jasmine|chai|expect|sinon)(?:/.*)?|@(?:jest|vitest|testing-library)/.*"
     r"|jest-.*|(?:node:)?(?:inspector|v8|vm)(?:/.*)?"
@@ -62,16 +56,10 @@ _OWN: Final = "asymmetricMatch"
 
 def means(source: bytes, path: str) -> Iterator[Means]:
     """Yield the means of forging test results in a source."""
-    for node in below(Parser(_language(path)).parse(source).root_node):
+    for node in below(root_of(source, path)):
         found = _of(node)
         if found is not None:
             yield found, line_of(node)
-
-
-def _language(path: str) -> Language:
-    if path.endswith(".tsx"):
-        return _TSX
-    return _TYPESCRIPT if path.endswith(("ts", "mts", "cts")) else _JAVASCRIPT
 
 
 def _of(node: Node) -> str | None:

@@ -9,11 +9,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
-from tree_sitter_go import language
-
 from pipeline.policy import go_asserts
 from pipeline.policy.go_rules import Go, named_as
+from pipeline.policy.go_syntax import root_of
 from pipeline.policy.suite_walk import Helper, Walk, below, brief, line_of, text, whole, written
 from pipeline.policy.suites import EXACT, Check, Suite, Test
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_GO: Final = Language(language())
 _TEST: Final = re.compile(r"(?:Test|Fuzz|Example)(?![a-z])\w*")
 _FIXTURES: Final = frozenset(
     {"TestMain", "SetupTest", "TearDownTest", "SetupSuite", "TearDownSuite", "SetupSubTest", "BeforeTest", "AfterTest"}
@@ -35,7 +32,7 @@ _FUNCTIONS: Final = frozenset({"function_declaration", "method_declaration"})
 
 def read(source: bytes, path: str) -> Suite:  # noqa: ARG001  (of every language)
     """Return the tests and fixtures of a source; what has errors in it is read as far as it goes."""
-    root = Parser(_GO).parse(source).root_node
+    root = root_of(source)
     functions = [node for node in root.named_children if node.type in _FUNCTIONS]
     helpers = {name: helper for node in functions for name, helper in _helpers(node)}
     constants: dict[str, str] = {}

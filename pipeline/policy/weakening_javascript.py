@@ -10,10 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-import tree_sitter_javascript
-import tree_sitter_typescript
-from tree_sitter import Language, Parser
-
 from pipeline.policy.javascript_asserts import expectation, is_literal, plain
 from pipeline.policy.javascript_rules import (
     FUNCTIONS,
@@ -26,6 +22,7 @@ from pipeline.policy.javascript_rules import (
     skips,
     swallows,
 )
+from pipeline.policy.javascript_syntax import root_of
 from pipeline.policy.suite_walk import Helper, Walk, below, line_of, number, text, whole, written
 from pipeline.policy.suites import EXACT, Check, Suite, Test
 
@@ -34,9 +31,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_JAVASCRIPT: Final = Language(tree_sitter_javascript.language())
-_TYPESCRIPT: Final = Language(tree_sitter_typescript.language_typescript())
-_TSX: Final = Language(tree_sitter_typescript.language_tsx())
 
 _TESTS: Final = {"test": (), "it": (), "specify": (), "xit": ("skip",), "xtest": ("skip",), "fit": ("only",)}
 _SUITES: Final = {"describe": (), "suite": (), "context": (), "xdescribe": ("skip",), "fdescribe": ("only",)}
@@ -56,8 +50,7 @@ _LIMIT_S: Final = 5.0
 
 def read(source: bytes, path: str) -> Suite:
     """Return the tests and hooks of a source; what has errors in it is read as far as it goes."""
-    language = _TSX if path.endswith(".tsx") else _TYPESCRIPT if path.endswith(("ts", "mts", "cts")) else _JAVASCRIPT
-    root = Parser(language).parse(source).root_node
+    root = root_of(source, path)
     reader = _Reader(root)
     reader.collect()
     return Suite(reader.tests, reader.whole)

@@ -639,10 +639,11 @@ class Recorder:
 
     def _calm(self, config: Any, parser: Any, args: list[str]) -> None:
         """Turn off what plugins do to a run: now it is known which of them are loaded, and their options."""
+        known = [flags for flags in self._calming if not parser.parse_known_and_unknown_args(flags)[1]]
+        if not known:
+            return
         before = self._options(parser, args)
-        for flags in self._calming:
-            if not parser.parse_known_and_unknown_args(flags)[1]:
-                args.extend(flags)
+        args.extend(flag for flags in known for flag in flags)
         for name, value in self._options(parser, args).items():
             if before.get(name) != value:  # plugins look here before the options are parsed for good
                 setattr(config.known_args_namespace, name, value)
