@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Where compiled code may not be kept, each process of the tests compiles all of it again: a second each.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := quick
 .PHONY: demo test test-all agents quick lint format bench fuzz clean
 

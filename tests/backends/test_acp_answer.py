@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline.backends.acp_answer import report_in
 
+pytestmark = pytest.mark.slow
+
 PLAIN = st.text(st.characters(exclude_characters="{}`", exclude_categories=["Cs"]))
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -38,7 +40,6 @@ def test_the_last_of_several_counts() -> None:
     assert report_in('{"a": 1}\n{"b": 2}\n') == b'{"b": 2}'
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -15,6 +15,8 @@ from pipeline.backends.acp_values import Policy
 from pipeline.backends.protocol import Ended, Fault, Usage
 from pipeline.dispatch.nobox import NoBox
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

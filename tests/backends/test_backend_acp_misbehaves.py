@@ -20,6 +20,8 @@ from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.pids import carries, pids
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path

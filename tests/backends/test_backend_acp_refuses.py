@@ -19,6 +19,8 @@ from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.policy.roles import Network
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("agent", "words"),

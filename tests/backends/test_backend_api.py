@@ -21,6 +21,8 @@ from pipeline.config.providers import Api
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.request import Tools
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -142,7 +144,6 @@ def test_what_is_asked_goes_through_the_gateway_and_nowhere_else(play: Play, mon
     assert len(log.splitlines()) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("api", list(Api))
 def test_no_other_connection_is_opened(api: Api, tmp_path: Path) -> None:
     with ModelService([conversation(Use(read("app.py")), Report(DONE))], secret=SECRET) as service:
@@ -183,7 +184,6 @@ def test_others_do_not_reach_the_socket(tmp_path: Path) -> None:
     assert (tmp_path / "exchange-1" / "model").stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.slow
 def test_tests_run_in_the_box(tmp_path: Path) -> None:
     bwrap = shutil.which("bwrap") or ""
     box = Bubblewrap(bwrap)

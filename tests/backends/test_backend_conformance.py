@@ -22,6 +22,8 @@ from pipeline.dispatch.view import ShadowView
 from pipeline.policy.scope import ChangeKind
 from pipeline.process import Mount
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pipeline.dispatch.box import Box
 

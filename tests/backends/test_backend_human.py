@@ -22,6 +22,8 @@ from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

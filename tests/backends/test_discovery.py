@@ -16,6 +16,8 @@ import pytest
 
 from pipeline.backends.discovery import KNOWN, Place, find_agents, find_servers, services, with_versions
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 

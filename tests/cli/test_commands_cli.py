@@ -12,6 +12,8 @@ import pytest
 
 from pipeline.cli.main import LATER
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -20,6 +20,8 @@ from pipeline.git import Repository
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.store import run_ref, state_of_run, take_claim
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pipeline.cli.reading import Check
 
@@ -321,7 +323,6 @@ def test_what_is_installed_is_listed_without_starting_it(
     assert "Gemini CLI: " in CliRunner().invoke(app, []).stdout
 
 
-@pytest.mark.slow
 def test_on_request_agents_are_started_in_the_box(
     home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +342,6 @@ def test_on_request_agents_are_started_in_the_box(
     assert gemini["box"] == "does not start in the box: broken"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude", "codex", "opencode", "gemini", "claude-agent-acp", "codex-acp"])
 def test_the_real_agents_start_in_the_box(
     home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 from pipeline.cli.doctor import doctor
 from pipeline.cli.reading import DoctorDocument
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

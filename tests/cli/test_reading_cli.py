@@ -46,6 +46,8 @@ from pipeline.runs.info import Usage
 from pipeline.runs.journal import Kind, Line
 from pipeline.runs.lease import FileLease
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.runs.run import Run

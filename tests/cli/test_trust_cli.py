@@ -15,6 +15,8 @@ from pipeline.cli.trust import trust
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -19,7 +19,7 @@ from pipeline.dispatch.landlock import Landlock
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Command, Mount, Namespaces, SandboxError
 
-pytestmark = needs_landlock
+pytestmark = [pytest.mark.slow, needs_landlock]
 
 NODE = "require('child_process').execFileSync('/bin/true'); const f = require('fs'); f.copyFileSync('a', 'c'); f.chmodSync('c', 0o755); f.utimesSync('c', 1, 2)"  # noqa: E501
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.dispatch.box import Box
 
-pytestmark = needs_landlock
+pytestmark = [pytest.mark.slow, needs_landlock]
 
 NOT_EVERYWHERE: Final = {"an attribute", "an attribute by a descriptor", "a removed attribute", "flags"}
 """What some file systems do not know; there is nothing to refuse on them."""
@@ -119,7 +119,6 @@ def test_files_are_moved_and_linked_between_folders_of_the_view(tmp_path: Path) 
     assert (ended.exit_code, ended.stdout) == (0, b"b:\na\nx\nz\n\nb/a:\ny\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("threads", "signal_number"), [(1000, None), (4500, signal.SIGKILL)])
 def test_a_command_with_too_many_processes_and_threads_is_ended(
     threads: int, signal_number: int | None, tmp_path: Path

@@ -14,7 +14,7 @@ from pipeline.dispatch.seccomp import SUPERVISED
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = needs_landlock
+pytestmark = [pytest.mark.slow, needs_landlock]
 CHANGING = sorted(SUPERVISED & set(CALLS))
 
 # How each call is made on a path, on an open file, and on a folder with a path in it.

@@ -25,6 +25,8 @@ from pipeline.dispatch.recording import Recorded
 from pipeline.pids import ProcessId, boot_id, pids
 from pipeline.process import Command, Completed
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -271,7 +273,6 @@ def test_a_process_that_got_the_number_of_ours_is_left_alone(sleeper: subprocess
     assert sleeper.wait() == -signal.SIGTERM
 
 
-@pytest.mark.slow
 def test_a_process_that_ignores_the_order_to_end_is_killed(tmp_path: Path) -> None:
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as stubborn:

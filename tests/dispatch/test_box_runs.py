@@ -21,6 +21,8 @@ from pipeline.errors import UserError
 from pipeline.process import Command, Completed, Mount, SandboxError
 from pipeline.routing.vocabulary import Reason
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

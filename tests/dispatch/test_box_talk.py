@@ -16,6 +16,8 @@ from pipeline.dispatch.landlock_kernel import missing_landlock
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Command, Completed, Talk
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
 

@@ -21,6 +21,8 @@ from pipeline.dispatch.views import Views
 from pipeline.errors import UserError
 from pipeline.policy.scope import ChangeKind
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]

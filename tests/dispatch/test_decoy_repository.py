@@ -12,6 +12,8 @@ from pipeline.errors import UserError
 from pipeline.process import SandboxError
 from pipeline.runs.checkout import PrivateCheckout
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

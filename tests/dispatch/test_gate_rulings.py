@@ -11,6 +11,8 @@ from pipeline.dispatch.view import ShadowView
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, ChangeKind, Grant, TestScope
 
+pytestmark = pytest.mark.slow
+
 TESTS = TestScope(files=(Grant("tests/test_app.py", Action.MODIFY),), folders=("tests",))
 MAKE = Policy(Writes.TASK, (Grant("src/app.py", Action.MODIFY), Grant("src/new.py", Action.CREATE)), TESTS)
 TEST = Policy(Writes.TESTS, MAKE.grants, TESTS)

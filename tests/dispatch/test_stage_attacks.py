@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BWRAP = shutil.which("bwrap")
 OWNER = BOX_USER if os.getuid() == 0 else None
-pytestmark = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")]
 
 
 class Silent:

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from pipeline.dispatch.overlay import OverlayView, overlay_works
 from pipeline.dispatch.view import ShadowView
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -163,7 +165,6 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[View, 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_steps(), max_size=8))
-@pytest.mark.slow
 def test_whatever_is_done_both_views_see_the_same(fresh: Callable[[], tuple[View, View]], steps: list[str]) -> None:
     views = fresh()
     try:
@@ -211,7 +212,6 @@ def test_an_agent_cannot_mark_a_folder_as_opaque_or_make_a_whiteout(tmp_path: Pa
         view.close()
 
 
-@pytest.mark.slow
 def test_too_many_bytes_do_not_fit(tmp_path: Path) -> None:
     view = overlay(tmp_path)
     try:

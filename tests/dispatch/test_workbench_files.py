@@ -20,6 +20,8 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.routing.vocabulary import Role
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -24,7 +24,11 @@ from pipeline.process import Command
 from pipeline.programs import locate
 
 BWRAP = shutil.which("bwrap")
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.anyio,
+    pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed"),
+]
 
 AGENT = """
 import http.client, json, os, socket, sys

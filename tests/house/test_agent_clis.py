@@ -13,6 +13,8 @@ from typing import Final
 import pytest
 from agent_clis import AGENTS, installed
 
+pytestmark = pytest.mark.slow
+
 ROOT: Final = Path(__file__).parents[2]
 TOOLS: Final = ("bash", "env", "dirname", "cat", "grep", "head", "mkdir", "rm", "tee")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 REDFIRST = Path(sys.executable).with_name("redfirst")
 OURS = ("pipeline", "todo", "agents")
 

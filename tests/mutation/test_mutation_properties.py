@@ -17,6 +17,8 @@ from tree_sitter import Language, Parser
 
 from pipeline.mutation import mutants, spread
 
+pytestmark = pytest.mark.slow
+
 GRAMMARS = {
     "a.rs": tree_sitter_rust.language,
     "a.go": tree_sitter_go.language,

@@ -15,6 +15,8 @@ from pipeline.policy.command_tables import TOOLS, WRAPPERS
 from pipeline.policy.commands import judge_argv, judge_command, judge_selectors
 from pipeline.policy.shell_words import MOST_CHARACTERS, NotLiteral, literal_words
 
+pytestmark = pytest.mark.slow
+
 BASH = shutil.which("bash")
 RUNS_COMMANDS = True
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from pipeline.policy.weakening import added, weakenings
 
+pytestmark = pytest.mark.slow
+
 BASE = """package app
 
 import "testing"

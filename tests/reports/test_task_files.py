@@ -15,6 +15,8 @@ from pipeline.reports.taskfile import parse_task_md, task_md
 from pipeline.reports.tasks import Task, amend_task, amend_tests, execution_order, files_before, tasks_from_split
 from pipeline.routing.vocabulary import Role
 
+pytestmark = pytest.mark.slow
+
 
 def split(*tasks: dict[str, Any]) -> SplitReport:
     least = {"title": "t", "acceptance_criteria": ["c"], "files": [], "test_files": []}

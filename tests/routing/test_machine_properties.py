@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from routing.walks import begin
@@ -15,6 +16,8 @@ from pipeline.routing.machine import advance, limit_of
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.state import Event, NewTask, RunState, TaskStatus
 from pipeline.routing.vocabulary import Loop, Outcome, Signal, Step
+
+pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,6 +20,8 @@ from pipeline.git import Entry, GitError, Repository, Signature, SigningError, T
 from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.routing.vocabulary import Reason
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
@@ -494,7 +496,6 @@ def git_in_its_editor(repository: Repository, tmp_path: Path) -> Generator[None]
         assert commit.wait() == 1
 
 
-@pytest.mark.slow
 def test_a_lock_of_ours_that_a_killed_git_left_is_removed(repository: Repository) -> None:
     head = repository.resolve("HEAD") or ""
     assert repository.set_ref(OURS, head)
@@ -507,7 +508,6 @@ def test_a_lock_of_ours_that_a_killed_git_left_is_removed(repository: Repository
     assert not lock.exists()
 
 
-@pytest.mark.slow
 def test_a_git_that_was_killed_while_it_wrote_the_users_files_is_recognised(repository: Repository) -> None:
     began = now()
     git(repository.worktree, "config", "filter.killer.smudge", "kill -9 $PPID")
@@ -523,7 +523,6 @@ def test_a_git_that_was_killed_while_it_wrote_the_users_files_is_recognised(repo
     assert (repository.worktree / "new.py").read_text() == "n\n"
 
 
-@pytest.mark.slow
 def test_a_lock_that_is_older_than_our_publication_is_not_ours(repository: Repository) -> None:
     lock = repository.git_dir / "index.lock"
     lock.write_bytes(b"")
@@ -531,7 +530,6 @@ def test_a_lock_that_is_older_than_our_publication_is_not_ours(repository: Repos
     assert lock.exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_lock_is_never_taken_from_a_git_that_runs(repository: Repository, tmp_path: Path, linked: bool) -> None:
     if linked:
@@ -550,7 +548,6 @@ def test_a_lock_is_never_taken_from_a_git_that_runs(repository: Repository, tmp_
     assert repository.index_lock(began) is None
 
 
-@pytest.mark.slow
 def test_a_lock_on_the_branch_is_ours_when_it_holds_our_commit(repository: Repository) -> None:
     began, new = now(), commit_of(repository, start_of(repository))
     branch, head = repository.git_dir / "refs/heads/work.lock", repository.git_dir / "HEAD.lock"

@@ -35,6 +35,8 @@ from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Ste
 from pipeline.runs.journal import Journal
 from pipeline.runs.run import Run, sha256_hex
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

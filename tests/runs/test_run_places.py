@@ -31,6 +31,8 @@ from pipeline.runs.store import (
     worktree_key,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -297,7 +299,6 @@ def checkout(repository: Repository, tmp_path: Path) -> PrivateCheckout:
     return PrivateCheckout(repository, tmp_path / "state")
 
 
-@pytest.mark.slow
 def test_a_checkout_is_opened_again_after_a_kill_that_left_its_lock(
     repository: Repository, checkout: PrivateCheckout
 ) -> None:

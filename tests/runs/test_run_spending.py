@@ -17,6 +17,8 @@ from pipeline.runs.info import DispatchRecord, DispatchResult, ModelTraffic, Res
 from pipeline.runs.run import Run
 from pipeline.runs.spending import UsedUp, by_phase, by_role, phase_of, reserve, spent
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

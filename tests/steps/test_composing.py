@@ -10,6 +10,8 @@ from steps.ground import CARGO, PYTEST, Ground, ground
 
 from pipeline.steps.composing import compose, with_other_code, with_other_regions
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -11,6 +11,8 @@ from steps.ground import CARGO, PYTEST, ground
 from pipeline.evidence.observation import Layout
 from pipeline.steps.loosening import cases_from_production, told
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -13,6 +13,8 @@ from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, 
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
 from pipeline.steps.pinned import Pinned, pinned
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 

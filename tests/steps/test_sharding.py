@@ -26,6 +26,8 @@ from pipeline.steps.measuring import UnmeasurableError, measure
 from pipeline.toolchains import durations
 from pipeline.toolchains.protocol import Selection
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -83,7 +85,6 @@ def partitions(files: tuple[str, ...]) -> list[list[frozenset[str]]]:
     return found
 
 
-@pytest.mark.slow
 def test_every_way_to_part_a_run_shows_what_the_whole_shows(tmp_path: Path) -> None:
     root = write(tmp_path, PROJECT)
     whole = measure_directly(root)
@@ -198,7 +199,6 @@ CHANGES: dict[str, tuple[dict[str, str], int]] = {
 }
 
 
-@pytest.mark.slow
 def test_a_measurement_in_parts_says_what_one_piece_says(tmp_path: Path) -> None:
     project = make_project(tmp_path, dict(SUITE))
     base = project.git("rev-parse", "HEAD")
@@ -220,7 +220,6 @@ def test_a_measurement_in_parts_says_what_one_piece_says(tmp_path: Path) -> None
 CHANCE = "import os, pytest\n\n@pytest.mark.parametrize('n', [os.urandom(8).hex()])\ndef test_any(n): pass\n"
 
 
-@pytest.mark.slow
 def test_parts_that_fail_or_differ_are_told_of(tmp_path: Path) -> None:
     project = make_project(tmp_path, dict(SUITE))
     with laboratory(project, box=(box := Counting()), config=parted(2)) as lab:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from todo import INDEX_NAME, MappingSource, Status, Tracker
 
+pytestmark = pytest.mark.slow
+
 DAY = date(2026, 11, 20)
 WORDS = st.text(st.characters(exclude_categories=("C", "Zl", "Zp", "Zs")), min_size=1, max_size=8)
 ENDS = st.sampled_from(["\n", "\r\n"])

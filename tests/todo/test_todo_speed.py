@@ -5,7 +5,11 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from todo import FolderSource, Tracker
+
+pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path

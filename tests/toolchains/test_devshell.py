@@ -20,6 +20,8 @@ from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.devshell import Shell, box_path, entered, is_carried, split, variables_in
 from pipeline.toolchains.protocol import Environment, Missing
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

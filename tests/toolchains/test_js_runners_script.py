@@ -12,6 +12,8 @@ from typing import Final
 import pytest
 from js_runners import SETS
 
+pytestmark = pytest.mark.slow
+
 ROOT: Final = Path(__file__).parents[2]
 TOOLS: Final = ("bash", "env", "dirname", "cat", "grep", "mkdir", "rm", "tee")
 NPM: Final = f"""#!{sys.executable} -IS

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from pipeline.evidence.observation import Layout
 from pipeline.toolchains.layouts import below, together
 
+pytestmark = pytest.mark.slow
+
 PART = st.sampled_from(["src", "tests", "pkg", "a", "test_x", "unit-tests", "web", "spec"])
 NAME = st.sampled_from(["test_a.py", "a_test.py", "b.py", "lib.rs", "x.test.js", "a_test.go", "conftest.py"])
 PATH = st.tuples(st.lists(PART, max_size=3), NAME).map(lambda parts: "/".join([*parts[0], parts[1]]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from pipeline.evidence.observation import (
 from pipeline.toolchains.memory import Memory, contents, key_of
 from pipeline.toolchains.merging import collected, together
 from pipeline.toolchains.protocol import Selection
+
+pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path

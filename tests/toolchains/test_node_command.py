@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from pipeline.toolchains.node_command import Invocation, Runner, Unknown, is_start, of_script, of_words
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = {"unit": "vitest", "loop": "npm run loop", "all": "npm run lint && npm run unit -- --dir src"}
 
 

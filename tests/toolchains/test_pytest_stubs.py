@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from pipeline.evidence.classify import Symbol
 from pipeline.toolchains.pytest_stubs import stub_symbols
 
+pytestmark = pytest.mark.slow
+
 SOURCE = dedent('''
     """Grüße."""
     import functools

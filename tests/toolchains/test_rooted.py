@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.places import Place
 from pipeline.toolchains.protocol import Selection
 from pipeline.toolchains.rooted import Rooted
+
+pytestmark = pytest.mark.slow
 
 PYTEST = Rooted(TOOLCHAINS["pytest"], "apps/api")
 CARGO = Rooted(TOOLCHAINS["cargo"], "rust")

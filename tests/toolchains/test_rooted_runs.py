@@ -19,6 +19,8 @@ from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing, Selection, View
 from pipeline.toolchains.rooted import Rooted
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -101,7 +103,6 @@ def test_the_environment_is_that_of_the_folder(tmp_path: Path) -> None:
     assert "no folder gone" in nowhere.sentence
 
 
-@pytest.mark.slow
 def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: Path) -> None:
     from toolchains.test_pytest_environment import SITE, venv
 
@@ -122,7 +123,6 @@ def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: P
     assert [record.outcome for record in seen.records.values()] == [Ended.PASSED], seen.tail
 
 
-@pytest.mark.slow
 @crates.needs_cargo
 def test_a_crate_in_a_folder_has_ids_that_name_the_folder(tmp_path: Path) -> None:
     root = write(
@@ -164,7 +164,6 @@ def test_a_crate_in_a_folder_has_ids_that_name_the_folder(tmp_path: Path) -> Non
     assert [record.id for record in chosen.records.values() if record.ran] == list(one)
 
 
-@pytest.mark.slow
 @needs_go
 def test_a_module_in_a_folder_has_ids_that_begin_with_the_folder(tmp_path: Path) -> None:
     body = "\tif two() != 2 {{\n\t\tt.Fatal()\n\t}}\n"

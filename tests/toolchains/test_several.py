@@ -24,6 +24,8 @@ from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection,
 from pipeline.toolchains.rooted import Rooted
 from pipeline.toolchains.several import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pipeline.process import Command, Completed, Sandbox
 
@@ -103,7 +105,6 @@ def outcomes(seen: Observation) -> dict[str, Ended | None]:
     return {entry: record.outcome for entry, record in seen.records.items()}
 
 
-@pytest.mark.slow
 @crates.needs_cargo
 def test_all_tests_of_both_languages_are_one_observation(tmp_path: Path) -> None:
     seen = measure(both(), write(tmp_path / "view", FILES))
@@ -121,7 +122,6 @@ def test_all_tests_of_both_languages_are_one_observation(tmp_path: Path) -> None
     assert fault.last_own_frame.path == "tests/two.rs"
 
 
-@pytest.mark.slow
 @crates.needs_cargo
 def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: Path) -> None:
     root, toolchain, box = write(tmp_path / "view", FILES), both(), Counting()
@@ -146,7 +146,6 @@ def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: P
     assert box.started["pytest"] == pytest_runs + 1, "a whole run believes no memory"
 
 
-@pytest.mark.slow
 @crates.needs_cargo
 @pytest.mark.parametrize("kind", ["nobox", "bubblewrap"])
 def test_tests_of_one_language_cannot_change_what_is_measured_of_the_other(tmp_path: Path, kind: str) -> None:
@@ -167,7 +166,6 @@ def test_tests_of_one_language_cannot_change_what_is_measured_of_the_other(tmp_p
     assert (seen.records[TWO].outcome, seen.records[THREE].outcome) == (Ended.PASSED, Ended.FAILED), seen.tail
 
 
-@pytest.mark.slow
 @crates.needs_cargo
 def test_a_broken_manifest_is_the_projects_fault_and_the_other_runner_is_still_seen(tmp_path: Path) -> None:
     seen = measure(both(), write(tmp_path / "view", {**FILES, "Cargo.toml": "[package\n"}))
@@ -179,7 +177,6 @@ def test_a_broken_manifest_is_the_projects_fault_and_the_other_runner_is_still_s
     assert seen.environment_problem is None
 
 
-@pytest.mark.slow
 @crates.needs_cargo
 def test_each_has_its_own_limits_and_its_own_cache(tmp_path: Path) -> None:
     slow = "import time\n\ndef test_sleeps():\n    time.sleep(60)\n"
@@ -193,7 +190,6 @@ def test_each_has_its_own_limits_and_its_own_cache(tmp_path: Path) -> None:
     assert sorted(path.name for path in cache.folder.iterdir()) == ["cargo", "pytest"]
 
 
-@pytest.mark.slow
 @crates.needs_cargo
 def test_types_are_checked_in_both(tmp_path: Path) -> None:
     broken = {**FILES, "src/lib.rs": "pub fn two() -> i32 {\n    nothing\n}\n", "greet.py": "def greet(:\n"}
