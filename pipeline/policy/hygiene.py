@@ -41,8 +41,10 @@ RULES: Final[dict[str, str]] = {
     "H012": "an open question in the approach",
     "H013": "a file that controls tests or builds",
     "H014": "tasks that do not fit together",
+    "H015": "a file whose content goes through a filter",
+    "H016": "tests beside code that is not there when they are written",
 }
-"""Every rule by its id."""
+"""Every rule by its id. H015 and H016 ask the repository and the configuration: `steps.split` does that."""
 
 BLOCK_LINES: Final = 5
 """How long a code block may be: enough to show a seam, too short for an implementation."""

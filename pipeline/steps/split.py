@@ -15,11 +15,14 @@ from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.state import Event, NewTask, TaskStatus
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import ask
+from pipeline.steps.composing import shares_file
 from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
 from pipeline.steps.sanity import baseline_of
-from pipeline.steps.stub import wants_stubs
+from pipeline.steps.stub import wants_stubs, wants_stubs_in
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -113,7 +116,7 @@ def _lint(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
 
     for task in tasks:
         text = task_md(task)
-        found = lint_task(text, task, existing=existing, test_path=is_test_path)
+        found = [*lint_task(text, task, existing=existing, test_path=is_test_path), *_unscaffolded(ctx, task, existing)]
         problems += [Problem(p.line, p.rule, f"task {task.id}: {p.message}", p.severity) for p in found]
         for change in (*task.files, *task.test_files):
             if change.action in {Action.CREATE, Action.RENAME}:
@@ -121,6 +124,19 @@ def _lint(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
             if change.action == Action.DELETE:
                 existing.discard(change.path)
     return problems + _filtered(ctx, tasks)
+
+
+def _unscaffolded(ctx: Context, task: Task, existing: Collection[str]) -> Iterator[Problem]:
+    """Refuse tests beside code that is not there yet: @test writes no production file, a stub pass has to make it."""
+    if task.evidence is not Evidence.RED:
+        return
+    layout = baseline_of(ctx).layout
+    made = {symbol.path for symbol in task.symbols if symbol.new} if wants_stubs(ctx, task) else set[str | None]()
+    way = "list its new symbols, so that it is scaffolded first, or put" if wants_stubs_in(ctx, task) else "put"
+    for change in task.test_files:
+        if change.path not in existing and change.path not in made and shares_file(change.path, layout):
+            why = f"{change.path} is not there when its tests are written; {way} the tests below tests/"
+            yield Problem(1, "H016", why)
 
 
 def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:

@@ -154,8 +154,12 @@ def symbols_of(task: Task) -> tuple[Symbol, ...]:
 
 def wants_stubs(ctx: Context, task: Task) -> bool:
     """Return whether the task's new symbols are scaffolded first: by `[stub_first]`, for the files' languages."""
-    wanted = any(ctx.config.stub_first.of(toolchain.name) for toolchain in _languages(ctx, task))
-    return wanted and any(symbol.new for symbol in task.symbols)
+    return wants_stubs_in(ctx, task) and any(symbol.new for symbol in task.symbols)
+
+
+def wants_stubs_in(ctx: Context, task: Task) -> bool:
+    """Return whether new symbols in the task's files would be scaffolded first, whatever it introduces."""
+    return any(ctx.config.stub_first.of(toolchain.name) for toolchain in _languages(ctx, task))
 
 
 def stub_of(ctx: Context, task: Task) -> str:

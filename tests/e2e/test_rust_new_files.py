@@ -85,3 +85,28 @@ def test_tests_in_such_a_file_that_pass_on_stubs_are_not_green(tmp_path: Path) -
     rows = played.rows_of("fix-1")
     assert rows[:2] == ["write-tests/RED", "implement/TEST_DESIGN"], "one of them passes whatever the code does"
     assert rows[-1] == "implement/GREEN", rows
+
+
+def test_a_split_whose_tests_would_stand_in_a_file_that_nobody_scaffolds_comes_back(tmp_path: Path) -> None:
+    beside = answers(FILES, {FILE: region(MORE)}, {FILE: CODE, **DONE})[3]
+    script = answers(FILES, {FIRST: USES}, {FILE: CODE, **DONE})
+    played = play(make(tmp_path, FILES), [*script[:3], beside, *script[3:]])
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert "split/HYGIENE" in played.rows
+    said = next((played.project.run_folder() / "reviews").glob("hygiene-split-*.md")).read_text()
+    assert f"H016, line 1: task 1: {FILE} is not there when its tests are written" in said
+
+
+def test_a_new_file_is_scaffolded_and_tests_are_put_beside_its_stubs(tmp_path: Path) -> None:
+    files = {**BASE, "src/lib.rs": GREET}
+    stub = CODE.replace('format!("Bye, {name}!")', "todo!()")
+    symbol = {"path": FILE, "name": "bye", "new": True}
+    script = answers(files, {FILE: stub + region(MORE)}, {FILE: CODE + region(MORE), **DONE}, symbols=[symbol])
+    scaffolded: Entry = {
+        "when": {"kind": "stub"},
+        "files": {FILE: stub, **DONE},
+        "report": {"result": "COMPLETE", "summary": "bye is there, as a stub"},
+    }
+    played = play(make(tmp_path, files), [*script[:5], scaffolded, *script[5:]])
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert played.rows_of("1") == ["stub/STUBBED", "write-tests/RED", "implement/GREEN"]
