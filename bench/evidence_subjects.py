@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 CARGO: Final = ("cargo", "test", "--workspace", "--offline", "--quiet", "--no-fail-fast")
-SUBJECTS: Final = ("toolz", "parse", "inflection", "cargo", "small")
+SUBJECTS: Final = ("toolz", "parse", "inflection", "cargo", "long", "small")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ def subject(name: str, sdists: Path) -> Subject:
     if name == "cargo":
         return _crate()
     if name == "small":
-        return _small()
+        return _parts("small (generated)", "")
+    if name == "long":  # ten seconds and more of tests, as the projects have that people wait for
+        return _parts("long (generated)", "    sum(n * n for n in range(2_000_000))\n")
     packages = tests_module("e2e.packages")
     case = {"inflection": packages.CAMELIZE, "parse": packages.GET, "toolz": packages.TAIL}[name]
     with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as place:
@@ -85,16 +87,17 @@ def _edited(files: Mapping[str, str], edit: Any) -> tuple[str, str]:
     return edit.path, before.replace(edit.old, edit.new, 1) if edit.old else before + edit.new
 
 
-def _small() -> Subject:
+def _parts(name: str, work: str) -> Subject:
+    """Return a hundred tests in ten files; each does the work."""
     files = {"pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n'}
     for n in range(10):
         files[f"pkg/part{n}.py"] = f"def call(text):\n    return text + '{n}'\n"
-        cases = "".join(f"def test_{m}():\n    assert part{n}.call('{m}') == '{m}{n}'\n\n\n" for m in range(10))
+        cases = "".join(f"def test_{m}():\n{work}    assert part{n}.call('{m}') == '{m}{n}'\n\n\n" for m in range(10))
         files[f"tests/test_part{n}.py"] = f"from pkg import part{n}\n\n\n{cases}"
     new = "import pytest\n\n\ndef test_refuses():\n    with pytest.raises(ValueError):\n        part3.call('')\n"
     tests = ("tests/test_part3.py", files["tests/test_part3.py"] + new)
     code = "def call(text):\n    if not text:\n        raise ValueError('nothing')\n    return text + '3'\n"
-    return Subject("small (generated)", files, tests, ("pkg/part3.py", code), PYTEST)
+    return Subject(name, files, tests, ("pkg/part3.py", code), PYTEST)
 
 
 def _crate() -> Subject:
