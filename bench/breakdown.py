@@ -28,8 +28,8 @@ from pipeline.routing.machine import MatrixMachine
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.journal import Journal
 from pipeline.runs.run import Run
-from pipeline.toolchains import pytest_environment
-from pipeline.toolchains.pytest import PytestToolchain
+from pipeline.toolchains.pytest import environment as pytest_environment
+from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import redfirst
 from pipeline.steps import implement, mutating, probing, sanity, write_tests
-from pipeline.toolchains.cargo import CargoToolchain
-from pipeline.toolchains.pytest import PytestToolchain
+from pipeline.toolchains.cargo.toolchain import CargoToolchain
+from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

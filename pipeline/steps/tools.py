@@ -20,7 +20,7 @@ from pipeline.toolchains import chosen_tests
 from pipeline.toolchains.devshell import SYSTEM_PATH
 from pipeline.toolchains.installed import installed_mounts
 from pipeline.toolchains.protocol import View
-from pipeline.toolchains.pytest import editable_mounts, editable_paths
+from pipeline.toolchains.pytest.toolchain import editable_mounts, editable_paths
 from pipeline.toolchains.rooted import Rooted
 from pipeline.toolchains.several import environments_in, toolchains_in
 

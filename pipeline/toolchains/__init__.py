@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.toolchains.cargo import CargoToolchain
-from pipeline.toolchains.go import GoToolchain
-from pipeline.toolchains.node import NodeToolchain
-from pipeline.toolchains.pytest import PytestToolchain
+from pipeline.toolchains.cargo.toolchain import CargoToolchain
+from pipeline.toolchains.go.toolchain import GoToolchain
+from pipeline.toolchains.node.toolchain import NodeToolchain
+from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from pipeline.toolchains.protocol import Toolchain

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from runs.real import make_repository, tree_with
 
 from pipeline.evidence.observation import Layout
-from pipeline.toolchains.cargo import CargoToolchain
-from pipeline.toolchains.pytest import PytestToolchain
+from pipeline.toolchains.cargo.toolchain import CargoToolchain
+from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from pathlib import Path

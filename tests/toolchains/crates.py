@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Mount
-from pipeline.toolchains.cargo import CargoToolchain
+from pipeline.toolchains.cargo.toolchain import CargoToolchain
 from pipeline.toolchains.protocol import Cache, Environment, Selection, View
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Context
 from pipeline.process import Mount
 from pipeline.toolchains.protocol import Cache, Environment, Selection, View
-from pipeline.toolchains.pytest import PytestToolchain
+from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

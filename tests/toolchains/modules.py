@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Mount
-from pipeline.toolchains.go import GoToolchain
+from pipeline.toolchains.go.toolchain import GoToolchain
 from pipeline.toolchains.protocol import Cache, Environment, Selection, View
 
 if TYPE_CHECKING:

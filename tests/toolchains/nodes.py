@@ -13,7 +13,7 @@ from js_runners import installed_set, search_path
 
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Mount
-from pipeline.toolchains.node import NodeToolchain
+from pipeline.toolchains.node.toolchain import NodeToolchain
 from pipeline.toolchains.protocol import Environment, Missing, Selection, View
 
 if TYPE_CHECKING:

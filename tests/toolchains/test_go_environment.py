@@ -11,7 +11,7 @@ import anyio
 import pytest
 from toolchains.modules import MANIFEST, TOOLCHAIN, environment, needs_go
 
-from pipeline.toolchains.go_command import GoTest, parse
+from pipeline.toolchains.go.command import GoTest, parse
 from pipeline.toolchains.protocol import Environment, Missing
 
 if TYPE_CHECKING:

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from toolchains.direct import write
 
 from pipeline.evidence.observation import Frame
-from pipeline.toolchains import go_errors, go_faults, go_output, go_syntax
-from pipeline.toolchains.go_messages import read_session
-from pipeline.toolchains.go_processes import Ends, Frames
-from pipeline.toolchains.go_sources import TestFunction, read_folder
+from pipeline.toolchains.go import errors as go_errors
+from pipeline.toolchains.go import faults as go_faults
+from pipeline.toolchains.go import output as go_output
+from pipeline.toolchains.go import syntax as go_syntax
+from pipeline.toolchains.go.messages import read_session
+from pipeline.toolchains.go.processes import Ends, Frames
+from pipeline.toolchains.go.sources import TestFunction, read_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

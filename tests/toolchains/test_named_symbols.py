@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.evidence.classify import Symbol
 from pipeline.toolchains.named import Wanted, is_same, parts_of
-from pipeline.toolchains.node_stubs import stub_symbols
-from pipeline.toolchains.pytest_stub_pass import stub_faults
+from pipeline.toolchains.node.stubs import stub_symbols
+from pipeline.toolchains.pytest.stub_pass import stub_faults
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from toolchains.direct import write
 from toolchains.nodes import TOOLCHAIN
 
 from pipeline.evidence.observation import Layout
-from pipeline.toolchains.node_command import Invocation, Unknown
-from pipeline.toolchains.node_project import Project, expanded, files_with_tests, names_in, read_project
+from pipeline.toolchains.node.command import Invocation, Unknown
+from pipeline.toolchains.node.project import Project, expanded, files_with_tests, names_in, read_project
 
 if TYPE_CHECKING:
     from pathlib import Path

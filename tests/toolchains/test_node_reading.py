@@ -13,12 +13,13 @@ from toolchains.direct import write
 
 from pipeline.evidence.modules import is_module, is_part_of
 from pipeline.evidence.observation import Missing
-from pipeline.toolchains import node_faults, node_missing
-from pipeline.toolchains.node_channel import Channel, Progress, json_of
-from pipeline.toolchains.node_imports import Binding
-from pipeline.toolchains.node_messages import Thrown, read_session
-from pipeline.toolchains.node_regions import is_bare, region_of
-from pipeline.toolchains.node_sources import Sources
+from pipeline.toolchains.node import faults as node_faults
+from pipeline.toolchains.node import missing as node_missing
+from pipeline.toolchains.node.channel import Channel, Progress, json_of
+from pipeline.toolchains.node.imports import Binding
+from pipeline.toolchains.node.messages import Thrown, read_session
+from pipeline.toolchains.node.regions import is_bare, region_of
+from pipeline.toolchains.node.sources import Sources
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.process import Command, Completed, Mount
 from pipeline.toolchains.protocol import Cache, Selection, View
-from pipeline.toolchains.pytest_bytecode import Place, keep, lay_out
+from pipeline.toolchains.pytest.bytecode import Place, keep, lay_out
 
 # --- what is kept, and what is given out
 

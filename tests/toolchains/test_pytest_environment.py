@@ -16,7 +16,7 @@ from toolchains.direct import TOOLCHAIN, measure, write
 
 from pipeline.process import Mount
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing, View
-from pipeline.toolchains.pytest import editable_mounts
+from pipeline.toolchains.pytest.toolchain import editable_mounts
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.evidence.classify import Symbol
-from pipeline.toolchains.pytest_stubs import introduced
+from pipeline.toolchains.pytest.stubs import introduced
 
 NEW = """import os
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from toolchains.direct import context_of, environment, files_of, measure, write
 
-import pipeline.toolchains.pytest_plugin
+import pipeline.toolchains.pytest.plugin
 from pipeline.evidence.classify import RedClass, Symptom, classify
 from pipeline.evidence.observation import Ended, RunState
 from pipeline.toolchains.protocol import Environment, Selection
-from pipeline.toolchains.pytest_records import observe, read_session
+from pipeline.toolchains.pytest.records import observe, read_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -356,7 +356,7 @@ def test_which_files_are_tests_follows_the_runner(tmp_path: Path) -> None:
 
 
 def test_the_plugin_is_valid_python_3_8() -> None:
-    source = Path(pipeline.toolchains.pytest_plugin.__file__).read_text(encoding="utf-8")
+    source = Path(pipeline.toolchains.pytest.plugin.__file__).read_text(encoding="utf-8")
     assert ast.parse(source, feature_version=(3, 8))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.classify import Symbol
-from pipeline.toolchains.pytest_stubs import stub_symbols
+from pipeline.toolchains.pytest.stubs import stub_symbols
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.evidence.classify import Symbol
-from pipeline.toolchains.cargo import CargoToolchain
-from pipeline.toolchains.pytest import PytestToolchain
+from pipeline.toolchains.cargo.toolchain import CargoToolchain
+from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""Rust projects: built and tested with cargo; `toolchain` is its front."""

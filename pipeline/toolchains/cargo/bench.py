@@ -1,0 +1,145 @@
+"""Where a Rust measurement is made: the box, the view, and a private folder for what is compiled.
+
+Compiled files of a measurement are its own: cargo tells fresh from stale by file times, which say nothing where trees
+are moved about. What the baseline compiled of other people's crates is copied, so that it is compiled once.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.process import Command, Completed, Mount, Sandbox
+from pipeline.programs import locate
+from pipeline.toolchains.cargo.messages import Session, read_session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.toolchains.cargo.project import Doctest, Project, Test
+    from pipeline.toolchains.protocol import Cache, Environment, View
+
+TARGET: Final = Path("/redfirst-target")
+"""Where a box shows the compiled files: at one path, which is part of what cargo compares."""
+
+_RUNNER: Final = "runner.py"
+_OUTPUT: Final = 256_000_000
+_GRACE_S: Final = 20.0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where one measurement is made: the box, the view, and a private folder for what is compiled."""
+
+    sandbox: Sandbox
+    view: View
+    env: Environment
+    runner: Path
+    compiled: Path
+    cache: Cache | None
+
+    @classmethod
+    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
+        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
+        program, compiled = place / "runner", place / "target"
+        program.mkdir()
+        shutil.copyfile(Path(__file__).with_name(_RUNNER), program / _RUNNER)
+        kept = cache.folder / "target" if cache is not None else None
+        if kept is not None and cache is not None and not cache.warm and kept.is_dir():
+            shutil.copytree(kept, compiled, symlinks=True)
+        (compiled / "tmp").mkdir(parents=True, exist_ok=True)
+        for folder in (compiled, compiled / "tmp"):
+            folder.chmod(0o777)
+        return cls(sandbox, view, env, program, compiled, cache)
+
+    @property
+    def target(self) -> Path:
+        """Return where the box shows what is compiled."""
+        return self.sandbox.inside(self.compiled, TARGET)
+
+    async def run(
+        self, request: Mapping[str, object], limit_s: float, *, frozen: bool = False
+    ) -> tuple[Session, Completed]:
+        """Run the runner; `frozen` if what was compiled is not to be changed by what runs now."""
+        nonce = secrets.token_hex(16)
+        python = locate(sys.executable)
+        asked = {**request, "nonce": nonce, "timeout_s": limit_s, "cargo": self.env.command}
+        mounts = [Mount(self.compiled, self.target, writable=not frozen)]
+        if frozen:  # integration tests are given this folder to write into
+            mounts.append(Mount(self.compiled / "tmp", self.target / "tmp", writable=True))
+        completed = await self.sandbox.run(
+            Command(
+                argv=python.argv("-I", "-S", str(self.runner / _RUNNER)),
+                cwd=self.view.workspace,
+                mounts=(
+                    self.view.mount,
+                    *self.env.mounts,
+                    *(mount for mount in python.mounts if mount not in self.env.mounts),
+                    Mount(self.runner, self.runner),
+                    *mounts,
+                ),
+                env=self.variables,
+                stdin=json.dumps(asked).encode(),
+                timeout_s=limit_s + _GRACE_S,
+                output_limit=_OUTPUT,
+            )
+        )
+        return read_session(completed.stdout, nonce), completed
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the environment of cargo and of the tests."""
+        rust = self.env.prefix / "bin"
+        return {
+            "PATH": f"{rust}:/usr/local/bin:/usr/bin:/bin",
+            "CARGO_TARGET_DIR": str(self.target),
+            "CARGO_INCREMENTAL": "0",  # nothing is compiled twice here
+            "CARGO_TERM_COLOR": "never",
+            "CARGO_TERM_PROGRESS_WHEN": "never",
+            "RUST_BACKTRACE": "1",
+            "RUST_LIB_BACKTRACE": "0",
+            "INSTA_UPDATE": "no",
+            **self.env.variables,
+        }
+
+    def asked(self, test: Test) -> dict[str, object]:
+        """Return how one test is started: as cargo would, in the folder of its package."""
+        package, libraries = test.unit.package, f"{Path(test.unit.executable).parent}:{self.env.prefix}/lib"
+        chosen = () if test.unit.own_harness else ("--exact", test.name, "--nocapture")
+        return {
+            "id": test.id,
+            "argv": [test.unit.executable, *chosen],
+            "cwd": str(self.view.workspace / test.unit.folder),
+            "env": {
+                "CARGO": self.env.command[0],
+                "CARGO_MANIFEST_DIR": str(self.view.workspace / test.unit.folder),
+                "CARGO_PKG_NAME": package.name,
+                "CARGO_PKG_VERSION": package.version,
+                "LD_LIBRARY_PATH": f"{libraries}:{self.variables.get('LD_LIBRARY_PATH', '')}".rstrip(":"),
+            },
+        }
+
+    def examples(self, doctests: Sequence[Doctest]) -> list[dict[str, object]]:
+        """Return how the examples of the packages are started: all of each, as rustdoc takes no name with blanks."""
+        words = (*self.env.command, "--doc", "--no-fail-fast", "--package")
+        return [{"package": name, "argv": [*words, name]} for name in sorted({test.package for test in doctests})]
+
+    def keep(self, project: Project) -> None:
+        """Keep what the baseline compiled of other people's crates; what is the project's own is compiled again."""
+        if self.cache is None or not self.cache.warm:
+            return
+        kept = self.cache.folder / "target"
+        shutil.rmtree(kept, ignore_errors=True)
+        own = {unit.package.name for unit in project.units} | {unit.target.name for unit in project.units}
+        names = {name for one in own for name in (one, one.replace("-", "_"))}
+
+        def is_own(folder: str, entries: list[str]) -> set[str]:  # noqa: ARG001  (the signature of copytree)
+            stems = {entry: entry.partition(".")[0].rpartition("-")[0] or entry for entry in entries}
+            return {entry for entry, stem in stems.items() if {stem, stem.removeprefix("lib")} & names}
+
+        shutil.copytree(self.compiled, kept, symlinks=True, ignore=is_own)

@@ -1,0 +1,230 @@
+"""From the records of a run of tests to one `Observation`. The records decide, never an exit code alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.observation import (
+    Ended,
+    Fault,
+    Frame,
+    Observation,
+    Raised,
+    Reach,
+    RunState,
+    TestRecord,
+)
+from pipeline.toolchains.cargo import faults, messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pipeline.toolchains.cargo.messages import Session
+    from pipeline.toolchains.cargo.project import Doctest, Project, Test, Unusable
+
+_FAILED_CODE: Final = 101
+_TAIL: Final = 8_000
+_COUNTED: Final = re.compile(r"(?:^|\n)test result: FAILED\. ")
+_DOCTEST_RESULT: Final = re.compile(r"^test (?P<name>.+?) \.\.\. (?P<said>ok|FAILED|ignored)", re.MULTILINE)
+_STACK: Final = re.compile(r"^stack backtrace:\n(?: +.*\n)+(?:note: Some details.*\n)?", re.MULTILINE)
+_REDACTED: Final = re.compile(r"thread '(.*)' \(\d+\) panicked")
+
+
+def observe(
+    project: Project,
+    session: Session,
+    asked: frozenset[str],
+    *,
+    trace: bool,
+    timed_out: bool,
+    command: tuple[str, ...],
+    tail: str,
+) -> Observation:
+    """Return what a run of chosen tests showed.
+
+    Args:
+        project: What was compiled.
+        session: The records of the run.
+        asked: The ids to run; examples run by the package, asked or not.
+        trace: Say what the tests reach, as far as it is known.
+        timed_out: The box ended the run.
+        command: What a person would type.
+        tail: What the compiler said, for people.
+    """
+    records = {test.id: _collected(test) for test in (*project.tests.values(), *project.hidden.values())}
+    records |= {test.id: _documented(test) for test in project.doctests.values()}
+    ignored = (test for test in project.tests.values() if test.is_ignored)
+    records |= {test.id: _skipped(test, records[test.id]) for test in ignored}
+    said: list[str] = [tail]
+    for line in session.records:
+        if isinstance(line, messages.Ended) and line.id in asked:
+            test = project.tests[line.id]
+            records[line.id] = _ran(project, test, line, records[line.id], trace=trace)
+            if records[line.id].outcome is not Ended.PASSED:
+                said.append(f"---- {line.id} ----\n{line.stdout}{line.stderr}")
+        elif isinstance(line, messages.DoctestsRan):
+            found = _doctests(project, line, records)
+            records |= {entry: record for entry, record in found.items() if entry in asked}
+            said.append(line.stdout + line.stderr)
+    state, detail = _state(session, timed_out=timed_out)
+    started = [line.id for line in session.records if isinstance(line, messages.Start)]
+    if state in {RunState.CRASHED, RunState.TIMED_OUT} and started and records[started[-1]].outcome is None:
+        ended = Ended.TIMED_OUT if state is RunState.TIMED_OUT else Ended.CRASHED
+        records[started[-1]] = records[started[-1]].model_copy(update={"outcome": ended})
+    return Observation(
+        state=state,
+        detail=detail,
+        records=records,
+        collection_errors=project.errors,
+        files=project.files,
+        layout=project.layout,
+        command=command,
+        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-_TAIL:],
+    )
+
+
+def nothing(why: Unusable, *, command: tuple[str, ...], tail: str) -> Observation:
+    """Return the observation of a project that could not be compiled at all."""
+    return Observation(
+        state=why.state, detail=why.detail, collection_errors=why.errors, command=command, tail=tail[-_TAIL:]
+    )
+
+
+def rendered(session: Session) -> str:
+    """Return the compiler's errors as it prints them."""
+    errors = (line.message.message for line in session.records if isinstance(line, messages.ErrorLine))
+    built = (line.stderr for line in session.records if isinstance(line, messages.Built) if line.code)
+    return "\n".join((*(error.rendered or error.message for error in errors), *built))
+
+
+def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
+    if session.fault:
+        return RunState.UNUSABLE, session.fault
+    if timed_out or any(isinstance(line, messages.OutOfTime) for line in session.records):
+        return RunState.TIMED_OUT, "the test run reached its time limit"
+    if not session.is_whole:
+        return RunState.CRASHED, "the test run died"
+    return RunState.COMPLETE, ""
+
+
+def _collected(test: Test) -> TestRecord:
+    return TestRecord(id=test.id, function=test.function, path=test.path, region_sha256=test.sha256)
+
+
+def _documented(test: Doctest) -> TestRecord:
+    return TestRecord(id=test.id, function=test.id, path=test.path, region_sha256=test.sha256)
+
+
+def _skipped(test: Test, record: TestRecord) -> TestRecord:
+    reason = (test.source and test.source.ignored) or "ignored"
+    return record.model_copy(update={"outcome": Ended.SKIPPED, "phase": "call", "reason": reason})
+
+
+def _ran(project: Project, test: Test, line: messages.Ended, record: TestRecord, *, trace: bool) -> TestRecord:
+    outcome = _outcome(test, line)
+    fault = _fault(project, test, line) if outcome is Ended.FAILED else None
+    reach = _reach(project, test, fault) if trace else None
+    reason = "" if outcome is not Ended.CRASHED else _how(line)
+    return record.model_copy(
+        update={"outcome": outcome, "phase": "call", "fault": fault, "reach": reach, "reason": reason}
+    )
+
+
+def _outcome(test: Test, line: messages.Ended) -> Ended:
+    if line.timed_out:
+        return Ended.TIMED_OUT
+    if line.code < 0:
+        return Ended.CRASHED
+    if test.unit.own_harness:
+        return Ended.FAILED if line.code else Ended.PASSED
+    if line.code == 0:  # whoever exits early has not come to libtest's last word
+        return Ended.PASSED if _is_last_word(test, line.stdout) else Ended.CRASHED
+    return Ended.FAILED if line.code == _FAILED_CODE and _COUNTED.search(line.stdout) else Ended.CRASHED
+
+
+def _is_last_word(test: Test, stdout: str) -> bool:
+    """Return whether the output ends as libtest ends it when exactly this test has passed; others can only guess."""
+    others = len(test.unit.names or ()) - 1
+    name = rf"test {re.escape(test.name)}(?: - should panic)? \.\.\. "
+    result = rf"test result: ok\. 1 passed; 0 failed; 0 ignored; 0 measured; {others} filtered out; "
+    return re.search(rf"{name}(?:.*\n)*?ok\n\n{result}finished in [\d.]+s\s*\Z", stdout) is not None
+
+
+def _how(line: messages.Ended) -> str:
+    return f"ended by signal {-line.code}" if line.code < 0 else f"exited by itself with {line.code}"
+
+
+def _fault(project: Project, test: Test, line: messages.Ended) -> Fault:
+    path, first = test.path, test.source.first if test.source is not None else 1
+    region = f"{path}{faults.REGION}" if path and project.sources.is_region(path, first) else path
+    at = Frame(path=region, line=first, function=test.name.replace("::", "."))
+    if test.unit.own_harness:
+        said = Raised(kind="exit", bases=("AssertionError",), message=f"exited with {line.code}")
+        return Fault(chain=(said,), frames=(at,))
+    fault = faults.of_panic(
+        test.name,
+        line.stdout,
+        line.stderr,
+        project.sources,
+        root=project.workspace,
+        cwd=f"{project.workspace}/{test.unit.folder}".rstrip("/"),
+        at=at,
+    )
+    clean = tuple(
+        raised.model_copy(update={"message": raised.message.replace(f"{project.workspace}/", "")})
+        for raised in fault.chain
+    )
+    return fault.model_copy(update={"chain": clean})
+
+
+def _reach(project: Project, test: Test, fault: Fault | None) -> Reach:
+    """Return what is known: production on the way to the failure, and the names that the test's code mentions."""
+    own = [frame for frame in (fault.frames if fault is not None else ()) if frame.path]
+    entered = [f"{frame.path}::{frame.function}" for frame in own if not project.layout.is_test_side(frame.path)]
+    mentioned: set[str] = set(test.source.mentions) if test.source is not None else set()
+    waiting = list(mentioned)
+    while waiting:  # what a helper of the tests mentions counts as well
+        more = test.unit.crate.helpers.get(waiting.pop(), frozenset()) - mentioned
+        mentioned |= more
+        waiting += more
+    known = _production(project)
+    references = sorted(f"{known[name]}::{name}" for name in mentioned & set(known))
+    doors = ("process",) if "Command" in mentioned else ()
+    return Reach(functions=tuple(dict.fromkeys(entered)), references=tuple(references), doors=doors)
+
+
+def _production(project: Project) -> Mapping[str, str]:
+    """Return the names that production defines, the libraries' own names among them, with their files."""
+    found: dict[str, str] = {}
+    for unit in project.units:
+        if not unit.target.is_test:
+            found |= unit.crate.defined
+            found[unit.target.name.replace("-", "_")] = unit.crate.root
+    return found
+
+
+def _doctests(project: Project, line: messages.DoctestsRan, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
+    by_name = {test.name: test for test in project.doctests.values() if test.package == line.package}
+    found: dict[str, TestRecord] = {}
+    for name, said in _results(line.stdout, by_name):
+        test = by_name[name]
+        outcome = {"ok": Ended.PASSED, "FAILED": Ended.FAILED, "ignored": Ended.SKIPPED}[said]
+        fault = None
+        if outcome is Ended.FAILED:
+            raised = Raised(kind="doctest", bases=("AssertionError",), message=_section(line.stdout, name))
+            fault = Fault(chain=(raised,), frames=(Frame(path=test.path, line=test.line),))
+        update = {"outcome": outcome, "phase": "call", "fault": fault}
+        found[test.id] = records[test.id].model_copy(update=update)
+    return found
+
+
+def _results(stdout: str, known: Iterable[str]) -> list[tuple[str, str]]:
+    names = set(known)
+    return [(found["name"], found["said"]) for found in _DOCTEST_RESULT.finditer(stdout) if found["name"] in names]
+
+
+def _section(stdout: str, name: str) -> str:
+    _, _, after = stdout.partition(f"---- {name} stdout ----\n")
+    said = _STACK.sub("", after.partition("\n---- ")[0])
+    return _REDACTED.sub(r"thread '\1' panicked", said)[:2000].strip() or "failed"

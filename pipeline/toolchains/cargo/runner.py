@@ -1,0 +1,202 @@
+"""Runs cargo and test executables inside the box, and writes down what happened, as JSON lines on its own stdout.
+
+This file is copied out of the package and runs alone (`python -I -S`): the standard library only, no import of ours.
+It records facts; `cargo.records` makes an observation of them. Each test is a process of its own, as libtest has no
+time limit for a test and one that exits would take the others along. The request with the nonce comes on stdin, and
+the process is closed to its children (`PR_SET_DUMPABLE`), so that tested code cannot write records in our name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+_PR_SET_DUMPABLE = 4
+_TEXT_LIMIT = 64_000
+_WHOLE = 64_000_000
+_MESSAGES = 200
+_RENDERED = 4000
+_LIST_S = 60.0
+
+
+class Records:
+    """The lines that leave the box: each with the nonce and its number."""
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce
+        self._count = 0
+        # tests get streams of their own: nothing that a child prints lands between these lines
+        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+
+    def write(self, kind: str, **facts: Any) -> None:
+        """Write one record, at once."""
+        line = {"kind": kind, "nonce": self._nonce, "n": self._count, **facts}
+        self._out.write(json.dumps(line) + "\n")
+        self._out.flush()
+        self._count += 1
+
+
+class Ended:
+    """How one process ended, with the end of what it printed."""
+
+    def __init__(self, code: int, stdout: str, stderr: str, *, timed_out: bool) -> None:
+        self.code = code
+        self.stdout = stdout
+        self.stderr = stderr
+        self.timed_out = timed_out
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same for a record; a code below 0 is a signal."""
+        return {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
+
+
+def run(
+    argv: list[str],
+    limit_s: float,
+    cwd: str | None = None,
+    env: dict[str, str] | None = None,
+    keep: int = _TEXT_LIMIT,
+) -> Ended:
+    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env={**os.environ, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Ended(127, "", f"{argv[0]}: {error.strerror}", timed_out=False)
+        timed_out = False
+        try:
+            process.wait(max(limit_s, 0.1))
+        except subprocess.TimeoutExpired:
+            timed_out = True
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+        return Ended(code, tail(out, keep), tail(err, keep), timed_out=timed_out)
+
+
+def tail(file: Any, limit: int = _TEXT_LIMIT) -> str:
+    """Return the end of what was written."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - limit))
+    return file.read().decode("utf-8", "replace")
+
+
+def build(request: dict[str, Any], records: Records) -> None:
+    """Ask what there is, compile every test target, and list what they hold; with `check`, look for errors only."""
+    cargo: list[str] = request["cargo"]
+    deadline = time.monotonic() + request["timeout_s"]
+    left = lambda: deadline - time.monotonic()  # noqa: E731  (the one thing that changes from call to call)
+    described = run([*cargo[: cargo.index("test")], "metadata", "--no-deps", "--format-version=1"], left(), keep=_WHOLE)
+    records.write("metadata", **described.facts())
+    if described.code:
+        return
+    artifacts = compile_tests(cargo, request["do"], records, left())
+    if request["do"] == "check":
+        return
+    for artifact in artifacts:
+        argv = [artifact["executable"], "--list", "--format", "terse"]
+        listed = run(argv, min(left(), _LIST_S), keep=_WHOLE)
+        ignored = run([*argv, "--ignored"], min(left(), _LIST_S), keep=_WHOLE)
+        records.write("listed", executable=artifact["executable"], ignored=ignored.stdout, **listed.facts())
+    for package in documented(json.loads(described.stdout)):
+        listed = run([*cargo, "--doc", "--package", package, "--", "--list", "--format", "terse"], left(), keep=_WHOLE)
+        records.write("doctests_listed", package=package, **listed.facts())
+
+
+def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) -> list[dict[str, Any]]:
+    """Compile (or only `check`), record errors and executables, and return the artifacts that hold tests."""
+    at = cargo.index("test")
+    whole = [] if "--workspace" in cargo else ["--workspace"]
+    # what `cargo test --no-run` compiles; but what one target lacks says nothing about the others
+    options = ["--tests", "--profile=test", "--keep-going", "--message-format=json"]
+    built = run([*cargo[:at], how, *options, *whole, *cargo[at + 1 :]], limit_s, keep=_WHOLE)
+    artifacts: list[dict[str, Any]] = []
+    errors = 0
+    for message in map(json_of, built.stdout.splitlines()):
+        if message.get("reason") == "compiler-artifact" and message.get("executable") and message["profile"]["test"]:
+            artifacts.append(message)
+            records.write("artifact", message=message)
+        elif message.get("reason") == "compiler-message" and message["message"]["level"] == "error":
+            errors += 1
+            if errors <= _MESSAGES:
+                records.write("error", message=shortened(message))
+    records.write("built", code=built.code, stderr=built.stderr[-_TEXT_LIMIT:], timed_out=built.timed_out)
+    return artifacts
+
+
+def json_of(line: str) -> dict[str, Any]:
+    """Return the message on a line; what is none (a build script that prints there) is nothing."""
+    try:
+        message: dict[str, Any] | str | float | None = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def shortened(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a compiler message without the compiler's textbook."""
+    said: dict[str, Any] = message["message"]
+    code, rendered = said.get("code"), said.get("rendered") or ""
+    short: dict[str, Any] = {"code": code and {"code": code["code"]}, "children": [], "rendered": rendered[:_RENDERED]}
+    return {**message, "message": {**said, **short}}
+
+
+def documented(metadata: dict[str, Any]) -> list[str]:
+    """Return the packages whose library may have examples in its documentation; asking rustdoc is slow."""
+    found: list[str] = []
+    for package in metadata["packages"]:
+        libraries = [target for target in package["targets"] if target.get("doctest") and "bin" not in target["kind"]]
+        folders = {Path(target["src_path"]).parent for target in libraries}
+        if any(b"```" in path.read_bytes() for folder in folders for path in folder.rglob("*.rs") if path.is_file()):
+            found.append(package["name"])
+    return found
+
+
+def run_tests(request: dict[str, Any], records: Records) -> None:
+    """Run the chosen tests, each in a process of its own, and the chosen examples of each package in one."""
+    deadline = time.monotonic() + request["timeout_s"]
+    limit_s: float = request["per_test_s"] or request["timeout_s"]
+    for test in request["tests"]:
+        records.write("start", id=test["id"])
+        ended = run(test["argv"], min(limit_s, deadline - time.monotonic()), test["cwd"], test["env"])
+        records.write("ended", id=test["id"], **ended.facts())
+        if time.monotonic() >= deadline:
+            records.write("out_of_time")
+            return
+    for asked in request["doctests"]:
+        ended = run(asked["argv"], deadline - time.monotonic())
+        records.write("doctests_ran", package=asked["package"], **ended.facts())
+
+
+def main() -> None:
+    """Do what stdin asks for."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    request = json.load(sys.stdin)
+    records = Records(request["nonce"])
+    if request["do"] in {"build", "check"}:
+        build(request, records)
+    else:
+        run_tests(request, records)
+    records.write("end")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Where a Go measurement is made: the box, the view, and a private folder for what is compiled.
+
+Go's cache is found by content, so what was compiled before is right wherever the files lie; but what a measurement adds
+to it stays in a private copy. Tests are given that copy, as some of them compile something; what outlives the
+measurement was set aside before the first of them ran.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.process import Command, Completed, Mount, Sandbox
+from pipeline.programs import locate
+from pipeline.toolchains import devshell
+from pipeline.toolchains.go.command import GoTest, parse
+from pipeline.toolchains.go.messages import Session, read_session
+from pipeline.toolchains.go.records import IDLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.toolchains.go.project import Project, Test, Unit
+    from pipeline.toolchains.protocol import Cache, Environment, Selection, View
+
+TARGET: Final = Path("/redfirst-go")
+"""Where a box shows what is compiled."""
+
+_RUNNER: Final = ("runner.py", "processes.py")
+_MAIN: Final = "from pipeline.toolchains.go.runner import main\n\nmain()\n"
+_KEPT: Final = "gocache"
+_OUTPUT: Final = 512_000_000
+_GRACE_S: Final = 20.0
+
+
+_ALL_ERRORS: Final = "-gcflags=-e"
+"""Not the first ten only: each file that does not compile is told of its own."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where one measurement is made: `made` holds the compiler's cache, the executables, and what both need."""
+
+    sandbox: Sandbox
+    view: View
+    env: Environment
+    runner: Path
+    made: Path
+    cache: Cache | None
+
+    @classmethod
+    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
+        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
+        program, made = place / "runner", place / "made"
+        package = program / "pipeline" / "toolchains" / "go"
+        package.mkdir(parents=True)
+        for name in _RUNNER:
+            shutil.copyfile(Path(__file__).with_name(name), package / name)
+        (program / "__main__.py").write_text(_MAIN, encoding="utf-8")
+        kept = cache.folder / _KEPT if cache is not None and not cache.warm else None
+        if kept is not None and kept.is_dir():
+            shutil.copytree(kept, made / "cache", symlinks=True)
+        for name in ("cache", "tests"):
+            (made / name).mkdir(parents=True, exist_ok=True)
+        for folder in (made, *made.glob("*/"), *made.glob("cache/*/")):
+            folder.chmod(0o777)
+        return cls(sandbox, view, env, program, made, cache)
+
+    async def build(
+        self, limit_s: float, *, selection: Selection | None = None, trace: bool = False, check: bool = False
+    ) -> tuple[Session, Completed]:
+        """Say what there is and what does not compile; unless only `check`ing, make the executables of chosen tests."""
+        arguments = self._arguments
+        ask = {
+            "do": "check" if check else "build",
+            "build": arguments.build if _says(arguments.build, "gcflags") else (*arguments.build, _ALL_ERRORS),
+            "test": arguments.test,
+            "patterns": arguments.patterns,
+            "rest": arguments.rest,
+            "cover": trace,
+            "out": str(self._target / "tests"),
+            "folders": self._folders(selection),
+        }
+        return await self._run(ask, limit_s, frozen=False)
+
+    async def test(
+        self, project: Project, tests: Sequence[Test], limit_s: float, per_test_s: float | None, *, trace: bool
+    ) -> tuple[Session, Completed]:
+        """Run tests, each in a process of its own; with `trace`, each executable once without any before."""
+        units = {test.unit.folder: test.unit for test in tests} if trace else {}
+        asked = [self._asked(f"{IDLE}{folder}", unit, "^$", project) for folder, unit in sorted(units.items())]
+        asked += [self._asked(test.id, test.unit, f"^{test.source.name}$", project) for test in tests]
+        ask = {"do": "test", "per_test_s": per_test_s, "trace": trace, "tests": asked}
+        return await self._run(ask, limit_s, frozen=True)
+
+    def keep(self) -> None:
+        """Keep what the baseline compiled: of Go itself, of other people's modules, of the project."""
+        if self.cache is None or not self.cache.warm:
+            return
+        kept = self.cache.folder / _KEPT
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(self.made / "cache", kept, symlinks=True)
+
+    @property
+    def _arguments(self) -> GoTest:
+        found = parse(self.env.command[2:])
+        return found if isinstance(found, GoTest) else GoTest()
+
+    @property
+    def _target(self) -> Path:
+        return self.sandbox.inside(self.made, TARGET)
+
+    def _folders(self, selection: Selection | None) -> list[str] | None:
+        """Return the folders of the packages whose tests are chosen, None for all."""
+        if selection is None:
+            return None
+        by_id = {entry.partition("::")[0] for entry in selection.ids or ()}
+        by_file = {path.rpartition("/")[0] or "." for path in selection.files or ()}
+        chosen = by_file if selection.ids is None else by_id if selection.files is None else by_id & by_file
+        workspace = self.view.workspace
+        return sorted(str(workspace if folder == "." else workspace / folder) for folder in chosen)
+
+    def _asked(self, entry: str, unit: Unit, pattern: str, project: Project) -> dict[str, object]:
+        """Return how a test is started: as `go test` would, but that the time limit is ours."""
+        own = [word for word in unit.arguments if word.startswith("-test.")]
+        rest = unit.arguments[len(own) :]
+        flags = ["-test.v=true", "-test.count=1", "-test.timeout=0", f"-test.run={pattern}"]
+        return {
+            "id": entry,
+            "argv": [unit.executable, *own, *flags],
+            "rest": rest,
+            "cwd": f"{project.workspace}/{unit.folder}".rstrip("/"),
+        }
+
+    async def _run(self, ask: Mapping[str, object], limit_s: float, *, frozen: bool) -> tuple[Session, Completed]:
+        """Run the runner; `frozen` if what was compiled is not to be changed by what runs now."""
+        nonce = secrets.token_hex(16)
+        python = locate(sys.executable)
+        asked = {
+            **ask,
+            "nonce": nonce,
+            "timeout_s": limit_s,
+            "go": self.env.command[0],
+            "root": str(self.view.workspace),
+        }
+        mounts = [Mount(self.made, self._target, writable=not frozen)]
+        if frozen:
+            mounts.append(Mount(self.made / "cache", self._target / "cache", writable=True))
+        completed = await self.sandbox.run(
+            Command(
+                argv=python.argv("-I", "-S", str(self.runner)),
+                cwd=self.view.workspace,
+                mounts=(
+                    self.view.mount,
+                    *self.env.mounts,
+                    *(mount for mount in python.mounts if mount not in self.env.mounts),
+                    Mount(self.runner, self.runner),
+                    *mounts,
+                ),
+                env=self._variables,
+                stdin=json.dumps(asked).encode(),
+                timeout_s=limit_s + _GRACE_S,
+                output_limit=_OUTPUT,
+            )
+        )
+        return read_session(completed.stdout, nonce), completed
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        """Return the environment of go and of the tests."""
+        return {
+            "PATH": devshell.box_path(self.env.prefix, {}),
+            "GOCACHE": str(self._target / "cache"),
+            "GOTRACEBACK": "single",
+            **self.env.variables,
+        }
+
+
+def _says(flags: Sequence[str], name: str) -> bool:
+    return any(flag.lstrip("-").partition("=")[0] == name for flag in flags)

@@ -1,0 +1,1 @@
+"""Python projects: tested with pytest; `toolchain` is its front."""
