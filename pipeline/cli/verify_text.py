@@ -22,6 +22,7 @@ _OVER: Final[Mapping[str | None, str]] = {
     "parent": "the parent's code",
     "start": "the code of the start of the run",
     "seam": "the seam that the commit brings",
+    "stubs": "stubs of what the run introduced",
 }
 
 

@@ -40,6 +40,8 @@ class Check:
         loose: How many parts of what is expected may be anything.
         guards: How many conditions decide whether it is made at all.
         times: For how many values that are written down in place it is made.
+        allows: What it lets happen, by name, where that is a choice: the exceptions that may be raised, say.
+        instances: What it is for each of the cases that are written down, empty where they are not known.
     """
 
     subject: str
@@ -51,6 +53,13 @@ class Check:
     loose: int = 0
     guards: int = field(default=0, compare=False)
     times: int = field(default=1, compare=False)
+    allows: frozenset[str] = frozenset()
+    instances: tuple[Check, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def made(self) -> tuple[Check, ...]:
+        """Return what it is for each case, itself where there are none."""
+        return self.instances or (self,)
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,7 @@ class Test:
         leaves: Where it may end before its assertions, by line.
         discarded: What it calls without looking at what comes of it, with the line.
         empty: It does or gives nothing.
+        parts: What a fixture does, and what is in what it gives, each as source.
     """
 
     __test__ = False
@@ -88,6 +98,7 @@ class Test:
     leaves: tuple[int, ...] = ()
     discarded: tuple[tuple[str, int], ...] = ()
     empty: bool = False
+    parts: tuple[str, ...] = ()
 
     @property
     def counting(self) -> list[Check]:

@@ -39,22 +39,39 @@ async def confirm_provisional(
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
-    tests = {change.path for change in task.test_files if not shares_file(change.path, layout)}
+    bare = laid_bare(ctx, [task], tree, production, layout)
+    if bare is None:
+        return tuple(sorted(ids)), ()
+    seen = await measure(ctx, bare, Selection(ids=frozenset(ids)))
+    structural = judge_stubs(ids, seen)
+    return structural, tuple(sorted(set(ids) - set(structural)))
+
+
+def laid_bare(ctx: Apparatus, tasks: Sequence[Task], tree: str, production: str, layout: Layout) -> str | None:
+    """Return a tree with stubs in the place of what tasks brought, or None where there is nothing to stub.
+
+    Args:
+        ctx: The run, or a laboratory.
+        tasks: What they name as their symbols is stubbed.
+        tree: The tree that has it all.
+        production: The tree that has nothing of it. In a file of which no task names a symbol, what is not there yet
+            counts as new.
+        layout: Which files are tests.
+    """
+    tests = {change.path for task in tasks for change in task.test_files if not shares_file(change.path, layout)}
     paths = [p for p in changed_paths(ctx, production, tree) if not layout.is_test_side(p) and p not in tests]
     before, after = texts(ctx, production, paths), texts(ctx, tree, paths)
-    named = [Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols]
+    named = [Symbol(path=s.path or "", name=s.name, new=s.new) for task in tasks for s in task.symbols]
     silent = {path: text for path, text in after.items() if not {"", path} & {symbol.path for symbol in named}}
     stubs = ctx.toolchain.stub_symbols(after, [*named, *ctx.toolchain.introduced(before, silent)])
     if not stubs.files:
-        return tuple(sorted(ids)), ()
+        return None
     modes = {entry.path: entry.mode for entry in ctx.repository.entries(tree, *stubs.files)}
     changes = [
         TreeChange(path, Entry(path, modes[path], ctx.repository.write_blob(text.encode())))
         for path, text in stubs.files.items()
     ]
-    seen = await measure(ctx, ctx.repository.build_tree(tree, changes), Selection(ids=frozenset(ids)))
-    structural = judge_stubs(ids, seen)
-    return structural, tuple(sorted(set(ids) - set(structural)))
+    return ctx.repository.build_tree(tree, changes)
 
 
 def texts(ctx: Apparatus, tree: str, paths: Sequence[str]) -> dict[str, str]:

@@ -22,13 +22,16 @@ from pipeline.steps.grants import test_scope
 from pipeline.steps.loosening import cases_from_production, loosened
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.plan import planned
+from pipeline.steps.provisional import laid_bare
 from pipeline.steps.sanity import BASELINE, baseline_of
 from pipeline.steps.stub import symbols_of
 from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
-    from pipeline.evidence.observation import Observation
+    from collections.abc import Sequence
+
+    from pipeline.evidence.observation import CollectionError, Observation
     from pipeline.policy.scope import TestScope
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -123,6 +126,8 @@ class _Measured:
     after: Observation
     production: str
     test_paths: tuple[str, ...]
+    errors: tuple[tuple[CollectionError, bool], ...]
+    """What cannot be collected, and whether that is a legal RED."""
 
 
 async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
@@ -161,11 +166,28 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
 
 
 async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> _Measured:
-    state = ctx.state.task
+    """Return what the tests show over production without the behaviour.
+
+    A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4). It is measured
+    over the start of the run; where that lacks what the tests are compiled with, over the result with stubs in the
+    place of all that the run brought (ADR-R82).
+    """
     start = _start(ctx)
+    if ctx.state.task.spec.red_base != "start":
+        return await _red_over(ctx, [task], report, tree, start)
+    # over the start, what the tasks before the fix introduced is missing too
+    tasks = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks)]
+    found = await _red_over(ctx, tasks, report, tree, ctx.state.start)
+    known = {error.path for error in (await measure(ctx, start)).collection_errors}
+    if all(error.path in known or is_legal for error, is_legal in found.errors):
+        return found
+    bare = laid_bare(ctx, tasks, tree, ctx.state.start, baseline_of(ctx).layout)
+    return found if bare is None else await _red_over(ctx, tasks, report, tree, bare)
+
+
+async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tree: str, production: str) -> _Measured:
+    task, start = tasks[0], _start(ctx)
     paths = changed_paths(ctx, start, tree)
-    # A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4).
-    production = ctx.state.start if state.spec.red_base == "start" else start
     side = _test_side(ctx, tree) if production == ctx.state.start else paths
     composed = compose(ctx, tree, production, side, baseline_of(ctx).layout).tree
     before = await measure(ctx, start)
@@ -181,20 +203,22 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     traced = await measure(ctx, composed, Selection(ids=new), trace=True) if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})
-    # Over the start, what the tasks before a fix introduced is missing too.
-    missing = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks if state.spec.red_base == "start")]
+    symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))
+    has_stubs = ctx.state.task.stubs is not None and production == start
+    is_bare = production not in {start, ctx.state.start}
     context = classify.Context(
-        symbols=tuple(symbol for t in missing for symbol in symbols_of(t)),
+        symbols=symbols,
         existing=frozenset(entry.path for entry in ctx.repository.entries(production)),
         layout=after.layout,
-        task_files=frozenset(change.path for t in missing for change in t.files),
+        task_files=frozenset(change.path for one in tasks for change in one.files),
         symptom=task.symptom.value if task.symptom else None,
         expected={named.id: named.expected for named in report.tests},
-        stubbed=state.stubs is not None and production == start,
+        stubbed=has_stubs or (is_bare and bool(symbols)),
     )
     again = after if new else None
     verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=allowed)
-    return _Measured(verdict, after, production, paths)
+    errors = tuple((error, classify.classify_collection(error, context).legal) for error in after.collection_errors)
+    return _Measured(verdict, after, production, paths, errors)
 
 
 def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:

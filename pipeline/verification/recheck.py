@@ -18,7 +18,7 @@ from pipeline.reports.taskfile import parse_task_md
 from pipeline.runs.info import RunInfo
 from pipeline.steps.composing import shares_file, with_other_code, with_other_regions
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
-from pipeline.steps.provisional import confirm_provisional
+from pipeline.steps.provisional import confirm_provisional, laid_bare
 from pipeline.steps.reverting import Wanted, not_red
 from pipeline.verification.claims import Claim, Kept, NoClaim, claim_of, kept_evidence
 from pipeline.verification.green import check_green
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.steps.reverting import Red
     from pipeline.verification.laboratory import Laboratory
 
-Over = Literal["parent", "start", "seam"]
+Over = Literal["parent", "start", "seam", "stubs"]
 
 _FETCH = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
 
@@ -181,6 +181,11 @@ class _Case:
                 *notes,
                 "RED is measured over the seam that the commit brings; over its parent no such test passes",
             )
+        if over == "stubs":
+            notes = (
+                *notes,
+                "RED is measured over stubs of what the run introduced; with Red-Base the tests do not compile",
+            )
         return _judged(found, problems, red_over=over, tests=tests, notes=notes)
 
     def _misnamed(self) -> list[Problem]:
@@ -227,11 +232,24 @@ class _Case:
         paths = self._test_paths(production, layout)
         red = await measure_red(self.lab, (self.tree, production), paths, ids, wanted, layout)
         if self.start is not None:
-            return "start", red
+            return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
         seam = self._seam(ledger, paths, layout)
         if seam is None or not _not_red(ledger, red) or any(map(red.passes, ledger.red)):
             return "parent", red
         return "seam", await measure_red(self.lab, (self.tree, seam), paths, ids, wanted, layout)
+
+    async def _red_on_stubs(
+        self, ledger: RedLedger, red: Red, wanted: Wanted, layout: Layout
+    ) -> tuple[Over, Red] | None:
+        """Return what tests show over stubs that cannot be compiled with the start; None where that is not the case."""
+        unread = [entry for entry in ledger.red if entry not in red.observation.records]
+        if not unread or not _not_red(ledger, red) or any(map(red.passes, ledger.red)) or self.start is None:
+            return None
+        bare = laid_bare(self.lab, self.tasks, self.tree, self.start, layout)
+        if bare is None:
+            return None
+        ids = {*ledger.red, *ledger.guards}
+        return "stubs", await measure_red(self.lab, (self.tree, bare), (), ids, wanted, layout)
 
     def _seam(self, ledger: RedLedger, test_paths: frozenset[str], layout: Layout) -> str | None:
         """Return the tree with the seam that the tests were written over, if this commit brings one."""

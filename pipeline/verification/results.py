@@ -54,7 +54,8 @@ class CommitCheck(_Document):
     """One commit. `why` says why it is unchecked; `problems` why it is refuted.
 
     `evidence` is where the evidence was found, `red_over` which code the tests were measured over to see them fail:
-    the parent's, that of the start of the run (a fix of tests alone), or the seam that the commit itself brings.
+    the parent's, that of the start of the run (a fix of tests alone), stubs of what the run introduced (such a fix,
+    where the start lacks what its tests are compiled with), or the seam that the commit itself brings.
     """
 
     commit: str
@@ -64,7 +65,7 @@ class CommitCheck(_Document):
     run_id: str | None = None
     task: str | None = None
     evidence: str | None = None
-    red_over: Literal["parent", "start", "seam"] | None = None
+    red_over: Literal["parent", "start", "seam", "stubs"] | None = None
     tests: tuple[TestLine, ...] = ()
     kept: int = 0
     problems: tuple[Problem, ...] = ()
