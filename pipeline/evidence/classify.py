@@ -65,7 +65,8 @@ class Context:
 
     `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
     `layout` tells tests from production. `expected` is what the test writer announced: it may only mark a GUARD. With
-    `stubbed` the production has the task's new symbols as stubs, and every RED must reach one (ADR-7).
+    `stubbed` the production has the task's new symbols as stubs, and every RED must reach one (ADR-7). With `scaffolds`
+    it would have, if the task named them: what is missing then was forgotten, and an import error is no RED.
     """
 
     symbols: tuple[Symbol, ...]
@@ -75,6 +76,7 @@ class Context:
     symptom: Symptom | None = None
     expected: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
     stubbed: bool = False
+    scaffolds: bool = False
 
     def introduces(self, name: str, owner: str = "") -> bool:
         """Return whether the task introduces the missing name: one of its symbols, or a module among its files.
@@ -169,6 +171,12 @@ def classify_collection(error: CollectionError, context: Context) -> Classified:
         return _no(RedClass.TEST_BROKEN, f"cannot be collected: {_said(fault)}{_at(frame)}")
     if context.stubbed:
         return _no(RedClass.TEST_BROKEN, f"looks for {missing.name}, which is not among the stubs{_at(frame)}")
+    if context.scaffolds:
+        return _no(
+            RedClass.TEST_BROKEN,
+            f"looks for {missing.name}, which does not exist: new symbols are scaffolded before their tests, and the "
+            f"task does not list it as one; if it has to, answer BLOCKED and say so{_at(frame)}",
+        )
     if error.path not in context.existing and context.layout.is_test(error.path):
         said = f"{missing.name} does not exist yet; the file cannot be imported"
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=said)

@@ -180,6 +180,9 @@ async def measure(
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     observation = quiet_observation(observation, ctx.secrets)
+    if warm and isinstance(ctx.toolchain, Several):
+        for part in (part for part in ctx.toolchain.parts if part.table.workers > 1):
+            ctx.say(f"    [toolchains.{part.name}] workers does not count where several languages are measured")
     if warm and limits.workers > 1:
         remember(ctx.checkout.root, observation)
     _journal(ctx, tree, selection, observation)

@@ -18,7 +18,7 @@ from pipeline.steps.asking import ask
 from pipeline.steps.composing import shares_file
 from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
 from pipeline.steps.sanity import baseline_of
-from pipeline.steps.stub import wants_stubs, wants_stubs_in
+from pipeline.steps.stub import scaffolds, wants_stubs, wants_stubs_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -130,6 +130,11 @@ def _unscaffolded(ctx: Context, task: Task, existing: Collection[str]) -> Iterat
     """Refuse tests beside code that is not there yet: @test writes no production file, a stub pass has to make it."""
     if task.evidence is not Evidence.RED:
         return
+    if scaffolds(ctx, task) and not wants_stubs(ctx, task):
+        for path in (change.path for change in task.files if change.action is Action.CREATE):
+            if path.endswith(ctx.toolchain.sources):
+                why = f"{path} is new: list its new symbols, which are scaffolded before their tests"
+                yield Problem(1, "H016", why)
     layout = baseline_of(ctx).layout
     made = {symbol.path for symbol in task.symbols if symbol.new} if wants_stubs(ctx, task) else set[str | None]()
     way = "list its new symbols, so that it is scaffolded first, or put" if wants_stubs_in(ctx, task) else "put"

@@ -119,7 +119,7 @@ async def new_errors(ctx: Apparatus, start: str, tree: str) -> tuple[str, ...]:
 def _faults(ctx: Context, task: Task, start: str, tree: str) -> tuple[str, ...]:
     """Return what the syntax says against the pass, and what changed that is no source."""
     changed = changed_paths(ctx, start, tree)  # the gate has refused every change of a test
-    sources = [path for path in changed if path.endswith(ctx.toolchain.sources)]
+    sources = [p for p in changed if p.endswith(ctx.toolchain.sources) and for_files(ctx.toolchain, [p])]
     others = [path for path in changed if path not in sources and not ctx.toolchain.is_control_path(path)]
     found = ctx.toolchain.stub_faults(texts(ctx, start, sources), texts(ctx, tree, sources), symbols_of(task))
     return (*map(str, found), *(f"{path} is no source: leave it to the implementation" for path in others))
@@ -139,12 +139,22 @@ def stubs_left(ctx: Context, tree: str) -> tuple[str, ...]:
     before, stubbed, after = (texts(ctx, one, paths) for one in (task.start or task.stubs, task.stubs, tree))
     found: list[str] = []
     for path, text in after.items():
-        stub = for_files(ctx.toolchain, [path])[0].stub
-        added = stubbed.get(path, "").count(stub) - before.get(path, "").count(stub)
-        lines = [number for number, line in enumerate(text.splitlines(), 1) if stub in line]
-        extra = min(added, len(lines) - before.get(path, "").count(stub))
-        found += [f"{path}:{number}" for number in lines[len(lines) - extra :]] if extra > 0 else []
+        places, was, had = (
+            [_line_at(one, at) for at in _stubs(ctx, path, one)]
+            for one in (text, before.get(path, ""), stubbed.get(path, ""))
+        )
+        extra = min(len(had), len(places)) - len(was)
+        found += [f"{path}:{line}" for line in places[len(places) - extra :]] if extra > 0 else []
     return tuple(found)
+
+
+def _stubs(ctx: Context, path: str, text: str) -> list[int]:
+    """Return where stubs begin, in characters; a file that no toolchain owns has none."""
+    return [match.start() for one in for_files(ctx.toolchain, [path]) for match in one.stub_like.finditer(text)]
+
+
+def _line_at(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
 
 
 def symbols_of(task: Task) -> tuple[Symbol, ...]:
@@ -158,8 +168,14 @@ def wants_stubs(ctx: Context, task: Task) -> bool:
 
 
 def wants_stubs_in(ctx: Context, task: Task) -> bool:
-    """Return whether new symbols in the task's files would be scaffolded first, whatever it introduces."""
+    """Return whether new symbols in some of the task's files would be scaffolded first, whatever it introduces."""
     return any(ctx.config.stub_first.of(toolchain.name) for toolchain in _languages(ctx, task))
+
+
+def scaffolds(ctx: Context, task: Task) -> bool:
+    """Return whether new symbols in all of the task's files would be, so that none is missing when tests are run."""
+    languages = _languages(ctx, task) if task.files else ()
+    return bool(languages) and all(ctx.config.stub_first.of(toolchain.name) for toolchain in languages)
 
 
 def stub_of(ctx: Context, task: Task) -> str:

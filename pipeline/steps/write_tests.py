@@ -24,7 +24,7 @@ from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.plan import planned
 from pipeline.steps.provisional import laid_bare
 from pipeline.steps.sanity import BASELINE, baseline_of
-from pipeline.steps.stub import symbols_of
+from pipeline.steps.stub import scaffolds, symbols_of
 from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
 
@@ -214,6 +214,7 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
         symptom=task.symptom.value if task.symptom else None,
         expected={named.id: named.expected for named in report.tests},
         stubbed=has_stubs or (is_bare and bool(symbols)),
+        scaffolds=scaffolds(ctx, task),
     )
     again = after if new else None
     verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=allowed)

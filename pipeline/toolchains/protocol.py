@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
@@ -126,13 +127,14 @@ class Toolchain(Protocol):
     """One language's way to run tests and to recognise them.
 
     `sources` are the endings of the files that are its code; `stub` is what the body of a scaffolded symbol is, word
-    for word, and `stub_panic` what a test shows that reached one; `install_hint` says how to get the language.
+    for word, and `stub_like` finds one that is left, however it is spelled; `install_hint` says how to get the
+    language.
     """
 
     name: str
     sources: tuple[str, ...]
     stub: str
-    stub_panic: str
+    stub_like: re.Pattern[str]
     install_hint: str
 
     def detect(self, worktree: Path) -> bool:

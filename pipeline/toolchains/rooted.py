@@ -46,7 +46,7 @@ class Rooted:
         self.name = inner.name
         self.sources = inner.sources
         self.stub = inner.stub
-        self.stub_panic = inner.stub_panic
+        self.stub_like = inner.stub_like
         self.install_hint = inner.install_hint
 
     def detect(self, worktree: Path) -> bool:

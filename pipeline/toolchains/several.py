@@ -6,6 +6,7 @@ that was made before the first began. Else the code of one language could change
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ class Several:
         self.name = SEVERAL.join(part.name for part in parts)
         self.sources = tuple(dict.fromkeys(end for part in parts for end in part.toolchain.sources))
         self.stub = _listed(parts, lambda toolchain: f"`{toolchain.stub}`")
-        self.stub_panic = _listed(parts, lambda toolchain: f"`{toolchain.stub_panic}`")
+        self.stub_like = re.compile("|".join(f"(?:{part.toolchain.stub_like.pattern})" for part in parts))
         self.install_hint = _listed(parts, lambda toolchain: toolchain.install_hint)
         self._memory = Memory()
         self._first_tree: str | None = None

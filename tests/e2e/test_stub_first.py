@@ -112,6 +112,38 @@ def test_a_stub_that_is_left_is_not_green(tmp_path: Path) -> None:
     assert "a stub is left: src/lib.rs:19" in next(project.run_folder().glob("evidence/green-*.md")).read_text()
 
 
+def test_a_stub_that_is_left_in_other_words_is_not_green(tmp_path: Path) -> None:
+    project = make_project(tmp_path, PYTHON)
+    tests, symbol = {"test_cart.py": OLD + TOTAL_TEST}, {"path": "cart.py", "name": "Cart.total", "new": True}
+    stubs = {"cart.py": TOTAL_STUB + "\n    def tax(self):\n        raise NotImplementedError\n"}
+    half = {"cart.py": TOTAL + "\n    def tax(self):\n        raise  NotImplementedError('later')\n"}
+    script = script_of(tests, half, stubs, symbol=symbol)
+    script[3]["report"]["tasks"][0]["symbols"].append({**symbol, "name": "Cart.tax"})
+    project.use_script(script, ON)
+
+    assert project.run().get("outcome") != "completed"
+
+    assert "a stub is left: cart.py:12" in next(project.run_folder().glob("evidence/green-*.md")).read_text()
+
+
+@needs_cargo
+def test_a_source_of_no_project_is_left_to_the_implementation(tmp_path: Path) -> None:
+    stray = {"tools/gen.rs": "fn main() {}\n"}
+    project = make(tmp_path, {**PYTHON, **stray, "rs/Cargo.toml": BASE["Cargo.toml"], "rs/src/lib.rs": GREET})
+    tests, symbol = {"test_cart.py": OLD + TOTAL_TEST}, {"path": "cart.py", "name": "Cart.total", "new": True}
+    changed = {"cart.py": TOTAL_STUB, "tools/gen.rs": "fn main() { todo!() }\n"}
+    code = {"cart.py": TOTAL, "tools/gen.rs": "fn main() { println!(); }\n"}
+    script = script_of(tests, code, changed, {**changed, **stray}, symbol=symbol)
+    for files in (script[0]["report"]["files"], script[3]["report"]["tasks"][0]["files"]):
+        files[-1]["action"] = "modify"
+    project.use_script(script, ON)
+
+    done(project)
+
+    said = next(project.run_folder().glob("evidence/stub-*.md")).read_text()
+    assert "tools/gen.rs is no source: leave it to the implementation" in said
+
+
 def test_a_new_method_in_python_is_scaffolded_where_it_is_asked_for(tmp_path: Path) -> None:
     project = make_project(tmp_path, PYTHON)
     tests, symbol = {"test_cart.py": OLD + TOTAL_TEST}, {"path": "cart.py", "name": "Cart.total", "new": True}

@@ -6,6 +6,7 @@ sources.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -40,7 +41,7 @@ class CargoToolchain:
     name = "cargo"
     sources: tuple[str, ...] = (".rs",)
     stub = "todo!()"
-    stub_panic = "not yet implemented"
+    stub_like = re.compile(r"\b(?:todo|unimplemented)!")
     install_hint = environment.HINT
 
     def detect(self, worktree: Path) -> bool:

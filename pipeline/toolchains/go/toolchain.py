@@ -5,6 +5,7 @@ go says what there is and what does not compile; which tests a package has, and 
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -39,7 +40,7 @@ class GoToolchain:
     name = "go"
     sources: tuple[str, ...] = (".go",)
     stub = 'panic("not implemented")'
-    stub_panic = "not implemented"
+    stub_like = re.compile(r"\bpanic\(\s*[\"`]not implemented")
     install_hint = environment.HINT
 
     def detect(self, worktree: Path) -> bool:

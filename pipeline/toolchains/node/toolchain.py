@@ -9,6 +9,7 @@ each other.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -46,7 +47,7 @@ class NodeToolchain:
     name = "node"
     sources: tuple[str, ...] = SOURCES
     stub = 'throw new Error("not implemented")'
-    stub_panic = "not implemented"
+    stub_like = re.compile(r"\bthrow\s+(?:new\s+)?Error\(\s*[\"'`]not implemented")
     install_hint = environment.HINT
 
     def detect(self, worktree: Path) -> bool:

@@ -6,6 +6,7 @@ or measure coverage; the plugin's records are the result.
 
 from __future__ import annotations
 
+import re
 import secrets
 import tempfile
 from fnmatch import fnmatchcase
@@ -49,7 +50,7 @@ class PytestToolchain:
     name = "pytest"
     sources: tuple[str, ...] = (".py",)
     stub = "raise NotImplementedError"
-    stub_panic = "NotImplementedError"
+    stub_like = re.compile(r"\braise\s+NotImplementedError\b")
     install_hint = "install Python (https://www.python.org) and pytest (`pip install pytest`)"
 
     def detect(self, worktree: Path) -> bool:
