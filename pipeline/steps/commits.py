@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from pipeline.policy.characters import visible
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.follow_ups import file_items
-from pipeline.steps.stub import stub_of
+from pipeline.steps.stub import stub_of, waiting_name
 from todo import Status
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...]) -> tuple[tuple[str, ..
         accepted = _accepted_tree(task)
         if accepted == tree:
             continue
-        if task.testable and task.stubs is not None and task.stubs not in {tree, accepted}:
+        if task.testable and task.stubs is not None and task.stubs not in {tree, accepted} and _is_sound(ctx, task):
             parent = ctx.repository.commit_tree(task.stubs, (parent,), _scaffold_message(ctx, task), who, sign=key)
             commits.append(parent)
         parent = ctx.repository.commit_tree(accepted, (parent,), task_message(ctx, task), who, sign=key)
@@ -78,6 +79,12 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...]) -> tuple[tuple[str, ..
     message = _message(f"chore(todo): close {ctx.issue}", body.strip(), trailers(ctx))
     commits.append(ctx.repository.commit_tree(final, (parent,), message, who, sign=key))
     return tuple(commits), follow_ups
+
+
+def _is_sound(ctx: Context, task: TaskState) -> bool:
+    """Return whether the stubs alone break no test: else they are no commit of their own (ADR-R83)."""
+    waiting = ctx.path(waiting_name(task.id))
+    return not waiting.exists() or not json.loads(waiting.read_bytes())
 
 
 def _accepted_tree(task: TaskState) -> str:

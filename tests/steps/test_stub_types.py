@@ -26,5 +26,6 @@ def test_only_what_the_pass_broke_is_its_fault(tmp_path: Path) -> None:
     with laboratory(project) as lab:
         start, tree = tree_of(lab, "HEAD~1"), tree_of(lab, "HEAD")
         (error,) = anyio.run(partial(new_errors, lab, start, tree))
-        assert error.startswith("tests/test_a.py: No module named 'nowhere'")
+        assert error.path == "tests/test_a.py"
+        assert error.fault.raised.message.startswith("No module named 'nowhere'")
         assert anyio.run(partial(new_errors, lab, tree, tree)) == ()
