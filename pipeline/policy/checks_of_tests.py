@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -48,7 +50,13 @@ class Definition:
 
 def tests_in(module: ast.Module) -> dict[str, Definition]:
     """Return the tests and fixtures of a file by their names within their classes."""
-    return {name: Definition(node, _is_fixture(node)) for name, node in _functions(module, "") if _counts(node)}
+    return {name: Definition(node, is_fixture(node)) for name, node in _functions(module, "") if _counts(node)}
+
+
+def is_fixture(node: Function) -> bool:
+    """Return whether a function is a fixture of pytest."""
+    calls = (decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in node.decorator_list)
+    return any(name_of(call) == "fixture" for call in calls)
 
 
 def is_empty(function: Function) -> bool:
@@ -66,6 +74,28 @@ def is_vacuous(function: Function) -> list[ast.Assert]:
     return [node for node in ast.walk(function) if isinstance(node, ast.Assert) and _always(node.test)]
 
 
+def leaves(function: Function) -> list[ast.Return]:
+    """Return where a function may end before its last assertion, those inside of it left out."""
+    inside = list(_own(function))
+    last = max((node.lineno for node in inside if isinstance(node, ast.stmt) and _asserts(node)), default=0)
+    return [node for node in inside if isinstance(node, ast.Return) and node.lineno < last]
+
+
+def _own(function: Function) -> Iterator[ast.AST]:
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _asserts(statement: ast.stmt) -> bool:
+    items = statement.items if isinstance(statement, ast.With | ast.AsyncWith) else []
+    call = [statement.value] if isinstance(statement, ast.Expr) else []
+    return any(True for node in (statement, *items, *call) for _ in assertions(node))
+
+
 def _functions(module: ast.Module | ast.ClassDef, above: str) -> Iterator[tuple[str, Function]]:
     for node in module.body:
         if isinstance(node, Function):
@@ -75,12 +105,7 @@ def _functions(module: ast.Module | ast.ClassDef, above: str) -> Iterator[tuple[
 
 
 def _counts(node: Function) -> bool:
-    return node.name.startswith("test") or _is_fixture(node) or node.name in {"setUp", "setUpClass", "setup_method"}
-
-
-def _is_fixture(node: Function) -> bool:
-    calls = (decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in node.decorator_list)
-    return any(name_of(call) == "fixture" for call in calls)
+    return node.name.startswith("test") or is_fixture(node) or node.name in {"setUp", "setUpClass", "setup_method"}
 
 
 def _swallows(node: ast.AST) -> bool:

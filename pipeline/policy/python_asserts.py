@@ -10,12 +10,12 @@ import builtins
 from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.python_tolerances import APPROXIMATE, tolerance_of
+from pipeline.policy.suite_walk import brief
 from pipeline.policy.suites import EXACT, PART, PRESENCE, RELATION, Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_SHOWN: Final = 60
 _OPERATORS: Final[dict[type[ast.cmpop], tuple[str, int]]] = {
     ast.Eq: ("==", EXACT),
     ast.Is: ("is", EXACT),
@@ -90,13 +90,13 @@ def name_of(node: ast.AST) -> str:
             return ""
 
 
-def source(node: ast.AST, most: int = _SHOWN) -> str:
-    """Return a piece of source in one layout, cut behind *most* characters."""
+def source(node: ast.AST) -> str:
+    """Return a piece of source in one layout; a long one is cut, and still told apart from others."""
     try:
         text = ast.unparse(node)
     except ValueError:  # before Python 3.12 not every value can be written in a formatted string
         text = ast.dump(node)
-    return text if len(text) <= most else f"{text[:most]} ..."
+    return brief(text)
 
 
 def _asserted(test: ast.expr, line: int) -> Check:

@@ -1,4 +1,4 @@
-"""How far off a value may be in a Python assertion: relative or absolute, by digits, or what a function takes unasked."""
+"""How far off a value may be in a Python assertion: relative, absolute, by digits, or what holds unasked."""
 
 from __future__ import annotations
 

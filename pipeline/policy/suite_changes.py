@@ -24,12 +24,12 @@ def compare(old: Suite, new: Suite, elsewhere: Iterable[Test] = ()) -> Iterator[
         elsewhere: Tests that the same change adds in other files: what moved there is not gone.
     """
     fresh = [*(test for name, test in new.tests.items() if name not in old.tests), *elsewhere]
-    pool = Counter(check for test in fresh for check in test.counting)
+    pool = Counter(made for test in fresh for check in test.counting for made in {check, *check.made})
     for name, test in old.tests.items():
         now = new.tests.get(name) or _renamed(test, fresh)
         if now is not None:
             yield from _loosened(name, test, now, pool)
-        elif not _takes(pool, test.counting):
+        elif not _takes(pool, test):
             yield Weakening(name, f"the {test.what} is removed", test.line)
     for sentence, count in new.whole.items():
         if count > old.whole.get(sentence, 0):
@@ -38,27 +38,30 @@ def compare(old: Suite, new: Suite, elsewhere: Iterable[Test] = ()) -> Iterator[
 
 def _renamed(test: Test, fresh: Sequence[Test]) -> Test | None:
     """Return the new test that is this one under another name: the same body, or checks of the same things."""
-    same = (other for other in fresh if other.body == test.body and other.what == test.what)
+    same = [other for other in fresh if other.body == test.body and other.what == test.what]
+    first = next((other for other in same if other.checks == test.checks), same[0] if same else None)
     subjects = Counter(check.subject for check in test.counting)
     alike = (other for other in fresh if subjects and Counter(check.subject for check in other.counting) == subjects)
-    return next(same, None) or next(alike, None)
+    return first or next(alike, None)
 
 
-def _takes(pool: Counter[Check], wanted: Sequence[Check]) -> bool:
-    """Return whether all these checks are made elsewhere; then they are taken out of the pool."""
-    needed = Counter(wanted)
-    if not needed or needed - pool:
-        return False
-    pool.subtract(needed)
-    return True
+def _takes(pool: Counter[Check], test: Test) -> bool:
+    """Return whether all checks of a test are made elsewhere, or all of its cases; then they are out of the pool."""
+    for needed in (Counter(test.counting), Counter(made for check in test.counting for made in check.made)):
+        if needed and not needed - pool:
+            pool.subtract(needed)
+            return True
+    return False
 
 
 def _loosened(name: str, old: Test, new: Test, pool: Counter[Check]) -> Iterator[Weakening]:
     if new.empty and not old.empty:
         yield Weakening(name, f"the {old.what} is emptied", new.line)
     if old.what == "fixture":
+        yield from _does_less(name, old, new)
         return
-    for what in (*_fewer_cases(old, new), *_marked(old, new), *_stood_in(old, new), *_slower(old, new)):
+    dropped = list(_fewer_cases(old, new))
+    for what in (*dropped, *_marked(old, new), *_stood_in(old, new), *_slower(old, new)):
         yield Weakening(name, what, new.line)
     for what, before, after in (
         ("a failing assertion is swallowed", old.swallowed, new.swallowed),
@@ -67,8 +70,22 @@ def _loosened(name: str, old: Test, new: Test, pool: Counter[Check]) -> Iterator
     ):
         yield from (Weakening(name, what, line) for line in after[len(before) :])
     yield from _discarded(name, old, new)
-    if [(c, c.times, c.guards) for c in old.checks] != [(c, c.times, c.guards) for c in new.checks]:
-        yield from _compared(name, old.counting, list(new.checks), pool)
+    if _places(old) != _places(new):
+        more = max(1, (new.cases or 1) // max(1, old.cases or 1))
+        yield from _compared(name, old.counting, _Left(list(old.counting), list(new.checks), more, bool(dropped)), pool)
+
+
+def _places(test: Test) -> list[tuple[Check, int, int, tuple[Check, ...]]]:
+    return [(check, check.times, check.guards, check.instances) for check in test.checks]
+
+
+def _does_less(name: str, old: Test, new: Test) -> Iterator[Weakening]:
+    """Yield how much of a set-up is gone; what it does otherwise is no loss."""
+    gone = list((Counter(old.parts) - Counter(new.parts)).elements())
+    if gone and len(new.parts) < len(old.parts) and not new.empty:
+        what = f"the {old.what} does less: {shown(gone[0])} is gone"
+        more = len(old.parts) - len(new.parts) - 1
+        yield Weakening(name, f"{what}, and {more} more" if more > 0 else what, new.line)
 
 
 def _fewer_cases(old: Test, new: Test) -> Iterator[str]:
@@ -105,10 +122,33 @@ def _discarded(name: str, old: Test, new: Test) -> Iterator[Weakening]:
 
 @dataclass
 class _Left:
-    """The checks of one test that have no counterpart yet."""
+    """The checks of one test that have no counterpart yet.
+
+    Args:
+        old: Those that were.
+        new: Those that are.
+        more: How many times as many cases the test has now.
+        dropped: Whether it is said already that it has fewer.
+    """
 
     old: list[Check]
     new: list[Check]
+    more: int = 1
+    dropped: bool = False
+
+    def cases(self) -> Iterator[tuple[Check, Check]]:
+        """Yield, and take out, an old check for which each case is one of the cases of the new checks."""
+        known = {made: check for check in self.new if check.strength > NOTHING for made in check.made}
+        pool = Counter(made for check in self.new if check.strength > NOTHING for made in check.made)
+        used: list[Check] = []
+        for check in list(self.old):
+            needed = Counter(check.made)
+            if not needed - pool:
+                pool.subtract(needed)
+                self.old.remove(check)
+                used.append(known[check.made[0]])
+                yield check, used[-1]
+        self.new = [check for check in self.new if not any(check is one for one in used)]
 
     def pairs(self, alike: Mapping[str, str] | None = None) -> Iterator[tuple[Check, Check]]:
         """Yield, and take out, a new check for each old one of the same subject."""
@@ -121,15 +161,19 @@ class _Left:
                 yield check, other
 
 
-def _compared(name: str, old: list[Check], new: list[Check], pool: Counter[Check]) -> Iterator[Weakening]:
+def _compared(name: str, old: list[Check], left: _Left, pool: Counter[Check]) -> Iterator[Weakening]:
     """Pair the checks of the old test with those of the new one: the same first, then those about the same thing."""
-    left = _Left(list(old), list(new))
     rarer: dict[str | None, int] = {}
+    fewer = Counter(made for check in left.new for made in check.made)
     for check in old:
         if check in left.new:
             left.old.remove(check)
             other = left.new.pop(left.new.index(check))
-            rarer.setdefault(_rarer(check, other), other.line)
+            rarer.setdefault(
+                _rarer(check, other) or (None if left.dropped else _other_cases(check, other, fewer)), other.line
+            )
+    for check, other in left.cases():
+        rarer.setdefault(_on_condition(check, other), other.line)
     for check, other in left.pairs():
         if what := _difference(check, other):
             yield Weakening(name, what, other.line)
@@ -166,7 +210,7 @@ def _gone(name: str, old: list[Check], left: _Left) -> Iterator[Weakening]:
     if not left.old:
         return
     total = sum(check.times for check in old)
-    gone = sum(check.times for check in left.old) - sum(check.times for check in left.new)
+    gone = sum(check.times for check in left.old) - left.more * sum(check.times for check in left.new)
     weakest = min((check.strength for check in left.new), default=NOTHING)
     if gone > 0:
         yield Weakening(name, f"{gone} of {total} assertions are gone", left.old[0].line)
@@ -178,7 +222,7 @@ def _gone(name: str, old: list[Check], left: _Left) -> Iterator[Weakening]:
 
 
 def _is_list_now(left: _Left) -> bool:
-    return any(check.times > 1 for check in left.new) and all(check.times == 1 for check in left.old)
+    return (left.more > 1 or any(check.times > 1 for check in left.new)) and all(c.times == 1 for c in left.old)
 
 
 def _difference(old: Check, new: Check) -> str | None:
@@ -192,7 +236,10 @@ def _difference(old: Check, new: Check) -> str | None:
         return "a tolerance is added"
     if new.loose > old.loose:
         return "a part of what is expected may be anything now"
-    if old.expected != new.expected:
+    allowed = sorted(new.allows - old.allows) if old.allows else []
+    if allowed:
+        return f"more is let pass: {shown(new.kind)} instead of {shown(old.kind)}"
+    if old.expected != new.expected and (old.expected or new.strength <= old.strength):
         return f"another value is expected: {shown(new.expected)} instead of {shown(old.expected)}"
     return None
 
@@ -200,6 +247,23 @@ def _difference(old: Check, new: Check) -> str | None:
 def _rarer(old: Check, new: Check) -> str | None:
     if new.times < old.times:
         return f"an assertion is made for {new.times} instead of {old.times} values"
-    if new.guards > old.guards:
-        return "an assertion is made on a condition only"
-    return None
+    return _on_condition(old, new)
+
+
+def _on_condition(old: Check, new: Check) -> str | None:
+    return "an assertion is made on a condition only" if new.guards > old.guards else None
+
+
+def _other_cases(old: Check, new: Check, made: Counter[Check]) -> str | None:
+    """Return how many cases of an assertion are not made any more, none if that is not known."""
+    if not old.instances or not new.instances:
+        return None
+    gone = Counter(old.instances) - made
+    what = next(iter(gone), None)
+    if what is None:
+        return None
+    return f"{gone.total()} of {len(old.instances)} cases are gone or changed, such as {shown(_said(what))}"
+
+
+def _said(check: Check) -> str:
+    return f"{check.subject} {check.kind} {check.expected}".strip()

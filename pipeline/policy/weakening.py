@@ -14,7 +14,9 @@ from pipeline.policy.suite_changes import compare
 from pipeline.policy.suites import Suite, Test, Weakening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pipeline.policy.weakening_python import File
 
 MAX_BYTES: Final = 512 * 1024
 """Above this size no file is read; people write smaller ones."""
@@ -36,7 +38,10 @@ def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test]
         after: Its text as it is to be, empty for one that is deleted.
         elsewhere: Tests that the same change adds in other files; see `added`.
     """
-    old, new = suite_of(path, before), suite_of(path, after)
+    try:
+        told, old, new = _both(path, before, after)
+    except RecursionError:  # nested deeper than anything that people write
+        return ()
     if old is None:
         return ()
     if new is None:
@@ -45,7 +50,7 @@ def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test]
             if old.tests
             else ()
         )
-    return tuple(dict.fromkeys(compare(old, new, elsewhere)))
+    return tuple(dict.fromkeys((*told, *compare(old, new, elsewhere))))
 
 
 def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
@@ -54,7 +59,8 @@ def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
     if new is None:
         return ()
     known: Mapping[str, Test] = old.tests if old is not None else {}
-    return tuple(test for name, test in new.tests.items() if name not in known)
+    found = [test for name, test in new.tests.items() if name not in known]
+    return (*found, *_as_named(path, after, found))
 
 
 def suite_of(path: str, source: bytes) -> Suite | None:
@@ -66,6 +72,65 @@ def suite_of(path: str, source: bytes) -> Suite | None:
         return reader(source, path)
     except RecursionError:  # nested deeper than anything that people write
         return None
+
+
+def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
+    """Return the old tests that are what they were, byte for byte or nearly, and notice less all the same.
+
+    A constant, a table or a helper of their file changed. They go by their names within the file.
+    """
+    try:
+        _, old, new = _both(path, before, after)
+    except RecursionError:
+        return ()
+    if old is None or new is None:
+        return ()
+    told = {one.test for one in compare(old, new)}
+    same = {name for name, test in old.tests.items() if name in new.tests and new.tests[name].body == test.body}
+    tests = [name for name in told & same if old.tests[name].what == "test"]
+    return tuple(sorted({*tests, *(name for name in _using_constants(path, before, after) if name in same)}))
+
+
+def _using_constants(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
+    """Return the old tests of a Python file that use a constant of which something is gone."""
+    found = _python(path, before, after)
+    if found is None:
+        return ()
+    from pipeline.policy import weakening_python  # noqa: PLC0415
+
+    return tuple(test for _, tests in weakening_python.changed_constants(*found) for test in tests)
+
+
+def _both(path: str, before: bytes, after: bytes) -> tuple[tuple[Weakening, ...], Suite | None, Suite | None]:
+    """Return what is told of the file's constants, and what its tests check, before and after."""
+    found = _python(path, before, after)
+    if found is None:
+        return (), suite_of(path, before), suite_of(path, after)
+    from pipeline.policy import weakening_python  # noqa: PLC0415
+
+    return (*weakening_python.constants_told(*found),), *weakening_python.read_both(*found)
+
+
+def _python(path: str, before: bytes, after: bytes) -> tuple[File, File] | None:
+    """Return two readable Python sources."""
+    if not path.endswith(".py") or max(len(before), len(after)) > MAX_BYTES:
+        return None
+    from pipeline.policy import weakening_python  # noqa: PLC0415
+
+    old, new = weakening_python.file_of(before), weakening_python.file_of(after)
+    return (old, new) if old is not None and new is not None else None
+
+
+def _as_named(path: str, after: bytes, found: Sequence[Test]) -> tuple[Test, ...]:
+    """Return the same tests of a Python file with the names of constants: it may import what the old file has."""
+    if not found or not path.endswith(".py"):
+        return ()
+    from pipeline.policy import weakening_python  # noqa: PLC0415
+
+    plain = weakening_python.read_plain(after)
+    lines = {test.line for test in found}
+    again = plain.tests.values() if plain is not None else ()
+    return tuple(test for test in again if test.line in lines and test not in found)
 
 
 def is_read(path: str) -> bool:

@@ -40,6 +40,11 @@ def read(source: bytes, path: str) -> Suite:
     return Suite({**reader.tests(), **examples(source, _checks_of)})
 
 
+def documented(source: bytes) -> Suite:
+    """Return the examples in the documentation of a source, and nothing else."""
+    return Suite(examples(source, _checks_of))
+
+
 def _checks_of(code: str) -> tuple[Check, ...]:
     """Return what an example checks."""
     return Walk(_RULES, {}).checks(rust_asserts.parse(f"fn main() {{\n{code}\n}}".encode()).root_node.children[0])

@@ -14,6 +14,7 @@ from pipeline.policy.borrowed_cases import borrowed_in
 from pipeline.policy.control import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
 from pipeline.policy.weakening import added, is_read, weakenings
+from pipeline.steps.around_tests import served, serves
 from pipeline.steps.composing import both, shares_file
 from pipeline.steps.sanity import baseline_of
 
@@ -52,6 +53,8 @@ def told(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str, ...
         if is_read(path):
             elsewhere = [test for other, tests in moved.items() if other != path for test in tests]
             lines += [f"{path}: {found}" for found in weakenings(path, old or b"", new or b"", elsewhere)]
+        if old is not None and new is not None and serves(path, layout):
+            lines += [f"{path}: {one.what}" for one in served(ctx, layout, before, (path, old, new))]
         if old is not None:
             lines += [f"{path}: {sentence}" for sentence in _served(path, layout, old, new)]
     return tuple(lines)

@@ -1,5 +1,6 @@
 """What a reviewer is told of the whole change: means to recognise or forge tests, and values that only tests have.
 
+And examples in documentation that were tests: they lie in files that the implementer changes, so nobody asks for leave.
 Nothing here decides (ADR-R41): the code under test shares a process with its tests, so who reads the change has to see
 where it reaches for them.
 """
@@ -8,14 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.policy import forgery, rust_splice, special_cases
+from pipeline.policy import documented, forgery, rust_splice, special_cases
+from pipeline.policy.python_examples import THE_FILE
 from pipeline.reports.markdown import bullets
 from pipeline.steps.composing import both, shares_file
 from pipeline.steps.measuring import changed_paths
 from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipeline.evidence.observation import Layout
     from pipeline.steps.context import Context
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 def suspicions_md(ctx: Context) -> str:
     """Return the document for the final review, empty where there is nothing to say."""
     lines = suspicions(ctx, ctx.state.start, ctx.state.head)
-    head = "# What the change brings that can recognise or forge tests\n\nHonest code has reasons for some of these."
+    head = (
+        "# What the change brings that can recognise or forge tests, or that takes examples away which were tests\n\n"
+        "Honest code has reasons for some of these."
+    )
     return f"{head}\n\n{bullets(lines)}\n" if lines else ""
 
 
@@ -46,7 +51,20 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
         if code:
             production[path] = code
             means += forgery.notes(path, before, after)
-    return (*means, *special_cases.notes(production, tests, known))
+    return (*means, *special_cases.notes(production, tests, known), *_examples(ctx, layout, texts))
+
+
+def _examples(ctx: Context, layout: Layout, texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> tuple[str, ...]:
+    """Return what examples in the documentation of production files notice no longer, of those that the suite ran."""
+    run: dict[str, set[str]] = {}
+    for record in baseline_of(ctx).records.values():
+        name = record.id.rpartition("::")[2].partition("#")[0]
+        run.setdefault(record.path, set()).add(name.rpartition(".")[2])
+
+    def is_run(path: str, item: str) -> bool:
+        return path in run and (item == THE_FILE or item.rpartition(".")[2] in run[path])
+
+    return documented.notes([one for one in texts if not layout.is_test_side(one[0])], is_run)
 
 
 def _parted(

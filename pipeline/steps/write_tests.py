@@ -15,6 +15,7 @@ from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.absent import with_absent
+from pipeline.steps.around_tests import changed_without_a_change
 from pipeline.steps.asking import Answer, ask
 from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
@@ -219,6 +220,9 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     )
     again = after if new else None
     verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=allowed)
+    around = changed_without_a_change(ctx, after.layout, before.records, start, tree)
+    more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
+    verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     errors = tuple((error, classify.classify_collection(error, context).legal) for error in after.collection_errors)
     return _Measured(verdict, after, production, paths, errors)
 

@@ -1,0 +1,137 @@
+"""Old tests that are what they were and notice less all the same: a constant, a table or a helper beside them changed.
+
+The digest of a test is that of its own lines (matrix 5), so that these are no changed tests to it. What is found here
+is told with what tests no longer notice, and names the tests whose change @check is asked about. Of files that serve
+tests from beside them only Python's are read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.modules import is_module
+from pipeline.policy.test_support import lies_among_tests
+from pipeline.policy.weakening import MAX_BYTES, changed_around, is_read
+from pipeline.steps.composing import both, shares_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.policy.weakening_python import File
+    from pipeline.steps.composing import Holder
+
+_MOST_FILES = 200
+"""So many changed files are read; nobody's tests for one task are in more."""
+_MOST_TESTS = 2_000
+"""So many test files are searched for who uses a constant."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A constant of a file that serves tests, of which something is gone.
+
+    Args:
+        what: How it differs, in words, with the line where it stands now.
+        tests: The old tests that use it, by file and name within it.
+    """
+
+    what: str
+    tests: tuple[tuple[str, str], ...]
+
+
+def changed_without_a_change(
+    ctx: Holder, layout: Layout, records: Mapping[str, TestRecord], before: str, after: str
+) -> tuple[str, ...]:
+    """Return the ids of old tests whose own lines are what they were, and that notice less.
+
+    Args:
+        ctx: What has the repository.
+        layout: Which files are tests.
+        records: The tests as they were, by id.
+        before: The tree that they were collected from.
+        after: The tree with the changed tests.
+    """
+    paths = [change.path for change in ctx.repository.diff(before, after) if is_read(change.path)]
+    own = [path for path in paths if layout.is_test(path) or shares_file(path, layout)][:_MOST_FILES]
+    found = {
+        (path, test)
+        for path, old, new in both(ctx, before, after, own)
+        if old is not None and new is not None
+        for test in changed_around(path, old, new)
+    }
+    for path, old, new in both(ctx, before, after, [path for path in paths if serves(path, layout)][:_MOST_FILES]):
+        if old is not None and new is not None:
+            found |= {test for one in served(ctx, layout, before, (path, old, new)) for test in one.tests}
+    return tuple(sorted(entry for entry, record in records.items() if any(_is_of(record, *test) for test in found)))
+
+
+def serves(path: str, layout: Layout) -> bool:
+    """Return whether a file of code is no test itself, but lies beside tests, for them to import."""
+    return not layout.is_test(path) and (layout.is_test_side(path) or lies_among_tests(path))
+
+
+def served(ctx: Holder, layout: Layout, tree: str, change: tuple[str, bytes, bytes]) -> tuple[Served, ...]:
+    """Return the constants of a changed Python file that lost something, where old tests use them.
+
+    Args:
+        ctx: What has the repository.
+        layout: Which files are tests.
+        tree: The tree with the tests as they were.
+        change: The file that serves them, its text before and after.
+    """
+    path, old, new = change
+    if not path.endswith(".py") or max(len(old), len(new)) > MAX_BYTES:
+        return ()
+    from pipeline.policy import weakening_python  # noqa: PLC0415
+
+    before, after = weakening_python.file_of(old), weakening_python.file_of(new)
+    lost = list(weakening_python.constants_lost(before, after)) if before is not None and after is not None else []
+    if not lost:
+        return ()
+    files = list(_tests(ctx, layout, tree))
+    found: list[Served] = []
+    for one, names, for_all in lost:
+        tests = [(file, test) for file, text in files for test in _users(text, (path, file), names, for_all=for_all)]
+        if tests:
+            shown = weakening_python.listed([f"{file}::{test}" for file, test in tests])
+            found.append(Served(f"{one.what} (used by {shown}) (line {one.line})", tuple(tests)))
+    return tuple(found)
+
+
+def _users(file: File, paths: tuple[str, str], names: frozenset[str], *, for_all: bool) -> Sequence[str]:
+    """Return the tests of a file that use names of the other one, whose path is the first."""
+    from pipeline.policy import weakening_python  # noqa: PLC0415
+
+    path, tests = paths
+    pure = PurePosixPath(path)
+    if pure.name == "conftest.py":  # its fixtures are asked for by name, by all that lies below it
+        below = pure.parent in PurePosixPath(tests).parents
+        return weakening_python.tests_with(file, None if for_all else names) if below else ()
+    return weakening_python.users(file, names, lambda module: is_module(path, module))
+
+
+def _tests(ctx: Holder, layout: Layout, tree: str) -> Iterator[tuple[str, File]]:
+    from pipeline.policy import weakening_python  # noqa: PLC0415
+
+    paths = [entry.path for entry in ctx.repository.entries(tree) if entry.path.endswith(".py")]
+    wanted = [path for path in paths if layout.is_test(path)][:_MOST_TESTS]
+    for path, text, _ in both(ctx, tree, tree, wanted):
+        file = weakening_python.file_of(text) if text is not None and len(text) <= MAX_BYTES else None
+        if file is not None:
+            yield path, file
+
+
+def _is_of(record: TestRecord, path: str, test: str) -> bool:
+    """Return whether a collected test is the one of this name; runners join the names of suites in their own ways."""
+    if record.path.partition("#")[0] != path:
+        return False
+    words, known = _words(test), _words(record.function.removeprefix(path))
+    return known[-len(words) :] == words
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"::| > |\.|/", name.partition("[")[0]) if word]
