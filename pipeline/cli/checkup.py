@@ -12,7 +12,7 @@ from pipeline import VERSION
 from pipeline.backends import BACKENDS
 from pipeline.backends.logins import require_login
 from pipeline.cli.checkup_tests import check_tests
-from pipeline.cli.config import file_at_head
+from pipeline.cli.config import file_at_head, uncounted
 from pipeline.cli.installed import agent_lines, agent_text
 from pipeline.cli.isolation import check_isolation, check_networks
 from pipeline.cli.leftovers import check_leftovers
@@ -165,6 +165,8 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded 
         return None, _failed("config", error)
     sources = sorted({origin.source for origin in loaded.origins.values() if origin.source})
     message = f"from {', '.join(sources)}" if sources else "defaults only"
+    if notes := uncounted(repository):
+        return loaded, _warned("config", "; ".join((message, *notes)), "git commit")
     return loaded, Check(id="config", status="ok", message=message)
 
 

@@ -12,7 +12,7 @@ import typer
 from pipeline.cli.plain import plain
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load
-from pipeline.config.sources import Layer, RepositoryFile, repository_file
+from pipeline.config.sources import Layer, RepositoryFile, repository_file, same_words
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.git import Repository
 
@@ -41,9 +41,11 @@ def show(
     flags = Flags.parse(assignments or (), agents or ())
     loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository), flags=flags)
     trusted = is_trusted(loaded.widening, repository.common_dir, os.environ)
-    typer.echo(
-        json.dumps(document(loaded, trusted=trusted), indent=2) if as_document else text(loaded, trusted=trusted)
-    )
+    notes = uncounted(repository)
+    if as_document:
+        typer.echo(json.dumps({**document(loaded, trusted=trusted), "notes": notes}, indent=2))
+    else:
+        typer.echo("\n".join([text(loaded, trusted=trusted), *(f"note: {plain(note)}" for note in notes)]))
 
 
 def file_at_head(repository: Repository) -> RepositoryFile | None:
@@ -53,6 +55,18 @@ def file_at_head(repository: Repository) -> RepositoryFile | None:
         UserError: the repository configures us in two files.
     """
     return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}"))
+
+
+def uncounted(repository: Repository) -> tuple[str, ...]:
+    """Return a note where the repository's file says something else in the worktree than in HEAD, which counts.
+
+    Raises:
+        UserError: the repository configures us in two files.
+    """
+    found = file_at_head(repository)
+    if found is None or not found.tracked or same_words(found, repository.worktree):
+        return ()
+    return (f"uncommitted changes of {found.name} do not count: it is read as HEAD has it",)
 
 
 def document(loaded: Loaded, *, trusted: bool) -> dict[str, Any]:

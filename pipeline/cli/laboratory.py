@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import typer
 
-from pipeline.cli.config import file_at_head
+from pipeline.cli.config import file_at_head, uncounted
 from pipeline.cli.isolation import box_of_tests
 from pipeline.cli.plain import plain
 from pipeline.config import trust
@@ -44,6 +44,9 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
     if repository.resolve("HEAD") is None:
         raise UserError("The branch has no commit yet.", Reason.USAGE, path=str(repository.worktree))
     config = _config(repository, environ)
+    notes = uncounted(repository)
+    for note in notes:
+        _say(note)
     box = anyio.run(box_of_tests, config)
     tracked = [entry.path for entry in repository.entries("HEAD")]
     with tempfile.TemporaryDirectory(prefix="redfirst-check-", ignore_cleanup_errors=True) as name:
@@ -61,6 +64,7 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
                 environ=environ,
                 say=_say,
                 secrets=secrets_of_run(repository.worktree, environ, config),
+                notes=notes,
             )
         finally:
             checkout.close()  # also what tests left without permissions

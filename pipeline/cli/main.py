@@ -98,7 +98,7 @@ def run_command(
     base: Annotated[str | None, typer.Option("--base", metavar="REF", help="The base (main, else master).")] = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
-    tasks: Annotated[str, typer.Option("--tasks", metavar="all|first", help="How many tasks of the split.")] = "all",
+    tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
     approve: Annotated[
         str, typer.Option("--approve", metavar="plan,split,commit", help="Park for a person at these gates.")
     ] = "",

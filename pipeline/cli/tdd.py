@@ -9,9 +9,9 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from pipeline.verification.asked import Question
     from pipeline.verification.laboratory import Laboratory
     from pipeline.verification.results import TddDocument
-    from pipeline.verification.tdd import Question
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -54,12 +54,16 @@ def check_red(
     A missing name is legal where your production code already has it in a new line, or where --new says that it is to
     come: else nothing tells it from a misspelt one. Leaves with 0 for RED, 7 if it is not, 2 if it cannot be measured.
 
+    Where tests are compiled (cargo, go) a missing name hides all other tests of the file. Commit a stub of it, with the
+    body todo!() or panic("not implemented"), and say --base HEAD; or put the test into a new file of tests.
+
     Examples:
       redfirst tdd check-red
 
       redfirst tdd check-red --base origin/main --ids tests/test_cart.py --new discount
     """
-    from pipeline.verification.tdd import Question, tdd_red  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.verification.asked import Question  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.verification.tdd import tdd_red  # noqa: PLC0415  (the same)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), new=tuple(new or ()))
     _answer(tdd_red, asked, base, as_document=as_document)
@@ -85,7 +89,8 @@ def check_green(
     With --probes the tests must fail over the base's code too, as check-red says; small faults are put into the lines
     that you changed, one at a time, and those that no test notices are shown. How many, and in what time: [probes].
 
-    Leaves with 0 for GREEN, 7 if it is not, 2 if it cannot be measured.
+    A test of the base that changed is named, with what it no longer notices; where that is anything, only --may-change
+    allows it. Leaves with 0 for GREEN, 7 if it is not, 2 if it cannot be measured.
 
     Examples:
       redfirst tdd check-green
@@ -94,8 +99,9 @@ def check_green(
 
       redfirst tdd check-green --base origin/main --may-change tests/test_old.py --json
     """
+    from pipeline.verification.asked import Question  # noqa: PLC0415  (the same)
     from pipeline.verification.probing import tdd_probed  # noqa: PLC0415  (the same)
-    from pipeline.verification.tdd import Question, tdd_green  # noqa: PLC0415  (the same)
+    from pipeline.verification.tdd import tdd_green  # noqa: PLC0415  (the same)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), may_change=tuple(may_change or ()))
     _answer(tdd_probed if probes else tdd_green, asked, base, as_document=as_document)

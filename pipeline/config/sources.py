@@ -130,6 +130,28 @@ def _speaks(file: RepositoryFile) -> bool:
     return isinstance(tools, dict) and "redfirst" in cast("dict[str, object]", tools)
 
 
+def same_words(file: RepositoryFile, worktree: Path) -> bool:
+    """Return whether the file configures us in *worktree* as it does in *file*; of a shared one only our table counts.
+
+    A file that is gone there, or cannot be read, does not.
+    """
+    try:
+        here = (worktree / file.name).read_bytes()
+    except OSError:
+        return False
+    if here == file.content or file.name == OWN_FILE:
+        return here == file.content
+    try:
+        return _own_table(here) == _own_table(file.content)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+
+
+def _own_table(content: bytes) -> object:
+    tools: object = tomllib.loads(content.decode()).get("tool")
+    return cast("dict[str, object]", tools).get("redfirst") if isinstance(tools, dict) else None
+
+
 def parse_repository(file: RepositoryFile, worktree: Path) -> Document:
     """Return the parsed document of the repository.
 

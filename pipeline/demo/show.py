@@ -156,6 +156,7 @@ def _show_result(place: Place, tell: Callable[[str], None]) -> None:
     for command, shows in (
         (f"{program} explain {ISSUE}", "which rows of the matrix fired, on what evidence"),
         (f"{program} show {ISSUE} --log", "the journal, event by event"),
+        (f"{program} verify {ISSUE}", "RED and GREEN of its commits, measured again from their trailers"),
         (f"ls .workflow/{place.run_folder.name}", "plan, tasks, reviews, evidence, dispatches, and what was refused"),
         (f"less ../{place.script.name}", "what the agents were given to say"),
     ):

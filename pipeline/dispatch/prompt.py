@@ -220,6 +220,10 @@ def _artifacts(document: DispatchDocument) -> str:
 
 
 def _write(document: DispatchDocument) -> str:
+    if not document.write and document.role is Role.TEST:
+        return (
+            "No file is yours as a whole. You may change what is a test inside of production files, and make new tests."
+        )
     if not document.write:
         return "You may change nothing in the workspace; the report is your whole answer."
     lines = [f"* `{_absolute(f'{document.workspace}/{grant.path}')}` ({grant.action})" for grant in document.write]

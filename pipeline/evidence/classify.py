@@ -297,7 +297,10 @@ def _said(fault: Fault) -> str:
     """Return the exception in one line."""
     lines = fault.raised.message.strip().splitlines()
     name = fault.raised.kind.rpartition(".")[2]
-    return f"{name}: {lines[0]}"[:_MESSAGE_LIMIT] if lines else name
+    if not lines:
+        return name
+    said = lines[0] if lines[0].startswith(f"{name}: ") else f"{name}: {lines[0]}"
+    return said[:_MESSAGE_LIMIT]
 
 
 def _at(frame: Frame | None) -> str:

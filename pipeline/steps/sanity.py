@@ -12,6 +12,7 @@ from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.steps import checks, setup
 from pipeline.steps.measuring import UnmeasurableError, failing, include_ignored, measure
 from pipeline.steps.preconditions import examine
+from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
@@ -53,8 +54,7 @@ async def run(ctx: Context) -> Event:
         "failing_checks": known,
     }
     evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(baseline)))
-    red = document["failing"]
-    note = f"{len(baseline.records)} tests" + (f", {len(red)} of them red before we began" if red else "")
+    note = "; ".join((f"{len(baseline.records)} tests", *not_protected(baseline, limit_of(ctx))))
     return Event(signal=Signal.OK, note=note, evidence=evidence)
 
 

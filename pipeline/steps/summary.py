@@ -15,7 +15,8 @@ from pipeline.steps.final_review import not_testable_manifest
 from pipeline.steps.probe_words import in_short
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.reviews import all_last_reviews
-from pipeline.steps.sanity import BASELINE
+from pipeline.steps.sanity import BASELINE, baseline_of
+from pipeline.steps.unprotected import limit_of, not_protected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
         ("Commits", bullets(_commit_lines(ctx, commits))),
         ("Tasks", bullets(_task_lines(ctx))),
         ("Evidence", _evidence(ctx)),
+        ("Not Protected", bullets(_not_protected(ctx))),
         ("Quarantine", bullets(_quarantined(ctx))),
         ("Without Tests", bullets(_without_tests(ctx))),
         ("Reviews", bullets(_reviews(ctx))),
@@ -62,6 +64,14 @@ def _task_lines(ctx: Context) -> list[str]:
 def _quarantined(ctx: Context) -> tuple[str, ...]:
     """Return what is said of the quarantine; before the baseline there is nothing to say it of."""
     return quarantine_of_run(ctx).lines() if ctx.config.quarantine and ctx.path(BASELINE).exists() else ()
+
+
+def _not_protected(ctx: Context) -> tuple[str, ...]:
+    """Return which tests failed before the run already, so that it could not be told whether it breaks them."""
+    if not ctx.path(BASELINE).exists():
+        return ()
+    excused = quarantine_of_run(ctx).excused if ctx.config.quarantine else ()
+    return not_protected(baseline_of(ctx), limit_of(ctx), excused)
 
 
 def _evidence(ctx: Context) -> str:

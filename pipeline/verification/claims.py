@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pipeline.git import UntouchedRepository
 
 RUN_ID: Final = "Run-Id"
+FETCH: Final = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
+"""What brings the evidence of others, once they have pushed it."""
 _KEYS: Final = frozenset({"Issue", RUN_ID, "Task", "Red-Evidence", "Red-Base", "Task-File"})
 _RUN_NAME: Final = re.compile(r"run-[^/\s]+")
 _TASK_NAME: Final = re.compile(r"[A-Za-z0-9-]+")
@@ -140,3 +142,11 @@ def kept_evidence(repository: UntouchedRepository, claim: Claim) -> Kept | NotKe
             return Kept(evidence, store)
         others.append(store.where)
     return NotKept(tuple(others))
+
+
+def not_kept(repository: UntouchedRepository, claim: Claim) -> str:
+    """Return what is missing of a claim's evidence: the run here, or the task in it; fetching helps the first only."""
+    kept = list(stores(repository, claim.run_id))
+    if kept and all(claim.task not in store.tasks() for store in kept):
+        return f"{claim.run_id} has no task {claim.task}: {kept[0].where} has {', '.join(kept[0].tasks()) or 'none'}"
+    return f"no evidence of task {claim.task} of {claim.run_id} is kept here; try: {FETCH}"

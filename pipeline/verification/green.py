@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import expectations, judge_green
+from pipeline.evidence.compare import expectations, judge_green, passed
 from pipeline.steps.quarantining import quarantine, today
 from pipeline.steps.regression import confirm
+from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Green:
-    """What does not hold, and how many other tests were compared."""
+    """What does not hold, and how many other tests passed before and pass now, as they were."""
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
@@ -64,7 +65,19 @@ async def check_green(
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
     flaky = tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky)
-    return Green(tuple(problems), (*flaky, *standing.lines()), len(kept))
+    excused = {*standing.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}
+    red = not_protected(before, limit_of(lab), excused)
+    still = [record for record in kept.values() if not _is_judged(record, ledger) and _is_kept(record, after)]
+    return Green(tuple(problems), (*flaky, *red, *standing.lines()), len(still))
+
+
+def _is_judged(record: TestRecord, ledger: RedLedger | None) -> bool:
+    return ledger is not None and ledger.owns(record)
+
+
+def _is_kept(before: TestRecord, after: Observation) -> bool:
+    now = after.records.get(before.id)
+    return now is not None and passed(before) and passed(now) and now.region_sha256 == before.region_sha256
 
 
 def _is_named(entry: str, ledger: RedLedger | None) -> bool:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Laboratory:
-    """An `Apparatus` without a run. What it writes, objects included, lies in the folder of its checkout."""
+    """An `Apparatus` without a run. What it writes, objects included, lies in the folder of its checkout.
+
+    `notes` are what whoever reads the result should know of how it was asked.
+    """
 
     repository: UntouchedRepository
     checkout: PrivateCheckout
@@ -33,6 +36,7 @@ class Laboratory:
     environ: Mapping[str, str]
     say: Callable[[str], None]
     secrets: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
     environment: Environment | None = None
     copies: Copies = field(init=False)
 

@@ -14,9 +14,9 @@ from pipeline.verification.results import Problem
 from pipeline.verification.tdd import tdd_green, tdd_red
 
 if TYPE_CHECKING:
+    from pipeline.verification.asked import Question
     from pipeline.verification.laboratory import Laboratory
     from pipeline.verification.results import TddDocument
-    from pipeline.verification.tdd import Question
 
 
 async def tdd_probed(lab: Laboratory, question: Question) -> TddDocument:
@@ -27,7 +27,6 @@ async def tdd_probed(lab: Laboratory, question: Question) -> TddDocument:
 
     Raises:
         UnmeasurableError: the tests cannot be run here.
-        UserError: a path is in neither tree.
     """
     green = await tdd_green(lab, question)
     if not green.ok:

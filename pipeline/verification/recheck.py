@@ -20,7 +20,7 @@ from pipeline.steps.composing import shares_file, with_other_code, with_other_re
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.provisional import confirm_provisional, laid_bare
 from pipeline.steps.reverting import Wanted, not_red
-from pipeline.verification.claims import Claim, Kept, NoClaim, claim_of, kept_evidence
+from pipeline.verification.claims import Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
 from pipeline.verification.green import check_green
 from pipeline.verification.red import measure_red, measure_whole
 from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from pipeline.verification.laboratory import Laboratory
 
 Over = Literal["parent", "start", "seam", "stubs"]
-
-_FETCH = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
 
 
 class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
@@ -82,7 +80,7 @@ async def _checked(lab: Laboratory, claim: Claim, found: CommitCheck) -> CommitC
     kept = kept_evidence(repository, claim)
     if not isinstance(kept, Kept):
         if not kept.others:
-            raise Unchecked(f"no evidence of task {claim.task} of {claim.run_id} is kept here; try: {_FETCH}")
+            raise Unchecked(not_kept(repository, claim))
         why = f"the evidence in {', '.join(kept.others)} is not the one that the trailer Red-Evidence names"
         return found.model_copy(update={"status": Status.REFUTED, "problems": (Problem(why=why),)})
     parents = repository.parents(found.commit)

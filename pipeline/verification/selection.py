@@ -8,7 +8,7 @@ from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.store import issue_of
 from pipeline.steps.measuring import UnmeasurableError
-from pipeline.verification.claims import RUN_ID, known_runs
+from pipeline.verification.claims import FETCH, RUN_ID, known_runs
 from pipeline.verification.recheck import recheck
 from pipeline.verification.results import Status, VerifyDocument
 
@@ -83,7 +83,8 @@ def _run_called(asked: str, runs: frozenset[str]) -> str:
         return found[0]
     known = ", ".join(found or sorted(runs)) or "none"
     what = "fits more than one run" if found else "is neither a commit nor a run here"
-    raise UserError(f"{asked!r} {what} (runs: {known}).", Reason.USAGE, actions=("redfirst runs",))
+    hint, actions = (f" Runs of others: {FETCH}", (FETCH,)) if not found else ("", ())
+    raise UserError(f"{asked!r} {what} (runs: {known}).{hint}", Reason.USAGE, actions=("redfirst runs", *actions))
 
 
 def _commits_of_run(repository: UntouchedRepository, run_id: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ worktree's production code that the base does not have speaks of it, or when it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -15,13 +15,15 @@ from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import derive_new_ids, judge_red
 from pipeline.routing.vocabulary import Reason
-from pipeline.steps.composing import shares_file, with_other_regions
+from pipeline.steps.composing import shares_file
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.provisional import texts
 from pipeline.steps.reverting import Wanted
-from pipeline.steps.test_paths import path_of
 from pipeline.toolchains.protocol import Selection
+from pipeline.verification.asked import is_meant, located, only, test_paths, unknown, unknown_leave, without
+from pipeline.verification.changed_tests import changed_tests
 from pipeline.verification.green import check_green, said
+from pipeline.verification.hints import asserts_nothing, in_words, to_come
 from pipeline.verification.red import composed_for, measure_red, measure_whole
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from pipeline.evidence.ledger import RedVerdict
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.evidence.observation import Observation
+    from pipeline.verification.asked import Question
     from pipeline.verification.laboratory import Laboratory
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -37,25 +40,6 @@ _BY_HAND: Final = "tdd"
 
 
 _BASES: Final = ("main", "master")
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked about.
-
-    Args:
-        base: The commit to compare the worktree with.
-        paths: The files and folders that serve tests; empty: told by the test runner's layout.
-        ids: The tests to judge, by id, function or file; empty: those that the base does not have so.
-        new: What is still to be written: a name, or the path of a file.
-        may_change: Tests of the base that may change or go, by id, function or file.
-    """
-
-    base: str
-    paths: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-    may_change: tuple[str, ...] = ()
 
 
 async def judged(
@@ -73,9 +57,9 @@ async def judged(
         base: A revision; None for the configured base, else main, else master.
 
     Raises:
-        UserError: there is no such base, or the tests cannot be run here.
+        UserError: there is no such base or path, or the tests cannot be run here.
     """
-    asked = replace(question, base=_parted(lab, base))
+    asked = located(lab, replace(question, base=_parted(lab, base)))
     try:
         await lab.prepare(lab.repository.worktree_tree())
         return await measured(lab, asked)
@@ -103,16 +87,15 @@ async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
 
     Raises:
         UnmeasurableError: the tests cannot be run here.
-        UserError: a path is in neither tree.
     """
     old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
     before = await measure(lab, old, Selection.nothing(), warm=True)  # the base is what its owner started from
-    paths = _test_paths(lab, question, old, new, before.layout)
+    paths = test_paths(lab, question, old, new, before.layout)
     composed = composed_for(lab, (new, old), paths, before.layout)
     first = await measure(lab, composed, Selection(files=frozenset(paths)))
-    ids = {r.id for r in first.records.values() if _is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
+    ids = {r.id for r in first.records.values() if is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
     if question.ids:
-        before, first = _without(before, ids), _only(lab, first, ids, question.ids)
+        before, first = without(before, ids), only(lab, first, ids, question.ids)
     changed = changed_paths(lab, old, new)
     production = [path for path in changed if path not in paths or shares_file(path, before.layout)]
     red = await measure_red(lab, (new, old), paths, ids, _wanted(lab, question, old, new, production), before.layout)
@@ -126,13 +109,14 @@ async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
         tree=composed,
         tests_to_change=frozenset(before.records),
     )
+    hints = to_come(verdict, first.model_copy(update={"records": {**first.records, **seen}}))
     if verdict.env_broken is not None:
-        raise UnmeasurableError(verdict.env_broken)
-    problems = _unknown(lab, question, first)
+        raise UnmeasurableError("; ".join((verdict.env_broken, *hints)))
+    problems = unknown(lab, question, first)
     problems += [Problem(why=refusal.message) for refusal in verdict.illegal if not refusal.id]
     problems += [Problem(id=entry, why="two runs disagree on it") for entry in verdict.unstable]
-    tests = _judged(verdict)
-    return _document(question, "red", tests, problems, notes=_controls(lab, production))
+    notes = (*hints, *asserts_nothing(lab, new, seen.values()), *_controls(lab, production))
+    return _document(question, "red", _judged(verdict, first), problems, notes=(*notes, *lab.notes))
 
 
 async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
@@ -140,24 +124,24 @@ async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
 
     Raises:
         UnmeasurableError: the tests cannot be run here.
-        UserError: a path is in neither tree.
     """
     old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
     before = await measure_whole(lab, old, "the base", warm=True)
     after = await measure_whole(lab, new, "the worktree")
     fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
     if question.ids:
-        judged = [record for record in after.records.values() if _is_meant(record, question.ids)]
+        judged = [record for record in after.records.values() if is_meant(record, question.ids)]
     elif question.paths:
-        paths = _test_paths(lab, question, old, new, after.layout)
+        paths = test_paths(lab, question, old, new, after.layout)
         judged = [record for record in fresh if record.path in paths]
     else:
         judged = fresh
     may_change = frozenset((*question.may_change, *(record.id for record in judged)))
     green = await check_green(lab, None, before, after, (old, new), may_change)
+    loosened = changed_tests(lab, (old, new), before, after, frozenset(question.may_change))
     known = {error.path for error in before.collection_errors}
-    problems = list(green.problems)
-    problems += _unknown(lab, question, after)
+    problems = [*green.problems, *loosened.problems]
+    problems += unknown(lab, question, after)
     problems += [
         Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")
         for error in after.collection_errors
@@ -172,24 +156,10 @@ async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
         )
         for record in judged
     )
-    notes = green.notes if judged else (*green.notes, "no test was added or changed")
+    told = (*loosened.notes, *unknown_leave(lab, question, before, after), *asserts_nothing(lab, new, judged))
+    nothing = () if judged else ("no test was added or changed",)
+    notes = (*told, *green.notes, *nothing, *lab.notes)
     return _document(question, "green", tests, problems, notes=notes, kept=green.kept)
-
-
-def _test_paths(lab: Laboratory, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
-    """Return the files that are taken from the worktree when its tests are put over the base."""
-    changed = changed_paths(lab, old, new)
-    if not question.paths:
-        beside = with_other_regions(lab, old, new, changed, layout)
-        return (*(path for path in changed if layout.is_test_side(path)), *beside)
-    there = {entry.path for tree in (old, new) for entry in lab.repository.entries(tree)}
-    found: set[str] = set()
-    for asked in question.paths:
-        below = {path for path in there if path == asked or path.startswith(f"{asked}/") or asked == "."}
-        if not below:
-            raise UserError(f"--tests {asked}: neither the base nor the worktree has it.", Reason.USAGE, path=asked)
-        found |= below
-    return tuple(sorted(found))
 
 
 def _wanted(lab: Laboratory, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
@@ -207,46 +177,14 @@ def _new_words(before: str, after: str) -> set[str]:
     return {word for line in after.splitlines() if line not in known for word in _WORD.findall(line)}
 
 
-def _is_meant(record: TestRecord, ids: Sequence[str]) -> bool:
-    return not {record.id, record.function, record.path}.isdisjoint(ids)
-
-
-def _unknown(lab: Laboratory, question: Question, seen: Observation) -> list[Problem]:
-    missing = [entry for entry in question.ids if not _is_known(lab, entry, seen)]
-    return [Problem(id=entry, why="there is no such test") for entry in missing]
-
-
-def _is_known(lab: Laboratory, entry: str, seen: Observation) -> bool:
-    """Return whether there is such a test, or its file is there and cannot be collected."""
-    path = path_of(entry, seen.records, lab.toolchain.sources)
-    broken = any(error.path == path for error in seen.collection_errors)
-    return broken or any(_is_meant(record, (entry,)) for record in seen.records.values())
-
-
-def _without(seen: Observation, ids: Iterable[str]) -> Observation:
-    """Return the observation as if these tests were not there: who asks for a test means it, new or not."""
-    dropped = set(ids)
-    return seen.model_copy(update={"records": {e: r for e, r in seen.records.items() if e not in dropped}})
-
-
-def _only(lab: Laboratory, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
-    """Return the observation with these tests only, and the files of those that could not be collected."""
-    files = {path_of(entry, seen.records, lab.toolchain.sources) for entry in asked}
-    return seen.model_copy(
-        update={
-            "records": {entry: seen.records[entry] for entry in ids},
-            "collection_errors": tuple(error for error in seen.collection_errors if error.path in files),
-        }
-    )
-
-
-def _judged(verdict: RedVerdict) -> tuple[JudgedTest, ...]:
+def _judged(verdict: RedVerdict, seen: Observation) -> tuple[JudgedTest, ...]:
     refused = {refusal.id: refusal for refusal in verdict.illegal}
     found: list[JudgedTest] = []
     for entry in verdict.new_ids:
         if entry in refused:
             refusal = refused[entry]
-            why = refusal.message.removeprefix(f"{entry} ")
+            path = seen.records[entry].path if entry in seen.records else entry
+            why = in_words(refusal.cls, refusal.message.removeprefix(f"{entry} "), path)
             found.append(JudgedTest(id=entry, measured=str(refusal.cls), holds=False, why=why))
         elif entry in verdict.ledger.red:
             red = verdict.ledger.red[entry]

@@ -39,6 +39,9 @@ def test_faults_that_no_test_notices_are_shown_and_refuse_nothing(tmp_path: Path
     text = tdd_text(document)
     assert "no test notices greet.py:7: " in text
     assert "if len(name) > 20:" in text
+    unnoticed, tried = len(survivors), len(survivors) + found["mutation"]["killed"]
+    last = text.splitlines()[-1]
+    assert last == f"GREEN, 1 test of the base kept; no test notices {unnoticed} of {tried} small faults."
 
 
 def test_a_test_that_passes_over_the_base_as_well_is_refused(tmp_path: Path) -> None:

@@ -153,6 +153,9 @@ def test_without_the_run_nothing_can_be_said(clone: Clone) -> None:
     code, commit = clone.check(FIRST)
     assert (code, commit["status"]) == (2, "unchecked")
     assert "git fetch" in commit["why"]
+    error = clone.verify(RUN)["error"]
+    assert "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'" in error["message"]
+    assert error["kind"] == "usage"
 
 
 def test_a_commit_without_trailers_claims_nothing(clone: Clone) -> None:
@@ -201,7 +204,7 @@ def test_a_task_file_that_was_changed_is_not_what_the_trailer_names(clone: Clone
     [
         ("Red-Evidence: sha256:", "Red-Evidence: sha256:0", 2, "are not what a run writes"),
         ("Task: 1", "Task: 2", 7, "is not the one that the trailer"),
-        ("Task: 1", "Task: 9", 2, "no evidence of task 9"),
+        ("Task: 1", "Task: 9", 2, "run-GAL-1 has no task 9: "),
         ("Run-Id: run-GAL-1", "Run-Id: run-GAL-2", 2, "no evidence of task 1 of run-GAL-2"),
         ("Run-Id: run-GAL-1", "Run-Id: ../../x", 2, "are not what a run writes"),
         ("Task: 1", "Task: 1\nTask: 2", 2, "two values of Task"),
@@ -233,6 +236,10 @@ def test_code_that_does_not_do_it_or_breaks_another_test_is_found(clone: Clone) 
     assert code == 7
     assert "test_an_empty_name_is_refused does not pass (failed: builtins.KeyError" in why(commit)
     assert "test_greets_by_name passed before and fails now" in why(commit)
+    assert commit["kept"] == 0
+    said = clone.project.redfirst("verify", commit["commit"], cwd=clone.root).stdout
+    assert "GREEN in the commit" not in said
+    assert "measured over the parent's code, then in the commit; 0 tests besides them kept:" in said
 
 
 def test_the_closing_commit_of_a_run_cannot_weaken_a_test(clone: Clone) -> None:

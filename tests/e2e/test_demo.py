@@ -121,6 +121,7 @@ def test_the_demo_tells_a_whole_run_in_less_than_a_minute_and_leaves_it_in_a_new
             "shop/discount.py",
             "# run-SHOP-1",
             "Where to look next",
+            "redfirst verify SHOP-1",
         ],
         done.stdout,
     )

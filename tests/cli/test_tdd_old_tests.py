@@ -1,0 +1,208 @@
+"""`redfirst tdd check-green` and the tests of the base: what became of those that changed, and which are protected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli.test_tdd_hints import BESIDE, CRATE, GO, GO_TEST, NODE, RUST, needs_node, with_path
+from e2e.shapes import TRACKER
+from kit import BARE_PYTEST, GREET, GREET_DONE, NEW_ID, TEST_GREET, TEST_GREET_NEW, make_project
+from toolchains.crates import environment as cargo
+from toolchains.crates import needs_cargo
+from toolchains.modules import environment as go
+from toolchains.modules import needs_go
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+pytestmark = pytest.mark.slow
+
+OLD_ID = "tests/test_greet.py::test_greets_by_name"
+ASSERTION = '    assert greet("Ada") == "Hello, Ada!"\n'
+EMPTIED = TEST_GREET_NEW.replace(ASSERTION, '    greet("Ada")\n')
+STRICTER = TEST_GREET_NEW.replace(ASSERTION, ASSERTION + '    assert greet("Bob") == "Hello, Bob!"\n')
+CHECKS = 'import pytest\n\n\n@pytest.fixture\ndef ada():\n    assert "Ada".isalpha()\n    yield "Ada"\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def green(project: Project, *argv: str) -> tuple[int, dict[str, Any]]:
+    document = project.document("tdd", "check-green", *argv)
+    assert document["_code"] == document.get("exit_code", 2), document["_stderr"]
+    return document["_code"], document
+
+
+def notes_of(document: dict[str, Any], entry: str) -> list[str]:
+    return [note for note in document["notes"] if entry in note]
+
+
+def test_an_old_test_that_is_emptied_is_refused_unless_it_may_change(project: Project) -> None:
+    project.write({"greet.py": GREET_DONE, "tests/test_greet.py": EMPTIED})
+    code, document = green(project)
+    (problem,) = document["problems"]
+    assert (code, problem["id"]) == (7, OLD_ID)
+    assert f"--may-change {OLD_ID}" in problem["why"]
+    note, nothing = notes_of(document, OLD_ID)
+    assert "1 of 1 assertions are gone (line 5)" in note
+    assert "asserts nothing" in nothing
+    said = project.redfirst("tdd", "check-green").stdout
+    assert note in said
+    assert f"--may-change {OLD_ID}" in said
+    for leave in (OLD_ID, "tests/test_greet.py"):
+        code, document = green(project, "--may-change", leave)
+        assert (code, document["problems"]) == (0, [])
+        assert notes_of(document, OLD_ID) == [note, nothing]
+
+
+def test_an_old_test_that_notices_more_than_before_is_only_named(project: Project) -> None:
+    project.write({"greet.py": GREET_DONE, "tests/test_greet.py": STRICTER})
+    code, document = green(project)
+    assert (code, document["problems"]) == (0, [])
+    (note,) = notes_of(document, OLD_ID)
+    assert "loosens nothing" in note
+
+
+def test_a_fixture_that_no_longer_checks_is_part_of_the_old_tests(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.write({"tests/conftest.py": CHECKS})
+    project.commit("a fixture")
+    project.git("branch", "--force", "main", "HEAD")
+    project.write({"tests/conftest.py": CHECKS.replace('    assert "Ada".isalpha()\n', "").replace('"Ada"', "None")})
+    code, document = green(project)
+    assert code == 7
+    assert {problem["id"] for problem in document["problems"]} == {"tests/conftest.py"}
+    assert green(project, "--may-change", "tests/conftest.py")[0] == 0
+
+
+def test_what_failed_at_the_base_is_not_said_to_be_kept(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    known = "".join(f"\n\ndef test_red_{number}():\n    assert greet(1) == {number}\n" for number in range(5))
+    skipped = '\n\ndef test_later():\n    import pytest\n    pytest.skip("later")\n'
+    project.write({"tests/test_known.py": f"from greet import greet\n{known}{skipped}"})
+    project.commit("red tests")
+    project.git("branch", "--force", "main", "HEAD")
+    project.write({"greet.py": GREET_DONE, "tests/test_greet.py": TEST_GREET_NEW})
+    code, document = green(project)
+    assert (code, document["kept"]) == (0, 1)
+    (note,) = [note for note in document["notes"] if "failed before" in note]
+    assert note.startswith("5 tests failed before already and are not counted: tests/test_known.py::test_red_0, ")
+    assert note.endswith("and 2 more")
+
+
+def test_a_test_that_did_not_end_at_the_base_is_named_with_its_limit(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.configure("[toolchains.pytest]\ntest_timeout_s = 2\n")
+    project.write({"tests/test_hangs.py": "import threading\n\n\ndef test_hangs():\n    threading.Event().wait()\n"})
+    project.commit("a test that hangs")
+    project.git("branch", "--force", "main", "HEAD")
+    code, document = green(project)
+    assert (code, document["kept"]) == (0, 1)
+    said = "1 test did not end within 2 s before already and is not counted: tests/test_hangs.py::test_hangs"
+    assert said in document["notes"]
+
+
+def test_many_tests_that_are_gone_are_counted_in_text_and_listed_in_json(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    many = "".join(f"\n\ndef test_number_{number}():\n    assert {number} == {number}\n" for number in range(40))
+    project.write({"tests/test_many.py": many.lstrip()})
+    project.commit("many tests")
+    project.git("branch", "--force", "main", "HEAD")
+    (project.root / "tests/test_many.py").unlink()
+    code, document = green(project)
+    assert (code, len(document["problems"])) == (7, 40)
+    said = project.redfirst("tdd", "check-green").stdout
+    assert said.count("is gone") <= 21
+    assert "more: is gone" in said
+    assert len(said.splitlines()) < 35
+
+
+def test_paths_that_are_nowhere_are_an_error_before_anything_is_measured(project: Project) -> None:
+    for argv, path in (
+        (("--ids", "tests/test_nowhere.py::test_x"), "tests/test_nowhere.py"),
+        (("--ids", "/etc/passwd"), "/etc/passwd"),
+        (("--tests", "../elsewhere"), "../elsewhere"),
+        (("--may-change", "tests/test_nowhere.py"), "tests/test_nowhere.py"),
+    ):
+        code, document = green(project, *argv)
+        assert (code, document["error"]["kind"], document["error"]["path"]) == (2, "usage", path)
+        assert argv[0] in document["error"]["message"]
+        assert "tests:" not in document["_stderr"]
+    inside = str(project.root / "tests/test_greet.py")
+    assert green(project, "--ids", inside)[0] == 0
+
+
+def test_a_test_that_may_change_and_that_nobody_knows_is_told(project: Project) -> None:
+    code, document = green(project, "--may-change", "tests/test_greet.py::test_misspelt")
+    assert code == 0
+    (note,) = notes_of(document, "test_misspelt")
+    assert "there is no such test" in note
+
+
+def test_an_edit_of_the_configuration_that_is_not_committed_is_said_not_to_count(project: Project) -> None:
+    project.write({"redfirst.toml": "[limits]\nseam = 2\n"})
+    project.commit("configured")
+    assert not notes_of(green(project)[1], "redfirst.toml")
+    project.write({"redfirst.toml": "[limits]\nseam = 3\n"})
+    _, document = green(project)
+    (note,) = notes_of(document, "redfirst.toml")
+    assert note == "uncommitted changes of redfirst.toml do not count: it is read as HEAD has it"
+    config = project.redfirst("config", "show")
+    assert note in config.stdout
+    checks = {check["id"]: check for check in project.document("doctor")["checks"]}
+    assert (checks["config"]["status"], note in checks["config"]["message"]) == ("warn", True)
+
+
+def test_only_our_own_table_of_a_shared_file_counts(tmp_path: Path) -> None:
+    shared = BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n'
+    files = {"greet.py": GREET, "tests/test_greet.py": TEST_GREET, "pyproject.toml": shared}
+    files["pyproject.toml"] += "[tool.redfirst.limits]\nseam = 2\n"
+    project = make_project(tmp_path, files)
+    project.write({"pyproject.toml": files["pyproject.toml"] + "\n# a comment\n"})
+    assert "do not count" not in project.redfirst("config", "show").stdout
+    project.write({"pyproject.toml": files["pyproject.toml"].replace("seam = 2", "seam = 3")})
+    assert "uncommitted changes of pyproject.toml do not count" in project.redfirst("config", "show").stdout
+
+
+def test_the_new_test_is_judged_as_before(project: Project) -> None:
+    project.write({"greet.py": GREET_DONE, "tests/test_greet.py": TEST_GREET_NEW})
+    code, document = green(project)
+    assert (code, [test["id"] for test in document["tests"]], document["notes"]) == (0, [NEW_ID], [])
+
+
+def refused(project: Project, entry: str) -> None:
+    code, document = green(project)
+    assert (code, [problem["id"] for problem in document["problems"]]) == (7, [entry])
+    assert green(project, "--may-change", entry)[0] == 0
+
+
+@needs_cargo
+def test_a_rust_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
+    text = RUST + BESIDE.format(more="")
+    project = with_path(make_project(tmp_path, {**CRATE, "src/lib.rs": text}), cargo().prefix / "bin")
+    project.write({"src/lib.rs": text.replace("assert_eq!(twice(2), 4)", "twice(2)")})
+    refused(project, "greet::lib::tests::doubles")
+
+
+@needs_go
+def test_a_go_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
+    files = {"go.mod": "module example.org/sums\n\ngo 1.19\n", "sums.go": GO, "sums_test.go": GO_TEST, **TRACKER}
+    project = with_path(make_project(tmp_path, files), go().prefix / "bin")
+    project.write({"sums_test.go": GO_TEST.replace('t.Error("not twice")', "_ = t")})
+    _, document = green(project)
+    (entry,) = {problem["id"] for problem in document["problems"]}
+    assert entry.endswith("TestTwice")
+    refused(project, entry)
+
+
+@needs_node
+def test_a_javascript_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
+    project = make_project(tmp_path, NODE)
+    text = NODE["sums.test.js"]
+    project.write({"sums.test.js": text.replace("assert.equal(sums.twice(2), 4)", "{ sums.twice(2); }")})
+    refused(project, "sums.test.js::twice")
