@@ -26,7 +26,8 @@ async def reach_probe(
 ) -> ReachEvidence | None:
     """Return which of the tests enter no function of a file that the task changed; None where that cannot be asked.
 
-    A test that starts a process, or opens a changed file that is no source code, may reach anything.
+    A test that starts a process, or opens a changed file that is no source code, may reach anything. Nothing is said of
+    one that was not traced (`reach` is None), as in languages of which no toolchain of ours traces tests that pass.
 
     Args:
         ctx: The run, or a laboratory.

@@ -10,6 +10,7 @@ import json
 import secrets
 import shutil
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -124,10 +125,20 @@ class Bench:
             },
         }
 
-    def examples(self, doctests: Sequence[Doctest]) -> list[dict[str, object]]:
-        """Return how the examples of the packages are started: all of each, as rustdoc takes no name with blanks."""
+    def examples(self, doctests: Sequence[Doctest], project: Project) -> list[dict[str, object]]:
+        """Return how the examples of the packages are started: all of each, as rustdoc takes no name with blanks.
+
+        `names` are those that are wanted, `whole` says whether the package has no others.
+        """
         words = (*self.env.command, "--doc", "--no-fail-fast", "--package")
-        return [{"package": name, "argv": [*words, name]} for name in sorted({test.package for test in doctests})]
+        names: dict[str, list[str]] = {}
+        for test in doctests:
+            names.setdefault(test.package, []).append(test.name)
+        counted = Counter(test.package for test in project.doctests.values())
+        return [
+            {"package": name, "argv": [*words, name], "names": names[name], "whole": len(names[name]) == counted[name]}
+            for name in sorted(names)
+        ]
 
     def keep(self, project: Project) -> None:
         """Keep what the baseline compiled of other people's crates; what is the project's own is compiled again."""

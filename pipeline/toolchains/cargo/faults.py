@@ -10,14 +10,17 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Fault, Frame, Missing, Raised
+from pipeline.toolchains.cargo.panics import read_panics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pipeline.toolchains.cargo.messages import Diagnostic
+    from pipeline.toolchains.cargo.panics import Panics
 
 REGION: Final = "#tests"
 """Follows the path of a production file where its test regions are meant."""
@@ -26,11 +29,6 @@ _MESSAGE_LIMIT: Final = 2000
 _FRAME_LIMIT: Final = 60
 _BUG: Final = "CompileError"
 
-_PANIC: Final = re.compile(
-    r"^thread '(?P<thread>.*)'(?: \(\d+\))? panicked at (?P<file>[^\n]+?):(?P<line>\d+):\d+:\n", re.MULTILINE
-)
-_STACK: Final = re.compile(r"^stack backtrace:\n", re.MULTILINE)
-_NOTE: Final = re.compile(r"^note: (?:run with|Some details)", re.MULTILINE)
 _FRAME: Final = re.compile(r"^ *\d+: (?P<name>[^\n]+)\n +at (?P<file>[^\n]+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
 _SHOULD_PANIC: Final = re.compile(
     r"^(?:note: )?(?P<said>test did not panic as expected|panic did not (?:contain|match) expected)[^\n]*", re.MULTILINE
@@ -91,42 +89,60 @@ class Sources:
         return Frame(path=shown, module=function.rpartition(".")[0], line=line if path else 0, function=function)
 
 
-def of_panic(name: str, stdout: str, stderr: str, sources: Sources, *, root: str, cwd: str, at: Frame) -> Fault:
-    """Return why a test failed.
+@dataclass(frozen=True)
+class Printed:
+    """What a failing test printed, and where it ran.
 
     Args:
         name: The test, as libtest calls it; its thread has this name.
         stdout: What libtest printed.
         stderr: What the test printed, panics with their backtraces among it.
-        sources: How places are named.
         root: Where the compiler ran: panics name files from there.
         cwd: Where the test ran: backtraces name files from there.
+    """
+
+    name: str
+    stdout: str
+    stderr: str
+    root: str
+    cwd: str
+
+    @cached_property
+    def panics(self) -> Panics:
+        """Return the panics among it."""
+        return read_panics(self.stderr)
+
+    def reached(self, sources: Sources) -> tuple[Frame, ...]:
+        """Return the frames of everything that panicked, whatever became of that and in whichever thread."""
+        raised = self.panics.raised(self.name)
+        return tuple(frame for panic in raised for frame in _frames(panic.stack, sources, self.cwd))
+
+
+def of_panic(printed: Printed, sources: Sources, *, at: Frame) -> Fault:
+    """Return why a test failed.
+
+    Args:
+        printed: What it printed.
+        sources: How places are named.
         at: The test itself, for failures without a place of their own.
     """
-    expected = _SHOULD_PANIC.search(stdout)
+    expected = _SHOULD_PANIC.search(printed.stdout)
     if expected is not None:
         raised = Raised(kind="should_panic", bases=("AssertionError",), message=expected[0].removeprefix("note: "))
         return Fault(chain=(raised,), frames=(at,), expectation=True)
-    panics = list(_PANIC.finditer(stderr))
-    panic = next((found for found in reversed(panics) if found["thread"] in {name, "main"}), None) or (
-        panics[-1] if panics else None
-    )
+    panic = printed.panics.decisive(printed.name)
     if panic is None:
-        returned = _RETURNED.search(stderr) or _RETURNED.search(stdout)
+        returned = _RETURNED.search(printed.stderr) or _RETURNED.search(printed.stdout)
         said = returned["said"] if returned is not None else "failed without a panic"
         return Fault(chain=(Raised(kind="Err", bases=("AssertionError",), message=_cut(said)),), frames=(at,))
-    following = next((found.start() for found in panics if found.start() > panic.start()), len(stderr))
-    body = stderr[panic.end() : following]
-    stack = _STACK.search(body)
-    note = _NOTE.search(body)
-    message = body[: min(found.start() for found in (stack, note) if found is not None)] if stack or note else body
-    place = sources.frame(panic["file"], root, int(panic["line"]))
-    frames = _frames(body[stack.end() :], sources, cwd) if stack is not None else ()
+    file, number = panic.place
+    place = sources.frame(file, printed.root, number)
+    frames = _frames(panic.stack, sources, printed.cwd)
     innermost = next((frame for frame in reversed(frames) if frame.path), place)
     path, line = innermost.path.removesuffix(REGION), innermost.line
-    kind, bases = _kind(message, body, sources.line(path, line))
+    kind, bases = _kind(panic.message, panic.stack, sources.line(path, line))
     return Fault(
-        chain=(Raised(kind=kind, bases=bases, message=_cut(message.strip())),),
+        chain=(Raised(kind=kind, bases=bases, message=_cut(panic.message)),),
         frames=frames if any(frame.path for frame in frames) else (place if place.path else at,),
         bare=sources.is_bare(path, line),
     )

@@ -157,10 +157,11 @@ class Ended(_Process):
 
 
 class DoctestsRan(_Process):
-    """The chosen examples of a package are over."""
+    """A run of a package's examples is over; what is `hung` did not end within the limit for one test."""
 
     kind: Literal["doctests_ran"]
     package: str
+    hung: tuple[str, ...] = ()
 
 
 class OutOfTime(_Line):
@@ -235,3 +236,8 @@ def names_in(listing: str) -> tuple[str, ...] | None:
     if any(not line.endswith((": test", ": benchmark")) for line in lines):
         return None
     return tuple(line.rpartition(": ")[0] for line in lines)
+
+
+def examples_in(listing: str) -> tuple[str, ...]:
+    """Return the examples of rustdoc's listing; from edition 2024 on it also says there how long compiling took."""
+    return tuple(line.removesuffix(": test") for line in listing.splitlines() if line.endswith(": test"))

@@ -261,7 +261,7 @@ def _doctests(
     manifest = next(package.manifest_path for package in metadata.packages if package.name == line.package)
     folder = posixpath.dirname(_below(manifest, workspace))
     counted: Counter[str] = Counter()
-    matches = map(_DOCTEST.fullmatch, cargo_messages.names_in(line.stdout) or ())
+    matches = map(_DOCTEST.fullmatch, cargo_messages.examples_in(line.stdout))
     examples = [found for found in matches if found is not None]
     for found in sorted(examples, key=lambda found: (found["file"], int(found["line"]))):
         path = found["file"] if (root / found["file"]).is_file() else posixpath.join(folder, found["file"])

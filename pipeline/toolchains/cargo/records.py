@@ -28,7 +28,8 @@ _TAIL: Final = 8_000
 _COUNTED: Final = re.compile(r"(?:^|\n)test result: FAILED\. ")
 _DOCTEST_RESULT: Final = re.compile(r"^test (?P<name>.+?) \.\.\. (?P<said>ok|FAILED|ignored)", re.MULTILINE)
 _STACK: Final = re.compile(r"^stack backtrace:\n(?: +.*\n)+(?:note: Some details.*\n)?", re.MULTILINE)
-_REDACTED: Final = re.compile(r"thread '(.*)' \(\d+\) panicked")
+_REDACTED: Final = re.compile(r"(thread '.*') \(\d+\)( panicked at )(?:/.*/rustdoctest\w+/)?")
+"""What differs from run to run: the thread's number, and the folder in which an example was compiled."""
 
 
 def observe(
@@ -65,8 +66,9 @@ def observe(
                 said.append(f"---- {line.id} ----\n{line.stdout}{line.stderr}")
         elif isinstance(line, messages.DoctestsRan):
             found = _doctests(project, line, records)
-            records |= {entry: record for entry, record in found.items() if entry in asked}
+            records |= {entry: one for entry, one in found.items() if entry in asked and not records[entry].ran}
             said.append(line.stdout + line.stderr)
+    records |= {entry: record for entry, record in _untold(project, session, records).items() if entry in asked}
     state, detail = _state(session, timed_out=timed_out)
     started = [line.id for line in session.records if isinstance(line, messages.Start)]
     if state in {RunState.CRASHED, RunState.TIMED_OUT} and started and records[started[-1]].outcome is None:
@@ -123,8 +125,10 @@ def _skipped(test: Test, record: TestRecord) -> TestRecord:
 
 def _ran(project: Project, test: Test, line: messages.Ended, record: TestRecord, *, trace: bool) -> TestRecord:
     outcome = _outcome(test, line)
-    fault = _fault(project, test, line) if outcome is Ended.FAILED else None
-    reach = _reach(project, test, fault) if trace else None
+    printed = _printed(project, test, line)
+    fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
+    # nothing is traced: of a test that passes it is not known what it reached, only what it mentions
+    reach = _reach(project, test, fault, printed) if trace and fault is not None else None
     reason = "" if outcome is not Ended.CRASHED else _how(line)
     return record.model_copy(
         update={"outcome": outcome, "phase": "call", "fault": fault, "reach": reach, "reason": reason}
@@ -155,22 +159,19 @@ def _how(line: messages.Ended) -> str:
     return f"ended by signal {-line.code}" if line.code < 0 else f"exited by itself with {line.code}"
 
 
-def _fault(project: Project, test: Test, line: messages.Ended) -> Fault:
+def _printed(project: Project, test: Test, line: messages.Ended) -> faults.Printed:
+    cwd = f"{project.workspace}/{test.unit.folder}".rstrip("/")
+    return faults.Printed(test.name, line.stdout, line.stderr, root=project.workspace, cwd=cwd)
+
+
+def _fault(project: Project, test: Test, line: messages.Ended, printed: faults.Printed) -> Fault:
     path, first = test.path, test.source.first if test.source is not None else 1
     region = f"{path}{faults.REGION}" if path and project.sources.is_region(path, first) else path
     at = Frame(path=region, line=first, function=test.name.replace("::", "."))
     if test.unit.own_harness:
         said = Raised(kind="exit", bases=("AssertionError",), message=f"exited with {line.code}")
         return Fault(chain=(said,), frames=(at,))
-    fault = faults.of_panic(
-        test.name,
-        line.stdout,
-        line.stderr,
-        project.sources,
-        root=project.workspace,
-        cwd=f"{project.workspace}/{test.unit.folder}".rstrip("/"),
-        at=at,
-    )
+    fault = faults.of_panic(printed, project.sources, at=at)
     clean = tuple(
         raised.model_copy(update={"message": raised.message.replace(f"{project.workspace}/", "")})
         for raised in fault.chain
@@ -178,9 +179,9 @@ def _fault(project: Project, test: Test, line: messages.Ended) -> Fault:
     return fault.model_copy(update={"chain": clean})
 
 
-def _reach(project: Project, test: Test, fault: Fault | None) -> Reach:
-    """Return what is known: production on the way to the failure, and the names that the test's code mentions."""
-    own = [frame for frame in (fault.frames if fault is not None else ()) if frame.path]
+def _reach(project: Project, test: Test, fault: Fault, printed: faults.Printed) -> Reach:
+    """Return what is known: production on the way to all that panicked, and the names that the test's code mentions."""
+    own = [frame for frame in (*fault.frames, *printed.reached(project.sources)) if frame.path]
     entered = [f"{frame.path}::{frame.function}" for frame in own if not project.layout.is_test_side(frame.path)]
     mentioned: set[str] = set(test.source.mentions) if test.source is not None else set()
     waiting = list(mentioned)
@@ -216,6 +217,20 @@ def _doctests(project: Project, line: messages.DoctestsRan, records: Mapping[str
             fault = Fault(chain=(raised,), frames=(Frame(path=test.path, line=test.line),))
         update = {"outcome": outcome, "phase": "call", "fault": fault}
         found[test.id] = records[test.id].model_copy(update=update)
+    for test in (by_name[name] for name in line.hung if name in by_name):
+        found[test.id] = records[test.id].model_copy(update={"outcome": Ended.TIMED_OUT, "phase": "call"})
+    return found
+
+
+def _untold(project: Project, session: Session, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
+    """Return the examples that rustdoc was to run and of which it said nothing, with the reason why."""
+    last = {line.package: line for line in session.records if isinstance(line, messages.DoctestsRan)}
+    found: dict[str, TestRecord] = {}
+    for test in project.doctests.values():
+        if test.package in last and not records[test.id].ran:
+            ended = last[test.package]
+            how = "the examples were ended first" if ended.timed_out else f"rustdoc ended with {ended.code}"
+            found[test.id] = records[test.id].model_copy(update={"reason": f"it did not come to an end: {how}"})
     return found
 
 
@@ -227,4 +242,4 @@ def _results(stdout: str, known: Iterable[str]) -> list[tuple[str, str]]:
 def _section(stdout: str, name: str) -> str:
     _, _, after = stdout.partition(f"---- {name} stdout ----\n")
     said = _STACK.sub("", after.partition("\n---- ")[0])
-    return _REDACTED.sub(r"thread '\1' panicked", said)[:2000].strip() or "failed"
+    return _REDACTED.sub(r"\1\2", said)[:2000].strip() or "failed"

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,14 @@ _WHOLE = 64_000_000
 _MESSAGES = 200
 _RENDERED = 4000
 _LIST_S = 60.0
+_LOOK_S = 0.2
+_LOOKED_AT = 1_000_000
+# what libtest prints when it begins, for each example that has ended, and at the end
+_STEP = re.compile(
+    rb"^(?:running \d+ tests?|test (?P<over>result): .*|test .+ \.\.\. (?:ok|FAILED|ignored).*)$", re.MULTILINE
+)
+_RESULT = re.compile(r"^test (?P<name>.+?) \.\.\. (?:ok|FAILED|ignored)", re.MULTILINE)
+_BEGUN = re.compile(r"^test (?P<name>.+?) \.\.\. \Z", re.MULTILINE)
 
 
 class Records:
@@ -66,8 +75,12 @@ def run(
     cwd: str | None = None,
     env: dict[str, str] | None = None,
     keep: int = _TEXT_LIMIT,
+    stall_s: float | None = None,
 ) -> Ended:
-    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams."""
+    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams.
+
+    With `stall_s` the limit is also that long without the end of one more of the tests that it runs.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
@@ -81,15 +94,42 @@ def run(
             )
         except OSError as error:
             return Ended(127, "", f"{argv[0]}: {error.strerror}", timed_out=False)
-        timed_out = False
-        try:
-            process.wait(max(limit_s, 0.1))
-        except subprocess.TimeoutExpired:
-            timed_out = True
+        timed_out = not is_over(process, max(limit_s, 0.1), out.fileno(), stall_s)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
         return Ended(code, tail(out, keep), tail(err, keep), timed_out=timed_out)
+
+
+def is_over(process: subprocess.Popen[bytes], limit_s: float, out: int, stall_s: float | None) -> bool:
+    """Wait for the end, and return whether it came in time; `out` is what the process prints into."""
+    deadline = time.monotonic() + limit_s
+    step, since = None, time.monotonic()
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            process.wait(left if stall_s is None else max(min(left, _LOOK_S), 0))
+        except subprocess.TimeoutExpired:
+            pass
+        else:
+            return True
+        now = time.monotonic()
+        if stall_s is None or now >= deadline:
+            return False
+        if (found := last_step(out)) != step:
+            step, since = found, now
+        if step is not None and step[1] and now - since >= stall_s:
+            return False
+
+
+def last_step(out: int) -> tuple[int, bool] | None:
+    """Return where the last sign of progress stands, and whether tests are running since; None before the first."""
+    start = max(0, os.fstat(out).st_size - _LOOKED_AT)
+    # read without moving to it: the process writes where the file is at
+    steps = [
+        (start + found.start(), found["over"] is None) for found in _STEP.finditer(os.pread(out, _LOOKED_AT, start))
+    ]
+    return steps[-1] if steps else None
 
 
 def tail(file: Any, limit: int = _TEXT_LIMIT) -> str:
@@ -182,8 +222,50 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
             records.write("out_of_time")
             return
     for asked in request["doctests"]:
-        ended = run(asked["argv"], deadline - time.monotonic())
-        records.write("doctests_ran", package=asked["package"], **ended.facts())
+        run_examples(asked, request["per_test_s"], deadline, records)
+        if time.monotonic() >= deadline:
+            records.write("out_of_time")
+            return
+
+
+def run_examples(asked: dict[str, Any], limit_s: float | None, deadline: float, records: Records) -> None:
+    """Run the examples of a package, each with a limit if there is one.
+
+    rustdoc gives them none, and says only which have ended. Where none ends for as long as the limit, all that run had
+    that long; what has not ended is run again one by one, when libtest prints a name before its test runs. Compiling an
+    example is part of its time. Options after `--` are split at blanks, so the line of an example stands for its name.
+    """
+    left: list[str] = asked["names"]
+    stopped: list[str] = []
+    options: list[str] = []
+    while True:
+        ended = run([*asked["argv"], *options], deadline - time.monotonic(), stall_s=limit_s)
+        told = {found["name"] for found in _RESULT.finditer(ended.stdout)}
+        left = [name for name in left if name not in told]
+        hung = stuck(ended, left, serial=bool(options), whole=asked["whole"])
+        wanted = [name for name in hung if name in left]
+        records.write("doctests_ran", package=asked["package"], hung=wanted, **ended.facts())
+        stopped += hung
+        left = [name for name in left if not any(line_of(one) in name for one in stopped)]
+        if not ended.timed_out or not left or (options and not hung) or time.monotonic() >= deadline:
+            return
+        skipped = [word for name in stopped for word in ("--skip", line_of(name))]
+        options = ["--", "--test-threads=1", *sorted(set(map(line_of, left))), *skipped]
+
+
+def stuck(ended: Ended, left: list[str], *, serial: bool, whole: bool) -> list[str]:
+    """Return the example that did not come to an end, if one can be named."""
+    if not ended.timed_out:
+        return []
+    begun = _BEGUN.search(ended.stdout) if serial else None
+    if begun is not None:
+        return [begun["name"]]
+    return left if whole and not serial and len(left) == 1 else []
+
+
+def line_of(name: str) -> str:
+    """Return the last word of where an example stands, `12)`; others may have the same, and share its lot."""
+    return name.rpartition("(line ")[2].partition(")")[0] + ")"
 
 
 def main() -> None:

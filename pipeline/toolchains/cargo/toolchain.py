@@ -80,7 +80,8 @@ class CargoToolchain:
             selection: Which of the tests to run; all are listed in any case.
             trace: Say what the tests reach: production on the way to a failure, and what their code mentions.
             timeout_s: For compiling and running together.
-            per_test_timeout_s: A limit for each test.
+            per_test_timeout_s: A limit for each test; for an example in the documentation it is how long one may take
+                after the one before it, and compiling it is part of that.
             cache: Where the dependencies that the baseline compiled are kept.
 
         Raises:
@@ -110,7 +111,7 @@ class CargoToolchain:
                     "do": "test",
                     "per_test_s": per_test_timeout_s,
                     "tests": [bench.asked(test) for test in tests],
-                    "doctests": bench.examples(doctests),
+                    "doctests": bench.examples(doctests, project),
                 }
                 left = max(1.0, deadline - anyio.current_time())
                 ran, completed = await bench.run(ask, left, frozen=not doctests)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HINT: Final = "install Node.js 20 or newer (https://nodejs.org, or the package `nodejs`)"
 MODULES: Final = "node_modules"
-READONLY: Final = resources.files("pipeline.toolchains") / "node_js" / "readonly.cjs"
+READONLY: Final = resources.files("pipeline.toolchains.node") / "js" / "readonly.cjs"
 _SHIM: Final = f"--require={json.dumps(str(READONLY))}"
 """An option of every node, of those that agents start as well: see `readonly.cjs`."""
 

@@ -32,7 +32,10 @@ _CODE: Final = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 _MODULE: Final = re.compile(r"node_modules/((?:@[^/]+/)?[^/]+)/(?!.*node_modules/)")
 _RUNNERS: Final = re.compile(r"(@?vitest|vite$|vite-node|tinypool|@?jest|esbuild|rollup|rolldown|tsx$|@babel)")
 _OUTSIDE: Final = "?"
+_ASSERTION: Final = "ERR_ASSERTION"
 _THROWING: Final = frozenset({"throws", "rejects", "doesNotThrow", "doesNotReject"})
+_REJECTING: Final = frozenset({"rejects", "doesNotReject"})
+_AWAIT: Final = " (`await` what the test returns, so that the failure has a place)"
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class Site:
     function: str
 
 
-def of_thrown(thrown: Thrown, sources: Sources, root: str, *, test: str, loading: bool = False) -> Fault:
+def of_thrown(
+    thrown: Thrown, sources: Sources, root: str, *, test: str, loading: bool = False, at: Site | None = None
+) -> Fault:
     """Return the fault.
 
     Args:
@@ -55,8 +60,12 @@ def of_thrown(thrown: Thrown, sources: Sources, root: str, *, test: str, loading
         root: The workspace as the tests saw it.
         test: The test file.
         loading: It was being loaded; where no frame in the workspace is known, it is that file that failed.
+        at: Where the test is defined. That counts as the frame of an expectation about a promise which the test returns
+            without awaiting it: the engine then knows no frame but its own.
     """
     sites = list(_sites(thrown, root))
+    is_lost = thrown.code == _ASSERTION and all(site.module == _OUTSIDE for site in sites)
+    is_returned = is_lost and at is not None and thrown.operator in _REJECTING
     if loading and not any(site.path for site in sites):
         sites.insert(0, Site(test, "", 0, None, ""))
     own = next((site for site in sites if site.path), None)
@@ -64,8 +73,13 @@ def of_thrown(thrown: Thrown, sources: Sources, root: str, *, test: str, loading
     # frames of node, of the runners and of ours say nothing, and differ from version to version
     told = [site for site in sites if site.path or site.module != _OUTSIDE]
     frames = tuple(_frame(site, sources) for site in reversed(told[:_FRAMES]))
+    chain = tuple(_chain(thrown, root))
+    if at is not None and is_returned:
+        frames = (_frame(at, sources),)
+    elif is_lost and at is not None:
+        chain = (_told_to_await(chain[0]), *chain[1:])
     return Fault(
-        chain=tuple(_chain(thrown, root)),
+        chain=chain,
         frames=frames,
         missing=missing,
         expectation=thrown.operator in _THROWING
@@ -134,6 +148,11 @@ def _chain(thrown: Thrown, root: str) -> Iterator[Raised]:
         link = link.cause
 
 
+def _told_to_await(raised: Raised) -> Raised:
+    first, *more = raised.message.split("\n")
+    return raised.model_copy(update={"message": "\n".join((first.rstrip(":") + _AWAIT, *more))})
+
+
 def _raised(thrown: Thrown, root: str) -> Raised:
     """Return one link; the kinds that `classify` knows by their names in Python are among its bases."""
     message = plain(thrown.message).replace(f"file://{root}/", "").replace(f"{root}/", "")
@@ -147,7 +166,7 @@ def _raised(thrown: Thrown, root: str) -> Raised:
         bases.append("SyntaxError")
     elif thrown.kind == "ReferenceError":
         bases.append("NameError")
-    elif thrown.kind == "AssertionError" or thrown.compared or thrown.code == "ERR_ASSERTION":
+    elif thrown.kind == "AssertionError" or thrown.compared or thrown.code == _ASSERTION:
         bases.append("AssertionError")
     elif thrown.kind == "Error" and thrown.message.strip() == STUB_MESSAGE:
         bases.append("NotImplementedError")

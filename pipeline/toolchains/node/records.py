@@ -63,6 +63,7 @@ class Run:
     trace: bool
     place: str
     _regions: dict[str, Region | None] = field(default_factory=dict[str, "Region | None"], compare=False, repr=False)
+    _sites: dict[str, faults.Site] = field(default_factory=dict[str, faults.Site], compare=False, repr=False)
 
     def observe(self, *, timed_out: bool, command: tuple[str, ...]) -> Observation:
         """Return what was observed."""
@@ -151,11 +152,17 @@ class Run:
         return TestRecord(id=item.id, function=function, path=path, region_sha256=sha256)
 
     def _region(self, item: Item) -> Region | None:
+        site = self._site(item)
+        if site is None:
+            return None
+        self._sites[item.id] = site
+        return region_of(self.sources, site.path, site.line, site.column)
+
+    def _site(self, item: Item) -> faults.Site | None:
+        """Return where a test is defined, None where nobody says."""
         if item.place is not None and item.place.line is not None:
-            return region_of(self.sources, item.place.path, item.place.line, item.place.column)
-        own = (site for site in faults.sites_of(item.at, self.root) if site.path)
-        site = next(own, None)
-        return region_of(self.sources, site.path, site.line, site.column) if site is not None else None
+            return faults.Site(item.place.path, "", item.place.line, item.place.column, "")
+        return next((site for site in faults.sites_of(item.at, self.root) if site.path), None)
 
     def _ended(self, record: TestRecord, one: End | Cut, *, begun: bool, reached: ReachLine | None) -> TestRecord:
         if isinstance(one, Cut):
@@ -164,7 +171,8 @@ class Run:
         outcome = _outcome(one, begun=begun)
         fault = None
         if outcome is Ended.FAILED and one.errors:
-            fault = faults.of_thrown(one.errors[0], self.sources, self.root, test=record.path)
+            at = self._sites.get(record.id)
+            fault = faults.of_thrown(one.errors[0], self.sources, self.root, test=record.path, at=at)
         reason = one.skipped if one.skipped is not None else one.todo or ("todo" if one.todo is not None else "")
         reach = self._reach(record, reached) if self.trace and outcome is not Ended.SKIPPED else None
         return record.model_copy(

@@ -1,7 +1,7 @@
 """JavaScript and TypeScript projects tested with node:test, vitest or jest, whichever the project has.
 
 node and the installed packages are found on the host; tests run in the box, where the packages are shown inside the
-view. What a run came to is recorded by scripts of ours (`node_js`) that node, vitest or jest load. Tested code shares
+view. What a run came to is recorded by scripts of ours (`js`) that node, vitest or jest load. Tested code shares
 its process with some of them, so that a record cannot be written by accident or by printing, but code that sets out to
 change node's own functions can make its tests pass; with vitest and jest it can also imitate what their processes tell
 each other.
