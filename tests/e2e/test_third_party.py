@@ -102,7 +102,7 @@ def test_a_package_installed_in_its_own_environment_is_measured_there(cache: Pat
     subprocess.run([sys.executable, "-m", "venv", str(project.root / ".venv")], check=True)
     pip = [str(project.root / ".venv/bin/python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "pytest", "setuptools", "wheel"], check=True)
-    clean = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # a setup.py would leave what it is compiled to in the worktree
+    clean = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # else a compiled setup.py is left in the worktree
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--editable", str(project.root)], check=True, env=clean)
 
     done(project)
