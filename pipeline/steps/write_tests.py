@@ -32,7 +32,7 @@ from pipeline.toolchains.protocol import Selection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.evidence.observation import CollectionError, Observation
+    from pipeline.evidence.observation import Observation
     from pipeline.policy.scope import TestScope
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -127,8 +127,6 @@ class _Measured:
     after: Observation
     production: str
     test_paths: tuple[str, ...]
-    errors: tuple[tuple[CollectionError, bool], ...]
-    """What cannot be collected, and whether that is a legal RED."""
 
 
 async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
@@ -179,8 +177,8 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     # over the start, what the tasks before the fix introduced is missing too
     tasks = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks)]
     found = await _red_over(ctx, tasks, report, tree, ctx.state.start)
-    known = {error.path for error in (await measure(ctx, start)).collection_errors}
-    if all(error.path in known or is_legal for error, is_legal in found.errors):
+    refused = {refusal.id for refusal in found.verdict.illegal}
+    if all(error.path not in refused for error in found.after.collection_errors):
         return found
     bare = laid_bare(ctx, tasks, tree, ctx.state.start, baseline_of(ctx).layout)
     return found if bare is None else await _red_over(ctx, tasks, report, tree, bare)
@@ -223,8 +221,7 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     around = changed_without_a_change(ctx, after.layout, before.records, start, tree)
     more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
-    errors = tuple((error, classify.classify_collection(error, context).legal) for error in after.collection_errors)
-    return _Measured(verdict, after, production, paths, errors)
+    return _Measured(verdict, after, production, paths)
 
 
 def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
