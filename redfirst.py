@@ -1,6 +1,7 @@
 """Console entry point; drops PYTHONPATH so that a target's own `pipeline` or `todo` cannot replace ours (ADR-R1).
 
-It drops relative entries of PATH, too: programs are looked up and started from within a repository.
+It drops entries of PATH that are relative or tracked by the repository, too: programs are looked up and started from
+within it.
 """
 
 import os
@@ -18,8 +19,10 @@ def main() -> None:
 
         print(f"redfirst {VERSION}")  # noqa: T201
         return
+    from pipeline.search_path import without_the_repository  # noqa: PLC0415  (only after sys.path is mended)
+
     if "PATH" in os.environ:
-        os.environ["PATH"] = ":".join(part for part in os.environ["PATH"].split(":") if part.startswith("/"))
-    from pipeline.cli.main import run  # noqa: PLC0415  (only after sys.path is mended)
+        os.environ["PATH"] = without_the_repository(os.environ["PATH"])
+    from pipeline.cli.main import run  # noqa: PLC0415  (the same)
 
     run()

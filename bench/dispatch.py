@@ -141,16 +141,16 @@ class Driver:
         figures: Figures = {}
         script = self.place.script(count)
         grants = tuple(Grant(path, Action.MODIFY) for path in edited(count, self.place.files))
-        repository, guarded = self.place.repository, (self.place.repository, self.checkout, RUN)
+        repository = self.place.repository
         with timed(figures, "open"):
             view = self.views.open(self.tree, writable=True)
         with timed(figures, "fingerprint"):
-            before = Fingerprint.take(*guarded)
+            before = Fingerprint.take(repository, RUN)
         with timed(figures, "box"):
             argv = ("/bin/sh", "-c", script)
             done = await self.kind.box.run(Command(argv, view.mount.target, (view.mount,)))
         with timed(figures, "fingerprint"):
-            escape = before.differs(*guarded)
+            escape = before.differs(repository, RUN, self.checkout)
         with timed(figures, "gate"):
             gate = inspect(view, Policy(Writes.TASK, grants))
         with timed(figures, "apply"):
@@ -174,7 +174,7 @@ class Driver:
 async def kinds() -> list[Kind]:
     """Return what works on this machine, and say what does not."""
     found: list[Kind] = []
-    for setting in ("bubblewrap", "landlock", "none"):
+    for setting in ("bubblewrap", "none"):
         trials = await try_boxes(setting)
         if not trials or not trials[-1].proof.ok:
             print(f"{setting}: {trials[-1].proof.why if trials else 'not offered'}")

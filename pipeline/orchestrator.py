@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.dispatch.escape import EscapeError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Outcome, Reason, Signal, Step
 from pipeline.runs.keeping import keep, trees_of
@@ -36,12 +37,21 @@ async def drive(ctx: Context, steps: Mapping[Step, StepRunner]) -> tuple[Outcome
         if ctx.stopping != "no" and step not in _UNSTOPPABLE:
             event = Event(signal=Signal.CANCELLED, note="the user stopped the run")
         else:
-            event = await steps[step](ctx)
+            event = await _event_of(ctx, steps[step])
         tell(ctx, ctx.run.decide(event), event)
         if (now := trees_of(ctx.run)) != kept:
             keep(ctx.repository, ctx.run)
             kept = now
     return ctx.state.outcome, ctx.state.reason or Reason.DONE
+
+
+async def _event_of(ctx: Context, step: StepRunner) -> Event:
+    """Return what the step reports: ESCAPE, whatever it did, where what it measured changed the user's repository."""
+    try:
+        return await step(ctx)
+    except EscapeError as error:
+        name = ctx.write_json("evidence/escape.json", error.escape.document())
+        return Event(signal=Signal.ESCAPE, note=str(error), evidence=(name,))
 
 
 def tell(ctx: Context, decision: Decision, event: Event) -> None:

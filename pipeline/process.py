@@ -28,6 +28,10 @@ MODEL_URL: Final = f"http://127.0.0.1:{MODEL_PORT}"
 """Where a command with network `model` finds its model service; the box says it in `REDFIRST_MODEL_URL`."""
 
 
+SOCKET: Final = "REDFIRST_SOCKET"
+"""The variable that tells a command the number of its socket, where it has a request."""
+
+
 class SandboxError(Exception):
     """The box itself did not work, which says nothing about the command in it."""
 
@@ -96,7 +100,9 @@ class Command:
     `argv[0]` is an absolute path inside the box (host path resolved and mounted by the caller). `env` is complete but
     for what the box always sets (HOME, PATH, TMPDIR, LANG, TERM, USER, SHELL). `network` is none, model or
     open; with `model` the box lets `gateway` answer at the URL that the command finds in `REDFIRST_MODEL_URL`.
-    With `talk`, stdin and stdout belong to it: `stdin` is not fed, and what came on stdout is not kept.
+    With `talk`, stdin and stdout belong to it: `stdin` is not fed, and what came on stdout is not kept. A `request` is
+    what the command reads, to its end, from the socket whose number is in `REDFIRST_SOCKET`; on the same socket it
+    answers, with at most `answer_limit` bytes.
     """
 
     argv: tuple[str, ...]
@@ -109,6 +115,20 @@ class Command:
     network: str = "none"
     gateway: Gateway | None = None
     talk: Talk | None = None
+    request: bytes | None = None
+    answer_limit: int = 256_000_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command wrote to its socket. `fault` says why it cannot be believed, or is empty."""
+
+    data: bytes
+    fault: str = ""
+
+
+NO_ANSWER: Final = Answer(b"")
+"""Of a command that was asked nothing, or said nothing."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +145,7 @@ class Completed:
     stderr: bytes
     truncated: bool
     seconds: float
+    answer: Answer = NO_ANSWER
 
 
 class Sandbox(Protocol):

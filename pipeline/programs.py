@@ -2,7 +2,8 @@
 
 The box shows `/usr` and the system's other program folders; whatever lies elsewhere has to be mounted. Version managers
 put scripts named `python3` on PATH that ask a database in the home folder which interpreter is meant: the question is
-answered here, on the host, so that the box needs neither the script nor the home (architecture 6, Box).
+answered here, on the host, so that the box needs neither the script nor the home (architecture 6, Box). Nothing else is
+started: where an interpreter is installed is read from the files around it (ADR-R89).
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _NIX_STORE: Final = Path("/nix/store")
 _ASK_TIMEOUT_S: Final = 30
 _SHEBANG_BYTES: Final = 256
-_ASK: Final = "import json, sys; print(json.dumps([sys.executable, sys.base_prefix, sys.base_exec_prefix]))"
+_ASK: Final = "import json, sys; print(json.dumps(sys.executable))"
+_LIBRARIES: Final = ("lib/python*/os.py", "lib64/python*/os.py", "lib/pypy*/os.py", "lib-python/*/os.py")
+"""Where an installation has its standard library; the last is that of older PyPys."""
+_ENVIRONMENT: Final = ("bin", "include", "lib", "lib64", "pyvenv.cfg", "share")
+"""What belongs to an environment that was made at the top of a repository."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def locate(argv0: str, search_path: str | None = None) -> Program:
         )
     path = Path(found).absolute()
     if path.parent.name == "shims":
-        return locate(_behind_shim(path), search_path)
+        return locate(_behind_shim(path, search_path), search_path)
     if shebang := _shebang(path):
         return _script(path, shebang, search_path)
     if _PYTHON.fullmatch(path.name):
@@ -94,14 +99,16 @@ def locate(argv0: str, search_path: str | None = None) -> Program:
     return Program(path, _tidy(_links(path)))
 
 
-def _behind_shim(shim: Path) -> str:
-    if not _PYTHON.fullmatch(shim.name):
+def _behind_shim(shim: Path, search_path: str | None) -> str:
+    # A folder that is called so counts only where the user has it on PATH: a repository may have one, too.
+    folders = (search_path if search_path is not None else os.environ.get("PATH", "")).split(":")
+    if not _PYTHON.fullmatch(shim.name) or str(shim.parent) not in folders:
         raise UserError(
             f"{shim} is a version manager's shim, which cannot run in the box. Give the program's own absolute path.",
             Reason.CONFIG,
             path=str(shim),
         )
-    return str(_ask_python(shim)[0])
+    return _ask_shim(shim)
 
 
 def _shebang(path: Path) -> list[str]:
@@ -131,44 +138,66 @@ def _script(path: Path, shebang: list[str], search_path: str | None) -> Program:
 
 def _python(path: Path) -> Program:
     """Return an interpreter with its installation and, if it belongs to one, its virtual environment."""
-    _, *prefixes = _ask_python(path)
-    folders = [Path(prefix) for prefix in prefixes]
+    real = path.resolve()
+    folders = [real.parent.parent]
     environment = path.parent.parent
     marker = environment / "pyvenv.cfg"
     if marker.is_file():
-        homes = (line.partition("=") for line in marker.read_text().splitlines())
-        folders += [environment, *(Path(value.strip()).parent for key, _, value in homes if key.strip() == "home")]
+        homes = (line.partition("=") for line in marker.read_text(errors="replace").splitlines())
+        folders += [Path(value.strip()).parent for key, _, value in homes if key.strip() == "home"]
+    folders = [folder for folder in folders if folder.is_absolute() and _has_library(folder)]
+    if not folders:
+        raise UserError(
+            f"Around {path} there is no installation of Python. Give another interpreter by its absolute path.",
+            Reason.CONFIG,
+            path=str(path),
+        )
+    if marker.is_file():
+        folders.append(environment)
     else:
         # An interpreter finds its library from its own place, and a link that is mounted is a link no more.
-        path = path.resolve()
-    mounts = [_folder(folder) for folder in dict.fromkeys(folders) if not _is_system(folder)]
+        path = real
+    mounts = [mount for folder in dict.fromkeys(folders) if not _is_system(folder) for mount in _folder(folder)]
     return Program(path, _tidy([*mounts, *_links(path)]))
 
 
-def _folder(folder: Path) -> Mount:
+def _has_library(folder: Path) -> bool:
+    return any(True for pattern in _LIBRARIES for _ in folder.glob(pattern))
+
+
+def _folder(folder: Path) -> list[Mount]:
     if folder in {Path("/"), Path.home()}:
         raise UserError(
             f"The interpreter's installation is {folder} itself, which the box must hide. Use a virtual environment.",
             Reason.CONFIG,
             path=str(folder),
         )
-    return Mount(folder.resolve(), folder)
+    shown = [folder]
+    if (folder / ".git").exists():  # an environment at the top of a repository: the rest of that is not its own
+        shown = [place for name in _ENVIRONMENT if (place := folder / name).exists()]
+    return [Mount(place.resolve(), place) for place in shown]
 
 
-def _ask_python(path: Path) -> list[str]:
-    # -I and -S: neither the environment nor a .pth file of the project runs code here.
+def _ask_shim(shim: Path) -> str:
+    # In the root no file of a project chooses a version; -I and -S: no .pth file runs code here.
     try:
         asked = subprocess.run(
-            [path, "-I", "-S", "-c", _ASK], capture_output=True, check=True, timeout=_ASK_TIMEOUT_S, text=True
+            [shim, "-I", "-S", "-c", _ASK],
+            cwd="/",
+            env={**os.environ, "PYENV_DIR": "/"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+            timeout=_ASK_TIMEOUT_S,
+            text=True,
         )
-        answer: list[str] = json.loads(asked.stdout)
+        return str(json.loads(asked.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise UserError(
-            f"{path} did not say where its installation is ({error}). Give another interpreter by its absolute path.",
+            f"{shim} did not say where its installation is ({error}). Give another interpreter by its absolute path.",
             Reason.CONFIG,
-            path=str(path),
+            path=str(shim),
         ) from None
-    return answer
 
 
 def _links(path: Path) -> list[Mount]:

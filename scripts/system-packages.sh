@@ -15,6 +15,7 @@ command -v git >/dev/null || missing+=(git)
 command -v bwrap >/dev/null || missing+=(bubblewrap)
 command -v rustc >/dev/null || missing+=(rustc)
 command -v go >/dev/null || missing+=(golang-go)
+command -v strace >/dev/null || missing+=(strace)
 [ "${#missing[@]}" -eq 0 ] && exit 0
 
 as_root=()

@@ -61,8 +61,9 @@ def _journalled(handle: int) -> str | None:
     return f"journal {json.loads(path.read_bytes().splitlines()[-1])['kind']}"
 
 
-def _renamed(_source: str | Path, target: str | Path) -> str:
-    return f"replace {Path(target).name}"
+def _replaced(_source: str | Path, target: str | Path) -> str | None:
+    name = Path(target).name
+    return None if name.endswith(".pyc") else f"replace {name}"  # a cache is no durable write
 
 
 def _git(argv: list[str]) -> str | None:
@@ -73,8 +74,7 @@ def _git(argv: list[str]) -> str | None:
 
 
 os.fdatasync = around(os.fdatasync, _journalled)
-os.replace = around(os.replace, _renamed)
-os.rename = around(os.rename, _renamed)
+os.replace = around(os.replace, _replaced)
 subprocess.run = around(subprocess.run, _git)
 sys.argv[:] = ["redfirst", *sys.argv[3:]]
 

@@ -6,16 +6,18 @@ only its owner can look into it. The hand-in is a rename: `report.json` is not t
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.backends.layout import Manifest, opened_file
+from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Question, Reason, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 POINTER: Final = "desk"
 """The file in the exchange folder of a dispatch that says where its desk is."""
 _SCHEMA: Final = "redfirst.desk/1"
+_LONGEST: Final = 64 * 1024 * 1024
+_ABOVE: Final = 3
+"""Folders above an exchange: the dispatch, all dispatches, the run."""
+_MANIFEST: Final = TypeAdapter(Manifest)
 
 
 class Asked(BaseModel):
@@ -51,10 +57,17 @@ class Asked(BaseModel):
     base: str
     exchange: str
 
+    @field_validator("exchange")
+    @classmethod
+    def _in_a_run(cls, exchange: str) -> str:
+        if not Path(exchange).is_absolute() or len(Path(exchange).parents) <= _ABOVE:
+            raise ValueError("it is not the exchange of a dispatch")
+        return exchange
+
     @property
     def run_folder(self) -> Path:
         """Return the folder of the run."""
-        return Path(self.exchange).parents[2]
+        return Path(self.exchange).parents[_ABOVE - 1]
 
 
 @dataclass(frozen=True)
@@ -91,7 +104,7 @@ class Desk:
     def asked(self) -> Asked | None:
         """Return what is asked here, None if this is no desk."""
         try:
-            return Asked.model_validate_json((self.folder / "asked.json").read_bytes())
+            return Asked.model_validate_json(_read(self.folder / "asked.json"))
         except (OSError, ValidationError):
             return None
 
@@ -99,7 +112,7 @@ class Desk:
         """Return whether the dispatch that is said to wait names this desk, too: any folder can look like one."""
         asked = self.asked()
         try:
-            return asked is not None and Path(asked.exchange, POINTER).read_text("utf-8") == str(self.folder.resolve())
+            return asked is not None and _place(Path(asked.exchange)) == self.folder.resolve()
         except (OSError, ValueError):
             return False
 
@@ -122,9 +135,20 @@ class Desk:
         fill(fresh)
         fresh.rename(self.files)
 
-    def manifest(self) -> dict[str, str]:
-        """Return what the code was before, as `layout.manifest_of` says it."""
-        return json.loads(self.base.read_bytes())
+    def manifest(self) -> Manifest:
+        """Return what the code was before, as `layout.manifest_of` says it.
+
+        Raises:
+            UserError: it does not say.
+        """
+        try:
+            return _MANIFEST.validate_json(_read(self.base))
+        except (OSError, ValidationError) as error:
+            raise UserError(
+                f"{self.base} does not say what the code was before: this is no desk that a run laid out.",
+                Reason.USAGE,
+                path=str(self.base),
+            ) from error
 
     def set_aside(self, path: Path) -> Path | None:
         """Rename what is at *path*, so that it is kept and not in the way; return where it is now."""
@@ -146,15 +170,39 @@ def desk_around(place: Path) -> Desk | None:
     return None
 
 
-def desks_of(run_folder: Path) -> list[Desk]:
-    """Return the desks of a run whose hand-in has not been answered for, in the order of their dispatches."""
+def desks_of(run_folder: Path, state: Path) -> list[Desk]:
+    """Return the desks of a run whose hand-in has not been answered for, in the order of their dispatches.
+
+    Agents can write where their desk is said to be: one that is elsewhere than a run lays desks out is none.
+
+    Args:
+        run_folder: The folder of the run.
+        state: Its folder outside of the repository.
+    """
     found: list[Desk] = []
     for pointer in sorted(run_folder.glob(f"dispatches/*/exchange/{POINTER}")):
         dispatch = pointer.parents[1]
         if ".lost-" in dispatch.name or (dispatch / "result.json").exists():
             continue
-        desk = Desk(Path(pointer.read_text(encoding="utf-8")))
-        asked = desk.asked()
+        try:
+            place = _place(pointer.parent)
+        except (OSError, ValueError):
+            continue
+        desk = Desk(place)
+        asked = desk.asked() if any(place.is_relative_to(top.resolve()) for top in (pointer.parent, state)) else None
         if asked is not None and asked.dispatch == dispatch.name:
             found.append(desk)
     return found
+
+
+def _place(exchange: Path) -> Path:
+    """Return where the desk of a dispatch is said to be."""
+    return Path(_read(exchange / POINTER).decode()).resolve()
+
+
+def _read(path: Path) -> bytes:
+    with opened_file(path) as file:
+        content = file.read(_LONGEST + 1)
+    if len(content) > _LONGEST:
+        raise OSError(errno.EOVERFLOW, "too large", str(path))
+    return content

@@ -104,15 +104,15 @@ def _what(path: Path, status: os.stat_result) -> str:
     if not stat.S_ISREG(status.st_mode):
         return "no file, folder or link"
     try:
-        with _opened(path) as file:
+        with opened_file(path) as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         return f"unreadable: {error.strerror}"
     return f"{'exec' if status.st_mode & stat.S_IXUSR else 'file'} {content}"
 
 
-def _opened(path: Path) -> BufferedReader:
-    # Without blocking: what was a file a moment ago may be a FIFO now.
+def opened_file(path: Path) -> BufferedReader:
+    """Open a file to read, but no link; without blocking, since what was a file a moment ago may be a FIFO now."""
     return os.fdopen(os.open(path, _FILE), "rb")
 
 
@@ -125,7 +125,7 @@ def _carry(source: Path, target: Path, path: str) -> None:
         there.symlink_to((source / path).readlink())
     else:
         mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
-        with _opened(source / path) as old, os.fdopen(os.open(there, _NEW, mode), "wb") as new:
+        with opened_file(source / path) as old, os.fdopen(os.open(there, _NEW, mode), "wb") as new:
             shutil.copyfileobj(old, new)
             os.fchmod(new.fileno(), mode)
     _give(there, target)

@@ -64,7 +64,7 @@ def lint(
     files: Annotated[list[Path] | None, typer.Argument(help="Role and template files; without any, ours.")] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Check role and template files: closed keys, known words, known placeholders. Exit code 2 when one is wrong."""
+    """Check role and template files: closed keys, known words, each artifact named. Exit code 2 when one is wrong."""
     found = [(str(path), problem) for path in files for problem in _lint_file(path)] if files else _lint_ours()
     if as_document:
         problems = [
@@ -236,7 +236,7 @@ def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change
         return change
     if not change.path.endswith(".rs"):
         return change
-    from pipeline.policy.test_regions import region_fault  # noqa: PLC0415  (a parser that only this needs)
+    from pipeline.readers import region_fault  # noqa: PLC0415  (parsers that only this needs)
 
     fault = region_fault(change.path, content.old, content.new)
     return replace(change, test_regions_only=fault is None, region_fault=fault)

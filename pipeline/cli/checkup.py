@@ -18,6 +18,7 @@ from pipeline.cli.isolation import check_isolation, check_networks
 from pipeline.cli.leftovers import check_leftovers
 from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import Check, DoctorDocument
+from pipeline.cli.widening import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from pipeline.cli.plain import Colour
     from pipeline.config.load import Loaded
+    from pipeline.config.trust import Widening
     from pipeline.dispatch.box import Box
     from pipeline.dispatch.choice import Choice
 
@@ -68,9 +70,14 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         loaded, configured = _config(repository, environ)
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
     if repository is not None and loaded is not None:
-        checks += [_trust(repository, loaded, environ), *_agents(loaded, environ)]
+        trusted, may_ask = _trust(repository, loaded, environ)
+        checks += [trusted, *_agents(loaded, environ)]
         checks += check_networks(loaded.config, environ)
-        checks += await check_tests(repository, loaded, environ)
+        if may_ask:
+            checks += await check_tests(repository, loaded, environ)
+        else:
+            message = "not looked for: that would start what the repository asks for, which you have not allowed"
+            checks.append(_warned("tests", message, "redfirst trust"))
     mode = SandboxMode.AUTO if loaded is None else loaded.config.sandbox
     checks += await check_isolation(mode, state_folder(environ))
     checks.append(_state(state_folder(environ)))
@@ -170,20 +177,26 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded 
     return loaded, Check(id="config", status="ok", message=message)
 
 
-def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:
-    if not loaded.widening:
-        return Check(
-            id="trust", status="ok", message="the repository's configuration asks for nothing that needs trust"
-        )
-    keys = ", ".join(item.key for item in loaded.widening)
+def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Check, bool]:
+    """Return what is said of trust, and whether the repository's tests may be looked for."""
     try:
-        trusted = trust.is_trusted(loaded.widening, repository.common_dir, environ)
+        widening = widening_in(repository, loaded, environ)
+        trusted = trust.is_trusted(widening, repository.common_dir, environ)
     except UserError as error:
-        return _failed("trust", error)
+        return _failed("trust", error), False
+    if not widening:
+        return Check(id="trust", status="ok", message="the repository asks for nothing that needs trust"), True
+    keys = ", ".join(item.key for item in widening)
     if trusted:
-        return Check(id="trust", status="ok", message=f"you allowed {keys}")
-    message = f"the repository's configuration asks for {keys}, which you have not allowed"
-    return _failed_with("trust", message, "read the values, then: redfirst trust")
+        return Check(id="trust", status="ok", message=f"you allowed {keys}"), True
+    message = f"the repository asks for {keys}, which you have not allowed"
+    advice = ", ".join(("read the values, then: redfirst trust", *trust.instead(widening)))
+    return _failed_with("trust", message, advice), not any(map(_starts, widening))
+
+
+def _starts(item: Widening) -> bool:
+    """Return whether looking for the tests would start what this asks for."""
+    return item.is_file or item.key.startswith("toolchains.")
 
 
 def _agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +12,7 @@ from pipeline.errors import UserError
 from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.choosing import choose, looked_for
 from pipeline.toolchains.protocol import Missing
+from pipeline.toolchains.pytest.environment import lock_tool, pythons
 from pipeline.toolchains.rooted import Rooted
 from pipeline.toolchains.several import toolchains_in
 
@@ -57,24 +57,23 @@ async def _one(
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
         return _check(id_, "warn", message, "start it once")
-    if command is None and toolchain is TOOLCHAINS["pytest"] and _is_locked(repository, search_path):
-        folders = (repository.worktree, repository.main_checkout)
-        pythons = [found for folder in folders if os.access(found := folder / ".venv/bin/python", os.X_OK)]
-        if not pythons:
+    if command is None and toolchain is TOOLCHAINS["pytest"] and lock_tool(repository.worktree, search_path):
+        found = pythons((repository.worktree, repository.main_checkout), locked=True)
+        if not found:
             return _check(id_, "warn", "uv.lock without .venv: the first run makes an environment from it", "uv sync")
-        command = (str(pythons[0]), "-m", "pytest")
+        command = (str(found[0]), "-m", "pytest")
     try:
-        found = await toolchain.find_environment(
+        env = await toolchain.find_environment(
             repository.worktree, repository.main_checkout, command, state_folder(environ), search_path
         )
     except UserError as error:
         return _check(id_, "fail", error.message, "; ".join(error.actions))
-    if not isinstance(found, Missing):
-        return _check(id_, "ok", _said(toolchain, found))
+    if not isinstance(env, Missing):
+        return _check(id_, "ok", _said(toolchain, env))
     if table.setup is not None:
         made = f"not here; a run asks again after its setup: {' '.join(table.setup)}"
-        return _check(id_, "warn", f"{made} ({found.sentence})", "start that command once in a fresh checkout")
-    return _check(id_, "fail", found.sentence, f"{toolchain.install_hint}, where the project's tests run")
+        return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout")
+    return _check(id_, "fail", env.sentence, f"{toolchain.install_hint}, where the project's tests run")
 
 
 def _said(toolchain: Toolchain, env: Environment) -> str:
@@ -90,10 +89,6 @@ def _left_out(check: Check, loaded: Loaded, toolchain: Toolchain) -> Check:
     message = f"{toolchain.name} is left out, and a task in its files would be refused: {check.message}"
     rest = "or name the others in [toolchains] use"
     return check.model_copy(update={"status": "warn", "message": message, "advice": f"{check.advice}; {rest}"})
-
-
-def _is_locked(repository: Repository, search_path: str) -> bool:
-    return (repository.worktree / "uv.lock").is_file() and shutil.which("uv", path=search_path) is not None
 
 
 def _check(id_: str, status: str, message: str, advice: str = "") -> Check:

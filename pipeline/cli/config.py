@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.cli.plain import plain
+from pipeline.cli.widening import widening_in
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load
-from pipeline.config.sources import Layer, RepositoryFile, repository_file, same_words
+from pipeline.config.sources import LARGEST, Layer, RepositoryFile, repository_file, same_words
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.git import Repository
 
 if TYPE_CHECKING:
     from pipeline.config.sources import Origin
+    from pipeline.config.trust import Widening
 
 SCHEMA: Final = "redfirst.config/1"
 _HIDDEN: Final = "(hidden)"
@@ -40,12 +42,13 @@ def show(
     repository = Repository.find(Path.cwd())
     flags = Flags.parse(assignments or (), agents or ())
     loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository), flags=flags)
-    trusted = is_trusted(loaded.widening, repository.common_dir, os.environ)
+    widening = widening_in(repository, loaded, os.environ)
+    trusted = is_trusted(widening, repository.common_dir, os.environ)
     notes = uncounted(repository)
     if as_document:
-        typer.echo(json.dumps({**document(loaded, trusted=trusted), "notes": notes}, indent=2))
+        typer.echo(json.dumps({**document(loaded, widening, trusted=trusted), "notes": notes}, indent=2))
     else:
-        typer.echo("\n".join([text(loaded, trusted=trusted), *(f"note: {plain(note)}" for note in notes)]))
+        typer.echo("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {plain(note)}" for note in notes)]))
 
 
 def file_at_head(repository: Repository) -> RepositoryFile | None:
@@ -54,7 +57,7 @@ def file_at_head(repository: Repository) -> RepositoryFile | None:
     Raises:
         UserError: the repository configures us in two files.
     """
-    return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}"))
+    return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}", LARGEST))
 
 
 def uncounted(repository: Repository) -> tuple[str, ...]:
@@ -69,7 +72,7 @@ def uncounted(repository: Repository) -> tuple[str, ...]:
     return (f"uncommitted changes of {found.name} do not count: it is read as HEAD has it",)
 
 
-def document(loaded: Loaded, *, trusted: bool) -> dict[str, Any]:
+def document(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> dict[str, Any]:
     """Return the values with their origins, for `--json`."""
     values: dict[str, dict[str, Any]] = {}
     for key, value in loaded.values().items():
@@ -82,10 +85,10 @@ def document(loaded: Loaded, *, trusted: bool) -> dict[str, Any]:
             "source": origin.source or None,
             "line": origin.line,
         }
-    return {"schema": SCHEMA, "values": values, "widening": as_json(loaded.widening), "trusted": trusted}
+    return {"schema": SCHEMA, "values": values, "widening": as_json(widening), "trusted": trusted}
 
 
-def text(loaded: Loaded, *, trusted: bool) -> str:
+def text(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> str:
     """Return the values with their origins, one line each."""
     rows: list[tuple[str, str]] = []
     for key, value in loaded.values().items():
@@ -95,7 +98,7 @@ def text(loaded: Loaded, *, trusted: bool) -> str:
     width = max(len(left) for left, _ in rows)
     lines = [f"{left:<{width}}  {origin}" for left, origin in rows]
     if not trusted:
-        keys = ", ".join(plain(item.key) for item in loaded.widening)
+        keys = ", ".join(plain(item.key) for item in widening)
         lines += ["", f"Not trusted yet, so that a run is refused: {keys}. See: redfirst trust"]
     return "\n".join(lines)
 

@@ -19,6 +19,7 @@ from pipeline.cli.orders import (
     refuse_recursion,
     require_programs,
 )
+from pipeline.config.agents import Backend
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.orphans import end_lost
@@ -39,7 +40,7 @@ from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
 from pipeline.steps.measuring import forget_cache
-from pipeline.steps.preconditions import examine, require_untracked
+from pipeline.steps.preconditions import examine
 from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.choosing import choose
 
@@ -67,7 +68,8 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
     ground = examine(repository, order.issue, base)
     repository.identity()
     box = await box_of(config)
-    folder = workflow_folder(repository.worktree) / next_name(repository.worktree, order.issue)
+    runs = workflow_folder(repository)
+    folder = runs / next_name(runs, order.issue)
     with disk(folder):
         folder.mkdir(exist_ok=True)  # there already, where another driver is about to begin or died before it did
     lease = FileLease.take(folder)
@@ -117,7 +119,6 @@ async def go_on(
         UserError: the run is driven by another process, has ended, or is damaged.
     """
     refuse_recursion(order.environ)
-    require_untracked(repository)
     lease = FileLease.take(folder)
     try:
         run = Run.load(folder, MatrixMachine(), driving=True)
@@ -197,16 +198,29 @@ def _expected(error: Exception, folder: Path) -> UserError | None:
 
 
 async def _listen(ctx: Context, scope: anyio.CancelScope) -> None:
-    """Take SIGINT and SIGTERM: the first stops at the next safe point, the second kills the dispatch (contract 1)."""
+    """Take SIGINT and SIGTERM: the first stops at the next safe point, the second kills the dispatch (contract 1).
+
+    Where only people are at work the first stops at once: their desks stay as they are.
+    """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
-            if ctx.stopping == "no":
+            if ctx.stopping == "no" and _only_people_work(ctx):
+                ctx.stopping = "now"
+                ctx.say("stopped; the desk stays, and is asked about again by: redfirst resume " + ctx.run.info.run_id)
+                scope.cancel()
+            elif ctx.stopping == "no":
                 ctx.stopping = "soon"
                 ctx.say("stopping at the next safe point; once more kills the running dispatch (its work is lost)")
             else:
                 ctx.stopping = "now"
                 ctx.say("killed: the running dispatch is lost; go on with: redfirst resume " + ctx.run.info.run_id)
                 scope.cancel()
+
+
+def _only_people_work(ctx: Context) -> bool:
+    records = ctx.run.records.values()
+    open_ones = [record for record in records if record.dispatch not in ctx.run.results]
+    return bool(open_ones) and all(record.backend == Backend.HUMAN.value for record in open_ones)
 
 
 def place_of_run(repository: Repository, run: Run, environ: Mapping[str, str]) -> Path:

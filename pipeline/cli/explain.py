@@ -26,7 +26,7 @@ def explain(
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.store import find_run  # noqa: PLC0415  (the same)
 
-    document = explain_run(find_run(Repository.find(Path.cwd()).worktree, name), last=last)
+    document = explain_run(find_run(Repository.find(Path.cwd()), name), last=last)
     if as_document:
         print_document(document)
     else:

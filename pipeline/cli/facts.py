@@ -11,6 +11,7 @@ from pipeline.cli.reading import DispatchLine, EvidenceShown, FindingLine, Green
 from pipeline.reports.findings import Stage
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.vocabulary import Outcome, Step
+from pipeline.runs.records import read_record
 from pipeline.steps.evidence_files import TaskEvidence, name_of
 from pipeline.steps.reviews import ReviewRecord
 
@@ -81,7 +82,7 @@ def _listed(paths: tuple[str, ...]) -> str:
 def read_review(folder: Path, stage: Stage, number: int) -> ReviewRecord | None:
     """Return the record of one review, or None where it is not on disk or not readable."""
     try:
-        return ReviewRecord.model_validate_json((folder / f"reviews/{stage}-{number}.json").read_bytes())
+        return ReviewRecord.model_validate_json(read_record(folder, f"reviews/{stage}-{number}.json"))
     except (OSError, ValidationError):
         return None
 
@@ -101,7 +102,7 @@ def read_evidence(folder: Path, task: str) -> EvidenceShown | None:
     """Return the evidence of a task, or None where there is none that can be read."""
     name = name_of(task)
     try:
-        found = TaskEvidence.model_validate_json((folder / name).read_bytes())
+        found = TaskEvidence.model_validate_json(read_record(folder, name))
     except (OSError, ValidationError):
         return None
     ledger, green = found.ledger, found.green

@@ -19,7 +19,7 @@ from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Reason, Signal, Step
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
-from pipeline.runs.store import CLAIM_REFS, claim_holder, release_claim, worktree_key
+from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
 from pipeline.steps import failure
 from pipeline.steps.measuring import forget_cache
 
@@ -78,7 +78,7 @@ def approve(ctx: Context) -> None:
         for task in tasks
     )
     names = ["plan.md", *(f"task-{task_id}.md" for task_id in ctx.state.queue)]
-    hashes = {name: sha256_hex(ctx.path(name).read_bytes()) for name in names if ctx.path(name).exists()}
+    hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     ctx.run.resume(sandbox=ctx.sandbox_facts)
     ctx.run.journal.append("gate_answered", gate=gate, answer="approved", artifacts=hashes)
@@ -149,11 +149,10 @@ def _open_gate(ctx: Context) -> str:
 
 def free_orphan(repository: Repository, name: str) -> str | None:
     """Give back the claim of a run whose folder was deleted; return its issue, None if there is no such claim."""
-    here = worktree_key(repository)
-    for ref in repository.refs(CLAIM_REFS):
-        issue = ref.removeprefix(CLAIM_REFS)
-        where, _, run = (claim_holder(repository, issue) or "").partition("/")
-        gone = not (repository.worktree / ".workflow" / run / "run.json").exists()
+    folder, here = runs_folder(repository), worktree_key(repository)
+    for issue, claim in claims(repository).items():
+        where, _, run = claim.run.partition("/") if isinstance(claim, Claim) else ("", "", "")
+        gone = not (folder / run / "run.json").exists()
         if where == here and gone and name in {run, issue}:
             release_claim(repository, issue, run)
             return issue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -13,6 +14,7 @@ from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
 from pipeline.backends.layout import Difference, manifest_of
 from pipeline.cli.filling import Wanted, filled, written
 from pipeline.cli.plain import plain
+from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.reports.decode import Malformed
@@ -20,7 +22,7 @@ from pipeline.reports.kinds import report_schema
 from pipeline.reports.parse import parse_report
 from pipeline.routing.vocabulary import Reason, Role
 from pipeline.runs.lease import FileLease
-from pipeline.runs.store import find_run, run_names
+from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
 
 SCHEMA: Final = "redfirst.hand-in/1"
 _SHOWN: Final = 20
@@ -74,9 +76,14 @@ def _find(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
     if here is not None:
         found = [here]
     else:
-        worktree = Repository.find(Path.cwd()).worktree
-        names = run_names(worktree) if run is None else [find_run(worktree, run).name]
-        found = [desk for name in names for desk in desks_of(worktree / ".workflow" / name)]
+        repository = Repository.find(Path.cwd())
+        names = run_names(repository) if run is None else [find_run(repository, run).name]
+        state = state_folder(os.environ)
+        found = [
+            desk
+            for name in names
+            for desk in desks_of(repository.worktree / WORKFLOW / name, state_of_run(state, repository, name))
+        ]
     known = [(desk, asked) for desk in found if (asked := desk.asked()) is not None and role in {None, asked.role}]
     if len(known) == 1:
         return known[0]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.cli.reading import Check
-from pipeline.config.model import SandboxKind, SandboxMode
-from pipeline.dispatch.box import NETWORKS, open_box, refusal, try_boxes
-from pipeline.dispatch.canary import INSTALL
+from pipeline.config.model import SandboxMode
+from pipeline.dispatch.box import hinted, open_box, refusal, try_boxes
+from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.overlay import overlay_works
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
@@ -18,38 +17,20 @@ from pipeline.routing.vocabulary import Reason, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pipeline.config.model import Config
     from pipeline.dispatch.box import Box, Trial
-
-_APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 
 async def box_of(config: Config) -> Box:
     """Return the box that a run with this configuration uses.
 
     Raises:
-        UserError: what works here is less than `minimum_sandbox`, or cannot keep the network of a role.
-    """
-    box = await box_of_tests(config)
-    refuse_networks(config, box.networks, box.name)
-    return box
-
-
-async def box_of_tests(config: Config) -> Box:
-    """Return the box for what asks no agent: tests have no network in it, whatever the roles may have.
-
-    Raises:
-        UserError: what works here is less than `minimum_sandbox`.
+        UserError: no box holds here, or the one that is asked for cannot keep the network of a role.
     """
     box = await open_box(config.sandbox.value)
-    if SandboxKind(box.name).is_less_than(config.required_sandbox):
-        raise UserError(
-            f"minimum_sandbox is {config.required_sandbox}, and the strongest box that works here is {box.name}.",
-            Reason.CONFIG,
-            pointer="/minimum_sandbox",
-            actions=("redfirst doctor",),
-        )
+    refuse_networks(config, box.networks, box.name)
     return box
 
 
@@ -96,9 +77,9 @@ async def check_isolation(mode: SandboxMode, state: Path) -> list[Check]:
         return [Check(id="sandbox", status="warn", message=message, advice=advice)]
     trials = await try_boxes(mode.value)
     if not trials or not trials[-1].proof.ok:
-        error = refusal(trials, mode.value)
-        return [Check(id="sandbox", status="fail", message=error.message, advice="; ".join(_hinted(error.actions)))]
-    return [_used(trials, mode), *_views(trials[-1], state)]
+        error = refusal(trials)
+        return [Check(id="sandbox", status="fail", message=error.message, advice="; ".join(error.actions))]
+    return [_used(trials), *_views(trials[-1], state)]
 
 
 def check_networks(config: Config, environ: Mapping[str, str]) -> list[Check]:
@@ -108,50 +89,29 @@ def check_networks(config: Config, environ: Mapping[str, str]) -> list[Check]:
         return []
     try:
         require_providers(config, environ)
-        if config.sandbox is not SandboxMode.AUTO:
-            refuse_networks(config, NETWORKS[SandboxKind(config.sandbox)], config.sandbox)
+        if config.sandbox is SandboxMode.NONE:
+            refuse_networks(config, NoBox.networks, config.sandbox)
     except UserError as error:
         return [Check(id="network", status="fail", message=error.message, advice="; ".join(error.actions))]
     said = ", ".join(f"@{role} {config.agent(role).reaches}" for role in roles)
     return [Check(id="network", status="ok", message=f"as configured: {said}")]
 
 
-def _used(trials: Sequence[Trial], mode: SandboxMode) -> Check:
+def _used(trials: Sequence[Trial]) -> Check:
     used = trials[-1]
     message = f"{used.what}: {used.proof.why}"
     better = [f"{trial.what} does not hold: {trial.proof.why}" for trial in trials[:-1]]
     advice = [trial.proof.advice for trial in trials[:-1] if trial.proof.advice]
-    if used.box.name == "landlock":
-        if mode is SandboxMode.LANDLOCK:
-            better, advice = ["this one only, as configured"], ['set sandbox = "auto" for the strongest that works']
-        else:
-            better, advice = better or ["bubblewrap (bwrap) is not installed"], advice or [INSTALL]
-        message += "; it hides less than bubblewrap, and no role can have a network in it"
     if not better:
         return Check(id="sandbox", status="ok", message=message)
-    return Check(id="sandbox", status="warn", message="; ".join([message, *better]), advice="; ".join(_hinted(advice)))
-
-
-def _hinted(advice: Sequence[str]) -> list[str]:
-    hint = _apparmor()
-    known = any("AppArmor" in each for each in advice)
-    return list(dict.fromkeys([*advice, *([hint] if hint and not known else [])]))
-
-
-def _apparmor() -> str:
-    try:
-        restricted = _APPARMOR.read_text(encoding="ascii").strip() == "1"
-    except OSError:
-        return ""
-    return "AppArmor restricts user namespaces here: give bwrap a profile with `userns,`" if restricted else ""
+    return Check(id="sandbox", status="warn", message="; ".join([message, *better]), advice="; ".join(hinted(advice)))
 
 
 def _views(used: Trial, state: Path) -> list[Check]:
     there = next(parent for parent in (state, *state.parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return []  # said by another check
-    box = used.box
-    fault = overlay_works(there, box.owner) if box.maps_paths else f"{box.name} shows the host's own paths"
+    fault = overlay_works(there, used.box.owner)
     message = "overlays: a dispatch costs what it changes"
     if fault is not None:
         message = f"copies of the repository, one for each dispatch: {fault}"

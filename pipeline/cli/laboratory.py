@@ -12,10 +12,12 @@ import anyio
 import typer
 
 from pipeline.cli.config import file_at_head, uncounted
-from pipeline.cli.isolation import box_of_tests
 from pipeline.cli.plain import plain
+from pipeline.cli.widening import widening_in
 from pipeline.config import trust
 from pipeline.config.load import load
+from pipeline.dispatch.box import open_box
+from pipeline.dispatch.escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
@@ -38,7 +40,8 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
     """Lend a laboratory for the repository around *here*; with it everything is removed that was written.
 
     Raises:
-        UserError: there is no repository with a commit, no box that holds, or the configuration needs trust.
+        UserError: there is no repository with a commit, no box that holds, or the configuration needs trust; or what
+            was measured has changed the repository (reason `escape`).
     """
     repository = Repository.find(here)
     if repository.resolve("HEAD") is None:
@@ -47,7 +50,7 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
     notes = uncounted(repository)
     for note in notes:
         _say(note)
-    box = anyio.run(box_of_tests, config)
+    box = anyio.run(open_box, config.sandbox.value)
     tracked = [entry.path for entry in repository.entries("HEAD")]
     with tempfile.TemporaryDirectory(prefix="redfirst-check-", ignore_cleanup_errors=True) as name:
         place = Path(name)
@@ -66,6 +69,14 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
                 secrets=secrets_of_run(repository.worktree, environ, config),
                 notes=notes,
             )
+        except EscapeError as error:
+            raise UserError(
+                str(error),
+                Reason.ESCAPE,
+                path=str(repository.common_dir),
+                details=error.escape.document(),
+                actions=("look at what changed, and undo what you did not do", "redfirst doctor"),
+            ) from error
         finally:
             checkout.close()  # also what tests left without permissions
 
@@ -73,8 +84,9 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
 def _config(repository: Repository, environ: Mapping[str, str]) -> Config:
     """Return the configuration of HEAD; agents may be missing or untrusted, since none is asked."""
     loaded = load(repository.worktree, environ=environ, repo_file=file_at_head(repository))
-    if any(not item.key.startswith(_OF_AGENTS) for item in loaded.widening):
-        trust.require_trust(loaded.widening, repository.common_dir, environ)
+    widening = widening_in(repository, loaded, environ)
+    if any(not item.key.startswith(_OF_AGENTS) for item in widening):
+        trust.require_trust(widening, repository.common_dir, environ)
     return loaded.config
 
 

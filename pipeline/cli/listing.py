@@ -14,13 +14,14 @@ from pipeline.runs.journal import utc_now
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import progress_of
 from pipeline.runs.run import Run
-from pipeline.runs.store import run_names
+from pipeline.runs.store import WORKFLOW, run_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from pipeline.cli.plain import Colour
+    from pipeline.git import Repository
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
@@ -37,17 +38,17 @@ _COLOURS: Final[dict[str, Colour]] = {
 }
 
 
-def list_runs(worktree: Path, *, now: datetime | None = None) -> RunsDocument:
-    """Return the runs of *worktree*, the newest first."""
+def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDocument:
+    """Return the runs of the worktree, the newest first."""
     moment = now or utc_now()
-    lines = [_line(worktree / ".workflow" / name, moment) for name in run_names(worktree)]
+    lines = [_line(repository.worktree / WORKFLOW / name, moment) for name in run_names(repository)]
     return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
 
 
-def newest(worktree: Path) -> Path | None:
+def newest(repository: Repository) -> Path | None:
     """Return the folder of the run that was started last, or None where there is none that can be read."""
-    readable = [line for line in list_runs(worktree).runs if line.problem is None]
-    return worktree / ".workflow" / readable[0].name if readable else None
+    readable = [line for line in list_runs(repository).runs if line.problem is None]
+    return repository.worktree / WORKFLOW / readable[0].name if readable else None
 
 
 def status_of(run: Run, *, live: bool) -> str:

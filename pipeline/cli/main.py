@@ -60,7 +60,7 @@ LATER: Final = (
     Later("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
     Later("init", "pipeline.cli.init:init", "Write a starting redfirst.toml for the agents that are installed here."),
     Later("doctor", "pipeline.cli.doctor:doctor", "Check git, the repository, the sandbox, the tests."),
-    Later("trust", "pipeline.cli.trust:trust", "Allow what this repository's configuration asks for."),
+    Later("trust", "pipeline.cli.trust:trust", "Allow what this repository asks for."),
     Later("config", "pipeline.cli.config:app", "The configuration."),
     Later("schema", "pipeline.cli.schema:schema", "Print a JSON Schema; without a name, list what there is."),
 )
@@ -188,7 +188,7 @@ def abandon(name: RunName, as_document: AsDocument = False) -> None:
         return
     import anyio  # noqa: PLC0415
 
-    ctx = anyio.run(gates.abandon, repository, find_run(repository.worktree, name), _say)
+    ctx = anyio.run(gates.abandon, repository, find_run(repository, name), _say)
     document = run_document(ctx).model_copy(update={"ok": True, "exit_code": 0})
     if as_document:
         print_document(document)
@@ -212,7 +212,7 @@ def _answer(name: str, prepare: Callable[[Context], None], order: Order, as_docu
     from pipeline.runs.store import find_run  # noqa: PLC0415
 
     repository = _repository()
-    folder = find_run(repository.worktree, name)
+    folder = find_run(repository, name)
     _drive(lambda: driving.go_on(repository, folder, order, _say, prepare), as_document=as_document)
 
 

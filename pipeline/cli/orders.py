@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 from pipeline.backends import BACKENDS
 from pipeline.backends.logins import require_login
 from pipeline.cli.installed import hinted
+from pipeline.cli.widening import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
-from pipeline.config.sources import repository_file
+from pipeline.config.sources import LARGEST, repository_file
 from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
@@ -64,10 +65,11 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
         UserError: it is broken, widens without trust, or names a model service whose
             credential is not there.
     """
-    repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}"))
+    repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}", LARGEST))
     flags = Flags.parse(list(order.values), list(order.agents))
     loaded = load(repository.worktree, environ=order.environ, repo_file=repo_file, flags=flags)
-    trust.require_trust(loaded.widening, repository.common_dir, order.environ)
+    widening = widening_in(repository, loaded, order.environ)
+    trust.require_trust(widening, repository.common_dir, order.environ)
     try:
         require_agents(loaded)
     except UserError as error:

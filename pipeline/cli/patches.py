@@ -30,7 +30,7 @@ def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool)
     Raises:
         UserError: no such run or task, or git has removed the objects.
     """
-    run = Run.load(find_run(repository.worktree, name), MatrixMachine(), driving=False)
+    run = Run.load(find_run(repository, name), MatrixMachine(), driving=False)
     old, new = (run.state.start, work_tree(run)) if task is None else _task_trees(run, task)
     missing = [tree for tree in (old, new) if repository.resolve(f"{tree}^{{tree}}") is None]
     if missing:

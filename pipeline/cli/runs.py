@@ -21,7 +21,7 @@ def runs(
     from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
 
-    document = list_runs(Repository.find(Path.cwd()).worktree)
+    document = list_runs(Repository.find(Path.cwd()))
     if as_document:
         print_document(document)
     else:

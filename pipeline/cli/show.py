@@ -36,7 +36,7 @@ def show(
 
     if follow and (as_document or not log):
         raise UserError("--follow belongs to --log, and prints lines as they come: no --json.", Reason.USAGE)
-    folder = find(Repository.find(Path.cwd()).worktree, name)
+    folder = find(Repository.find(Path.cwd()), name)
     if follow:
         follow_log(folder, typer.echo)
     elif log and as_document:

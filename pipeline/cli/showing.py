@@ -41,21 +41,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.cli.reading import EvidenceShown, FindingLine
+    from pipeline.git import Repository
     from pipeline.runs.run import Decided
 
 _RECENT: Final = 5
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")
 
 
-def find(worktree: Path, name: str | None) -> Path:
+def find(repository: Repository, name: str | None) -> Path:
     """Return the folder of the run called *name*, the newest one without a name.
 
     Raises:
         UserError: there is no such run, or no run at all.
     """
     if name is not None:
-        return find_run(worktree, name)
-    folder = newest(worktree)
+        return find_run(repository, name)
+    folder = newest(repository)
     if folder is None:
         raise UserError(
             "There are no runs in this worktree yet.", Reason.USAGE, actions=("redfirst run ISSUE", "redfirst runs")

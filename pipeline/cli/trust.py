@@ -1,4 +1,4 @@
-"""`redfirst trust`: let the keys of this repository count that widen what agents may do (contract 4)."""
+"""`redfirst trust`: let the keys and files of this repository count that widen what it may do (contract 4)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 
 from pipeline.cli.config import file_at_head
 from pipeline.cli.plain import plain
+from pipeline.cli.widening import widening_in
 from pipeline.config import trust as store
 from pipeline.config.load import load
 from pipeline.errors import UserError
@@ -29,14 +30,15 @@ def trust(
     revoke: Annotated[bool, typer.Option("--revoke", help="Forget what was allowed.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Allow what this repository's configuration asks for; show it first."""
+    """Allow what this repository asks for; show it first."""
     repository = Repository.find(Path.cwd())
     worktree, common_dir = repository.worktree, repository.common_dir
     if revoke:
         forgotten = store.revoke(common_dir, os.environ)
         _answer(worktree, (), as_document=as_document, told="Forgotten." if forgotten else "Nothing was allowed.")
         return
-    widening = load(worktree, environ=os.environ, repo_file=file_at_head(repository)).widening
+    loaded = load(worktree, environ=os.environ, repo_file=file_at_head(repository))
+    widening = widening_in(repository, loaded, os.environ)
     if not widening:
         _answer(worktree, (), as_document=as_document, told="This repository asks for nothing that needs trust.")
         return
@@ -56,7 +58,7 @@ def _ask(worktree: Path, widening: tuple[Widening, ...]) -> None:
             details={"widening": store.as_json(widening), "sha256": store.fingerprint(widening)},
             actions=_lines(widening),
         )
-    asked = [f"The configuration of {worktree} asks for:", *_lines(widening)]
+    asked = [f"{worktree} asks for:", *_lines(widening), *store.instead(widening)]
     typer.echo("\n".join(map(plain, asked)), err=True)
     if not typer.confirm("Allow this?", err=True):
         raise UserError("Not allowed; nothing changed.", Reason.UNTRUSTED, path=str(worktree))

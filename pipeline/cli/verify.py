@@ -21,7 +21,8 @@ def verify(
 
       git fetch origin 'refs/redfirst/runs/*:refs/redfirst/runs/*'
 
-    Leaves with 0 when everything is verified, 7 when something is not true, 2 when it cannot be checked here.
+    Leaves with 0 when everything is verified, 7 when something is not true, 2 when it cannot be checked here or rests
+    on no test (NOT_TESTABLE).
 
     Examples:
       redfirst verify HEAD~1

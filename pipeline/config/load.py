@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config import folders, keys, layers
 from pipeline.config.agents import PLAYS, Backend, Profile
 from pipeline.config.layers import Flags
-from pipeline.config.model import Config, SandboxKind, SandboxMode
 from pipeline.config.problems import pointer
 from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
 from pipeline.config.trust import Widening, widening_of
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.config.agents import AgentConfig
     from pipeline.config.keys import KeyPath
     from pipeline.config.layers import FlatLayer
+    from pipeline.config.model import Config
     from pipeline.config.sources import RepositoryFile
 
 _NEEDS: Final[Mapping[Backend, str]] = {
@@ -137,16 +137,6 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         for agent in config.candidates(role):
             if role not in PLAYS[agent.backend]:
                 raise _not_its_part(loaded, role, agent.backend)
-    if config.sandbox is not SandboxMode.AUTO and SandboxKind(config.sandbox).is_less_than(config.required_sandbox):
-        chosen, required = _origin(loaded, "sandbox"), _origin(loaded, "minimum_sandbox")
-        raise UserError(
-            f'sandbox = "{config.sandbox}" ({chosen}) is less than '
-            f'minimum_sandbox = "{config.required_sandbox}" ({required}).',
-            Reason.CONFIG,
-            path=chosen.source,
-            pointer="/sandbox",
-            actions=("set sandbox to auto", f"set minimum_sandbox to {config.sandbox}"),
-        )
 
 
 def _refuse_unknown_spares(loaded: Loaded, role: Role) -> None:

@@ -30,21 +30,7 @@ class SandboxMode(StrEnum):
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
-    LANDLOCK = "landlock"
     NONE = "none"
-
-
-class SandboxKind(StrEnum):
-    """The boxes there are, the strongest first, for `minimum_sandbox`."""
-
-    BUBBLEWRAP = "bubblewrap"
-    LANDLOCK = "landlock"
-    NONE = "none"
-
-    def is_less_than(self, other: SandboxKind) -> bool:
-        """Return whether this box keeps less than the other."""
-        order = list(SandboxKind)
-        return order.index(self) > order.index(other)
 
 
 class OnBlockers(StrEnum):
@@ -210,12 +196,6 @@ class Config(Closed):
     """Everything that can be set."""
 
     sandbox: SandboxMode = SandboxMode.AUTO
-    minimum_sandbox: Annotated[
-        SandboxKind | None,
-        Field(
-            description="Refuse to run in less; None follows `sandbox`: none for none, else any box that proved itself"
-        ),
-    ] = None
     base: Annotated[str | None, Field(description="The base branch; None: main, else master")] = None
     agents: Agents = Agents()
     providers: Annotated[
@@ -239,13 +219,6 @@ class Config(Closed):
     quarantine: Annotated[
         tuple[Quarantined, ...], Field(description="Tests that do not count for now, each with an owner and an end")
     ] = ()
-
-    @property
-    def required_sandbox(self) -> SandboxKind:
-        """Return the weakest box that may be used."""
-        if self.minimum_sandbox is not None:
-            return self.minimum_sandbox
-        return SandboxKind.NONE if self.sandbox is SandboxMode.NONE else SandboxKind.LANDLOCK
 
     def agent(self, role: Role) -> AgentConfig:
         """Return how *role* is run: its own table over `[agents]`, `env` variable by variable.

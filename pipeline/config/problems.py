@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.config.keys import children, dotted
 from pipeline.errors import UserError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from pipeline.config.sources import Origin
+
+_TOLD: Final = 20
 
 
 def did_you_mean(word: str, accepted: Sequence[str]) -> str | None:
@@ -31,16 +33,21 @@ def refusal(error: ValidationError, origin_of: Callable[[tuple[str, ...]], Origi
         error: What the model refused.
         origin_of: Returns the place of a key.
     """
-    problems = [_problem(details, origin_of) for details in error.errors(include_url=False)]
+    found = error.errors(include_url=False)
+    problems = [_problem(details, origin_of) for details in found[:_TOLD]]
     first = problems[0]
-    more = len(problems) - 1
+    more = len(found) - 1
+    left_out = len(found) - len(problems)
     return UserError(
         str(first["message"]) + (f" ({more} more, below.)" if more else ""),
         Reason.CONFIG,
         path=str(first["source"]),
         pointer=str(first["pointer"]),
         details={"problems": problems},
-        actions=tuple(str(problem["message"]) for problem in problems[1:]),
+        actions=(
+            *(str(problem["message"]) for problem in problems[1:]),
+            *((f"and {left_out} more",) if left_out else ()),
+        ),
     )
 
 

@@ -11,10 +11,13 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
+from pipeline.toml_text import toml_table
+from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,10 +28,12 @@ if TYPE_CHECKING:
 OWN_FILE: Final = "redfirst.toml"
 SHARED_FILE: Final = "pyproject.toml"
 _SHARED_TABLE: Final = ("tool", "redfirst")
+LARGEST: Final = 1 << 20
+"""Bytes of a repository's file."""
 
 _TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
 _ENTRY = re.compile(r"\s*\[\[([^\[\]]+)\]\]\s*(#.*)?")
-_ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_.\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\s*=")
+_ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\s*=")
 
 
 class Layer(StrEnum):
@@ -77,7 +82,12 @@ class Document:
 
     def line_of(self, path: KeyPath) -> int | None:
         """Return the line, from 1, that sets *path* or the nearest table above it; None when it cannot be told."""
-        return _line_of(self.text, (*self.prefix, *path))
+        whole = (*self.prefix, *path)
+        return next((line for end in range(len(whole), 0, -1) if (line := self._lines.get(whole[:end]))), None)
+
+    @cached_property
+    def _lines(self) -> Mapping[KeyPath, int]:
+        return _lines_of(self.text)
 
     def origin(self, path: KeyPath) -> Origin:
         """Return the place of *path* in this document."""
@@ -89,10 +99,11 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
 
     Args:
         worktree: The top of the worktree; a file that is not tracked is read from here.
-        at_start: Returns the bytes of a path in the start commit, or None when it is not tracked there.
+        at_start: Returns the bytes of a path in the start commit, or None when it is not tracked there; raises
+            ValueError where it has more than `LARGEST`.
 
     Raises:
-        UserError: `redfirst.toml` and `[tool.redfirst]` are both there.
+        UserError: `redfirst.toml` and `[tool.redfirst]` are both there, or a file cannot be read or is too large.
     """
     found = [file for name in (OWN_FILE, SHARED_FILE) if (file := _either(worktree, name, at_start)) and _speaks(file)]
     if len(found) > 1:
@@ -107,22 +118,39 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
 
 
 def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) -> RepositoryFile | None:
-    content = at_start(name)
-    if content is not None:
-        return RepositoryFile(name, content, tracked=True)
     try:
-        return RepositoryFile(name, (worktree / name).read_bytes(), tracked=False)
+        content = at_start(name)
+        if content is not None:
+            return RepositoryFile(name, content, tracked=True)
+        return RepositoryFile(name, _content(worktree / name), tracked=False)
+    except ValueError:
+        raise UserError(
+            f"{name} is larger than {LARGEST >> 20} MiB; no configuration is.", Reason.CONFIG, path=name
+        ) from None
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UserError(f"cannot read {name}: {error.strerror}.", Reason.CONFIG, path=name) from error
 
 
+def _content(path: Path) -> bytes:
+    """Return a file's content; a link may lead to an endless device.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+        ValueError: it is larger than any configuration.
+    """
+    content = read_regular(path.resolve(), LARGEST)
+    if len(content) > LARGEST:
+        raise ValueError(f"{path} has more than {LARGEST} bytes")
+    return content
+
+
 def _speaks(file: RepositoryFile) -> bool:
     if file.name == OWN_FILE:
         return True
     try:
-        table = tomllib.loads(file.content.decode())
+        table = toml_table(file.content.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError):
         # A broken pyproject.toml is its owner's to mend; it is ours only when it may hold our table.
         return b"tool.redfirst" in file.content
@@ -136,8 +164,8 @@ def same_words(file: RepositoryFile, worktree: Path) -> bool:
     A file that is gone there, or cannot be read, does not.
     """
     try:
-        here = (worktree / file.name).read_bytes()
-    except OSError:
+        here = _content(worktree / file.name)
+    except (OSError, ValueError):
         return False
     if here == file.content or file.name == OWN_FILE:
         return here == file.content
@@ -148,7 +176,7 @@ def same_words(file: RepositoryFile, worktree: Path) -> bool:
 
 
 def _own_table(content: bytes) -> object:
-    tools: object = tomllib.loads(content.decode()).get("tool")
+    tools: object = toml_table(content.decode()).get("tool")
     return cast("dict[str, object]", tools).get("redfirst") if isinstance(tools, dict) else None
 
 
@@ -180,7 +208,7 @@ def parse_user(path: Path) -> Document | None:
 def _parse(layer: Layer, source: str, folder: Path, content: bytes, prefix: KeyPath) -> Document:
     try:
         text = content.decode()
-        table: object = tomllib.loads(text)
+        table: object = toml_table(text)
     except UnicodeDecodeError as error:
         raise UserError(f"{source} is not UTF-8 text.", Reason.CONFIG, path=source) from error
     except tomllib.TOMLDecodeError as error:
@@ -193,10 +221,11 @@ def _parse(layer: Layer, source: str, folder: Path, content: bytes, prefix: KeyP
     return Document(layer, source, folder, text, prefix, cast("dict[str, Any]", table))
 
 
-def _line_of(text: str, path: KeyPath) -> int | None:
+def _lines_of(text: str) -> Mapping[KeyPath, int]:
+    """Return the line, from 1, on which each key and table is named first."""
     # tomllib keeps no positions. A line is for people: where the scan cannot tell (a key inside an inline table), it
     # gives the table; it never decides anything.
-    best: tuple[int, int] | None = None
+    found: dict[KeyPath, int] = {}
     table: KeyPath = ()
     entries: Counter[KeyPath] = Counter()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -210,9 +239,8 @@ def _line_of(text: str, path: KeyPath) -> int | None:
             here = (*table, *_words(assignment[1]))
         else:
             continue
-        if path[: len(here)] == here and (best is None or len(here) > best[0]):
-            best = (len(here), number)
-    return best[1] if best else None
+        found.setdefault(here, number)
+    return found
 
 
 def _words(key: str) -> KeyPath:

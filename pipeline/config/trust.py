@@ -2,9 +2,10 @@
 
 A repository's file is written by whoever can push to it. So the keys that start a program on the host, open the box or
 hand things into it count only after `redfirst trust`, which remembers the hash of exactly these values; another value
-needs trust again. A repository is known by its common git folder, so that its worktrees share the word. A key that is
-set to its closed value (`network = "none"`) widens nothing. Nothing is ever ignored in silence: without trust a run is
-refused.
+needs trust again. What other files of a repository bring about by being there (`cli.widening`) is a value, too, with a
+hash of its own: it may be gone and come back. A repository is known by its common git folder, so that its worktrees
+share the word. A key that is set to its closed value (`network = "none"`) widens nothing. Nothing is ever ignored in
+silence: without trust a run is refused.
 """
 
 from __future__ import annotations
@@ -35,19 +36,32 @@ VARIABLE: Final = "REDFIRST_TRUST"
 _CREDENTIAL: Final = "this decides where your credential for a model is sent, and for what"
 _WITH_A_MODEL: Final = frozenset(backend.value for backend in TAKES_MODEL)
 _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
-_RUNNERS: Final = frozenset(
-    {"pytest", "py.test", "cargo", "node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest", "go"}
-)
+_RUNNERS: Final[Mapping[str, frozenset[str]]] = {
+    "pytest": frozenset({"pytest", "py.test"}),
+    "cargo": frozenset({"cargo"}),
+    "node": frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
+    "go": frozenset({"go"}),
+}
 _INSTALLED: Final = frozenset({".venv", "venv", "node_modules"})
 
 
 @dataclass(frozen=True)
 class Widening:
-    """One value of the repository that needs trust, and why."""
+    """One value of the repository that needs trust, and why.
+
+    Args:
+        key: The key of its configuration, or a file of it.
+        value: What trust would be given to.
+        why: What it brings about.
+        is_file: It is no key, but what a file brings about by being there.
+        instead: What a user can do who does not want it, in words; empty where that is only to leave it.
+    """
 
     key: str
     value: object
     why: str
+    is_file: bool = False
+    instead: str = ""
 
 
 class _Store(BaseModel):
@@ -83,8 +97,8 @@ def is_trusted(widening: tuple[Widening, ...], common_dir: Path, environ: Mappin
     """
     if not widening or _variable(environ):
         return True
-    trusted = _read(_store_path(environ)).repositories.get(_identity(common_dir))
-    return trusted == fingerprint(widening)
+    trusted = _read(_store_path(environ)).repositories.get(_identity(common_dir), "")
+    return _parts(widening) <= set(trusted.split())
 
 
 def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> None:
@@ -97,11 +111,11 @@ def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Map
         return
     asked = "; ".join(f"{item.key} = {json.dumps(item.value, default=str)}" for item in widening)
     raise UserError(
-        f"This repository's configuration asks for more than it may take by itself: {asked}.",
+        f"This repository asks for more than it may take by itself: {asked}.",
         Reason.UNTRUSTED,
         path=str(common_dir),
         details={"widening": as_json(widening), "sha256": fingerprint(widening)},
-        actions=("read these values, then run: redfirst trust", f"in CI: {VARIABLE}=1"),
+        actions=("read these values, then run: redfirst trust", *instead(widening), f"in CI: {VARIABLE}=1"),
     )
 
 
@@ -109,7 +123,7 @@ def grant(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str
     """Remember that these values of this repository may count."""
     path = _store_path(environ)
     known = _read(path).repositories
-    _write(path, {**known, _identity(common_dir): fingerprint(widening)})
+    _write(path, {**known, _identity(common_dir): " ".join(sorted(_parts(widening)))})
 
 
 def revoke(common_dir: Path, environ: Mapping[str, str]) -> bool:
@@ -127,12 +141,22 @@ def as_json(widening: tuple[Widening, ...]) -> list[dict[str, object]]:
     return [{"key": item.key, "value": item.value, "why": item.why} for item in widening]
 
 
+def instead(widening: tuple[Widening, ...]) -> tuple[str, ...]:
+    """Return what can be done instead of trusting these values, each once."""
+    return tuple(dict.fromkeys(item.instead for item in widening if item.instead))
+
+
+def _parts(widening: tuple[Widening, ...]) -> frozenset[str]:
+    """Return the hashes that stand for these values: one for all keys together, one for each file."""
+    keys = tuple(item for item in widening if not item.is_file)
+    each = [(item,) for item in widening if item.is_file]
+    return frozenset(fingerprint(part) for part in ([keys] if keys else []) + each)
+
+
 def _why(path: KeyPath, value: object) -> str | None:
     match path:
-        case ("sandbox" | "minimum_sandbox",) if value == "none":
+        case ("sandbox",) if value == "none":
             return "agents and tests may run without a box"
-        case ("sandbox" | "minimum_sandbox",) if value == "landlock":
-            return "agents and tests may run in the weaker of two boxes"
         case ("providers", *_):
             return _CREDENTIAL
         case ("prices", *_):
@@ -143,7 +167,7 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "this command prepares the checkout, outside the judged box"
         case ("toolchains", _, "command") if _names_a_host_path(value):
             return "this program of the host is brought into the box"
-        case ("toolchains", _, "command") if _starts_something_else(cast("list[str]", value)):
+        case ("toolchains", name, "command") if not _starts_the_runner(name, cast("list[str]", value)):
             return "what comes before the test runner is run on the host, outside the box"
         case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
             return "these programs of the host are brought into the box"
@@ -180,17 +204,19 @@ def _names_a_host_path(argv: object) -> bool:
     return program.is_absolute() or ".." in program.parts or program.parts[:1] == ("~",)
 
 
-def _starts_something_else(words: list[str]) -> bool:
-    """Return whether a command starts with anything but a test runner: a wrapper is run to see what it sets.
+def _starts_the_runner(toolchain: str, words: list[str]) -> bool:
+    """Return whether a command starts with this toolchain's test runner: what stands before it is run on the host.
 
     A file of the repository is not one of the runners, whatever it is called; what was installed beside it may be.
     """
     name, folders = Path(words[0]).name, Path(words[0]).parts[:-1]
     if folders and folders[0] not in _INSTALLED:
-        return True
-    if _PYTHON.fullmatch(name):
-        return words[1:3] != ["-m", "pytest"]
-    return name not in _RUNNERS
+        return False
+    if toolchain == "pytest" and _PYTHON.fullmatch(name):
+        return words[1:3] == ["-m", "pytest"]
+    if toolchain in {"cargo", "go"} and words[1:2] not in ([], ["test"]):
+        return False  # `cargo run cargo test`
+    return name in _RUNNERS[toolchain]
 
 
 def _variable(environ: Mapping[str, str]) -> bool:

@@ -36,6 +36,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "write-tests/RED": "Measured twice, and each test fails for a legal reason. From here on the tests are frozen.",
     "implement/NEEDS_FILE": "Instead of reaching for a file that is not in its task, @make asks for it.",
     "diagnose/AMENDED": "@check grants the file; our code adds it to the task, and @make goes on.",
+    "implement/GREEN_INCOMPLETE": "Measured: the tests pass. @make says what is missing; the final review is told.",
     "implement/GREEN": "Measured: the tests of the task pass, and so does everything that passed before.",
     "final-review/FIX": "The review of the whole result found something. It becomes a task of its own, tests first.",
     "split/DRAFTED[drafting fix tasks]": "A fix task goes the same way as any other: RED, then GREEN.",

@@ -1,7 +1,7 @@
-"""Which box this machine offers: the strongest that proved itself, or none if the user says so (architecture 6, Box).
+"""Which box this machine offers: bubblewrap where it proved itself, or none if the user says so (architecture 6, Box).
 
 This is the one place that decides. A box is chosen by what a probe inside it could not do, never by the presence of a
-program, and a weaker one never takes the place of a stronger silently: the trials say why.
+program. Where none holds the run is refused: to have none is for the user to say.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch import canary
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.canary import Proof
-from pipeline.dispatch.landlock import Landlock
 from pipeline.dispatch.limits import BOX_USER
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
@@ -22,8 +22,9 @@ from pipeline.process import Sandbox
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
+
+_APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 
 class Box(Sandbox, Protocol):
@@ -43,10 +44,6 @@ class Box(Sandbox, Protocol):
         ...
 
 
-NETWORKS: Final[Mapping[str, frozenset[str]]] = {kind.name: kind.networks for kind in (Bubblewrap, Landlock, NoBox)}
-"""The networks that each box can keep, by its name."""
-
-
 @dataclass(frozen=True)
 class Trial:
     """One box that was tried, in words for a person, and what came of it."""
@@ -60,7 +57,7 @@ async def try_boxes(setting: str) -> tuple[Trial, ...]:
     """Return the boxes that were tried, the strongest first; the last one is the one to use, if it holds.
 
     Args:
-        setting: `auto`, `bubblewrap`, `landlock` or `none` (contract 4).
+        setting: `auto`, `bubblewrap` or `none` (contract 4).
     """
     trials: list[Trial] = []
     for what, box in _candidates(setting):
@@ -74,7 +71,7 @@ async def open_box(setting: str) -> Box:
     """Return the box that the configuration asks for, proven when it is to isolate.
 
     Args:
-        setting: `auto`, `bubblewrap`, `landlock` or `none` (contract 4).
+        setting: `auto`, `bubblewrap` or `none` (contract 4).
 
     Raises:
         UserError: no box holds here; the message says why and what to do.
@@ -82,24 +79,39 @@ async def open_box(setting: str) -> Box:
     trials = await try_boxes(setting)
     if trials and trials[-1].proof.ok:
         return trials[-1].box
-    raise refusal(trials, setting)
+    raise refusal(trials)
 
 
-def refusal(trials: Sequence[Trial], setting: str) -> UserError:
-    """Return what to do where no box holds: mend bubblewrap, or the one that was asked for, as the driver's user."""
-    wanted = "landlock" if setting == "landlock" else "bubblewrap"
+def refusal(trials: Sequence[Trial]) -> UserError:
+    """Return what to do where no box holds: install bubblewrap, or allow it what it needs as the driver's user."""
     missing = Proof(ok=False, why="bubblewrap (bwrap) is not installed", advice=canary.INSTALL)
-    plain = next((trial.proof for trial in trials if trial.box.owner is None and trial.box.name == wanted), missing)
+    plain = next((trial.proof for trial in trials if trial.box.owner is None), missing)
+    advice = hinted([plain.advice])
     others = "".join(
         f" {trial.what} does not hold either: {trial.proof.why}." for trial in trials if trial.proof is not plain
     )
     return UserError(
-        f'Agents cannot be isolated here: {plain.why}.{others} {plain.advice}, or set sandbox = "none" in your own '
-        "configuration to run them without isolation.",
+        f'Agents cannot be isolated here: {plain.why}.{others} {"; ".join(advice)}, or set sandbox = "none" '
+        "in your own configuration to run them without isolation.",
         Reason.CONFIG,
         pointer="/sandbox",
-        actions=(plain.advice,),
+        actions=(*advice, 'or set sandbox = "none" in your own configuration: then nothing is isolated'),
     )
+
+
+def hinted(advice: Sequence[str]) -> list[str]:
+    """Return the advice, with what AppArmor needs where it restricts user namespaces and nobody said so yet."""
+    hints = list(dict.fromkeys(advice))
+    if not any("AppArmor" in each for each in hints) and _restricts_namespaces():
+        hints.append("AppArmor restricts user namespaces here: give bwrap a profile with `userns,`")
+    return hints
+
+
+def _restricts_namespaces() -> bool:
+    try:
+        return _APPARMOR.read_text(encoding="ascii").strip() == "1"
+    except OSError:
+        return False
 
 
 def _candidates(setting: str) -> Iterator[tuple[str, Box]]:
@@ -107,9 +119,7 @@ def _candidates(setting: str) -> Iterator[tuple[str, Box]]:
         yield "no box", NoBox()
         return
     program = shutil.which("bwrap")
-    if setting in {"auto", "bubblewrap"} and program is not None:
+    if program is not None:
         if os.getuid() == 0:
             yield f"bubblewrap as user {BOX_USER}", Bubblewrap(program, BOX_USER)
         yield "bubblewrap", Bubblewrap(program)
-    if setting in {"auto", "landlock"}:
-        yield "Landlock", Landlock()

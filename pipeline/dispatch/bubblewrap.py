@@ -20,6 +20,7 @@ import anyio
 
 from pipeline.dispatch import canary, seccomp
 from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, options
+from pipeline.dispatch.channel import opened_channel
 from pipeline.dispatch.children import run_child, wait_gone
 from pipeline.dispatch.limits import OWN_LIMITS
 from pipeline.dispatch.mount_points import mount_points, refuse_links
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pipeline.dispatch.canary import Proof
+    from pipeline.dispatch.channel import Channel
     from pipeline.dispatch.children import Child, Outcome
     from pipeline.process import Command, Gateway, Namespaces
 
@@ -76,9 +78,10 @@ class Bubblewrap:
         refuse_links(command.mounts)
         with contextlib.ExitStack() as stack:
             stack.enter_context(mount_points(command.mounts))
-            start = stack.enter_context(_start(self, command))
+            channel, told = stack.enter_context(opened_channel(command))
+            start = stack.enter_context(_start(self, replace(command, env={**command.env, **told})))
             status = start.status
-            ended = await _serving(start, command)
+            ended = await _serving(start, command, channel)
             code = status.exit_code()
         if code is None and not (ended.timed_out or ended.dismissed):
             words = ended.stderr.decode(errors="replace").strip()[-2000:]
@@ -161,7 +164,7 @@ def _filter() -> bytes:
         return b""
 
 
-async def _serving(start: _Start, command: Command) -> Outcome:
+async def _serving(start: _Start, command: Command, channel: Channel | None) -> Outcome:
     """Run it, and meanwhile let the gateway answer on the socket that the stage hands over.
 
     Raises:
@@ -184,6 +187,7 @@ async def _serving(start: _Start, command: Command) -> Outcome:
                 guard=start.status,
                 pass_fds=start.descriptors,
                 talk=command.talk,
+                channel=channel,
             )
         except Exception as error:  # noqa: BLE001  (out of a task group it would come as a group)
             failed = error

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.trees import make_folder, opened, remove_tree
 from pipeline.process import Mount
+from pipeline.trees import make_folder, opened, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -69,13 +69,8 @@ class Probed(BaseModel):
     capable: bool
 
 
-async def prove(box: Sandbox, *, root: bool = False) -> Proof:
-    """Return whether a command in `box` can write only into its view, reach no host socket and see no home.
-
-    Args:
-        box: The box to try.
-        root: Whether it may leave user 0 what it is: one that takes all the rights of this user, and not the name.
-    """
+async def prove(box: Sandbox) -> Proof:
+    """Return whether a command in `box` can write only into its view, reach no host socket and see no home."""
     python = locate(sys.executable)
     with (
         tempfile.TemporaryDirectory(prefix="redfirst-canary-") as folder,
@@ -100,10 +95,10 @@ async def prove(box: Sandbox, *, root: bool = False) -> Proof:
         if _was_called(listener):
             return _failed("a command in the box reached a socket of the host")
     shown = {mount.target.relative_to(Path.home()).parts[0] for mount in mounts if Path.home() in mount.target.parents}
-    return _judge(ended, shown, root=root)
+    return _judge(ended, shown)
 
 
-def _judge(ended: Completed, shown: set[str], *, root: bool) -> Proof:
+def _judge(ended: Completed, shown: set[str]) -> Proof:
     try:
         probed = Probed.model_validate(json.loads(ended.stdout))
     except (ValueError, ValidationError):
@@ -122,7 +117,7 @@ def _judge(ended: Completed, shown: set[str], *, root: bool) -> Proof:
         return _failed(f"a command in the box may write {probed.writable[0]}")
     if probed.capable:
         return _failed("a command in the box has capabilities")
-    if probed.root and not root:
+    if probed.root:
         return _failed("a command in the box runs as root")
     return Proof(ok=True, why="writing, connecting and looking outside all failed", advice="")
 

@@ -15,7 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from pipeline.dispatch.recording import Recording
-from pipeline.process import Completed, SandboxError
+from pipeline.process import NO_ANSWER, Answer, Completed, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
+    from pipeline.dispatch.channel import Channel
     from pipeline.process import Talk
 
 _GRACE_S: Final = 5.0
@@ -86,6 +87,7 @@ class Outcome:
     stderr: bytes
     truncated: bool
     seconds: float
+    answer: Answer = NO_ANSWER
 
     def completed(self, code: int | None) -> Completed:
         """Return how the command ended: `code` is its exit code, negative for a signal, None if it has none."""
@@ -98,6 +100,7 @@ class Outcome:
             stderr=self.stderr,
             truncated=self.truncated,
             seconds=self.seconds,
+            answer=self.answer,
         )
 
 
@@ -164,6 +167,7 @@ async def run_child(
     pass_fds: tuple[int, ...] = (),
     mark: str = "",
     talk: Talk | None = None,
+    channel: Channel | None = None,
 ) -> Outcome:
     """Run to the end, to the time limit or to cancellation; in each case everything is dead on return.
 
@@ -178,6 +182,7 @@ async def run_child(
         pass_fds: Descriptors that it inherits.
         mark: `NAME=value` in the environment of all that it starts, if the box needs one to find them.
         talk: What has its stdin and stdout instead.
+        channel: The socket on which it gets a request and answers; it inherits the other end.
 
     Raises:
         SandboxError: the child could not be started, or something of it survived.
@@ -185,8 +190,9 @@ async def run_child(
     """
     began = time.monotonic()
     captures = _Capture(output_limit), _Capture(output_limit)
-    process = await _start(argv, cwd, env, pass_fds)
-    guard.started()
+    process = await _start(argv, cwd, env, pass_fds if channel is None else (*pass_fds, channel.number))
+    for holder in filter(None, (guard, channel)):
+        holder.started()
     recording = _recording.get()
     if recording is not None:
         recording.write(process.pid, mark)
@@ -203,6 +209,8 @@ async def run_child(
             else:
                 streams.start_soon(conversation.hold, stdin_pipe, stdout_pipe)
             streams.start_soon(_drain, stderr_pipe, captures[1])
+            if channel is not None:
+                streams.start_soon(channel.serve)
             with limit, over:
                 # asyncio's own wait() may return only when all pipes are closed, which a daemon can delay.
                 if child.pidfd is not None:
@@ -218,22 +226,20 @@ async def run_child(
                 with anyio.move_on_after(_GRACE_S):
                     await process.wait()
         streams.cancel_scope.deadline = anyio.current_time() + _GRACE_S
-    if survived is not None:
-        raise survived
-    if process.returncode is None:
-        raise SandboxError(f"{argv[0]} did not end when it was killed")
+    returncode = _ended(process, argv, survived)
     if recording is not None:
         recording.remove()
     if conversation is not None and conversation.failed is not None:
         raise conversation.failed
     return Outcome(
-        returncode=process.returncode,
+        returncode=returncode,
         timed_out=limit.cancelled_caught,
         dismissed=over.cancelled_caught,
         stdout=captures[0].content(),
         stderr=captures[1].content(),
         truncated=any(capture.truncated for capture in captures),
         seconds=time.monotonic() - began,
+        answer=channel.answer() if channel is not None else NO_ANSWER,
     )
 
 
@@ -256,6 +262,19 @@ async def _start(argv: tuple[str, ...], cwd: Path | None, env: Mapping[str, str]
         except OSError as error:
             raise SandboxError(f"{argv[0]} could not be started: {error}") from error
     raise SandboxError(f"{argv[0]} was cancelled while it was being started")
+
+
+def _ended(process: Process, argv: tuple[str, ...], survived: SandboxError | None) -> int:
+    """Return how the process ended.
+
+    Raises:
+        SandboxError: it did not, or something of it is left.
+    """
+    if survived is not None:
+        raise survived
+    if process.returncode is None:
+        raise SandboxError(f"{argv[0]} did not end when it was killed")
+    return process.returncode
 
 
 def _pipes(process: Process) -> tuple[ByteSendStream, ByteReceiveStream, ByteReceiveStream]:

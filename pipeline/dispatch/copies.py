@@ -15,18 +15,23 @@ from pipeline.dispatch.decoy import Source
 from pipeline.dispatch.manifest import Limits
 from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.shadow import Shadow, stamps_hold
-from pipeline.dispatch.trees import remove_tree
 from pipeline.git import GitError
 from pipeline.process import SandboxError
 from pipeline.runs.files import disk
+from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pipeline.dispatch.manifest import Manifest
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
+
+
+def _nobody(touched: frozenset[str]) -> None:
+    """Ask nothing of what was touched."""
 
 
 class Movable(Protocol):
@@ -85,11 +90,13 @@ class Copies:
         checkout: The run's own place.
         name: Of the pool; no two of a run have the same.
         box: Where those run that get a copy.
+        watch: What holds while one of them runs, other than a dispatch, which looks after itself.
     """
 
     checkout: PrivateCheckout
     name: str
     box: Sandbox
+    watch: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
     _copies: list[Copy] = field(default_factory=list[Copy], init=False)
     _made: int = field(default=0, init=False)
     _trusting: bool | None = field(default=None, init=False)
@@ -125,17 +132,24 @@ class Copies:
         remove_tree(copy.folder)
 
     @contextlib.contextmanager
-    def lent(self, tree: str) -> Generator[Path]:
+    def lent(self, tree: str, touched: Callable[[frozenset[str]], None] = _nobody) -> Generator[Path]:
         """Lend a folder that holds `tree` and no repository to what may do anything with it.
+
+        Args:
+            tree: What it is to hold.
+            touched: Is told at the end which files were written, made or taken away, put back or not.
 
         Raises:
             SandboxError: it could not be made.
+            Exception: what `watch` raises.
         """
         copy = self.lend(tree)
         try:
             copy.shadow.hand_over(with_decoy=False)
-            yield copy.files
+            with self.watch():
+                yield copy.files
             after = copy.shadow.scan(Limits())
+            touched(copy.shadow.touched(after))
         except BaseException:
             self.throw_away(copy)
             raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.manifest import Stamp
-from pipeline.dispatch.trees import opened, opened_parent, remove_entry, remove_tree
+from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
 
 if TYPE_CHECKING:
     from pipeline.dispatch.decoy import Decoy

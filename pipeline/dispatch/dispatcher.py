@@ -31,7 +31,6 @@ from pipeline.dispatch.request import Tools
 from pipeline.dispatch.results import Left, result_of, together
 from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
-from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.views import Views
 from pipeline.dispatch.workbench import bench_of
 from pipeline.gateway.limits import GatewayUse
@@ -39,11 +38,12 @@ from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import Allowance, Spent
 from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.policy.scope import Writes
-from pipeline.policy.test_regions import only_test_regions
 from pipeline.process import Mount
+from pipeline.readers import only_test_regions
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import Reserved, Try
+from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -170,8 +170,7 @@ class Dispatcher:
                 instructions=[name for name in INSTRUCTIONS if name in there],  # not what is in folders of the name
             )
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
-            guarded = (self.repository, self.checkout, self.run_id)
-            before = Fingerprint.take(*guarded)
+            before = Fingerprint.take(self.repository, self.run_id)
             gateway = self._gateway(record, choice, folder / "model.jsonl", sum(uses, GatewayUse()).spent)
             with recorded(folder / "process.json", self.box.name):
                 answer = await self._ask(record, request, document, view.mount, folder, choice, gateway)
@@ -180,7 +179,9 @@ class Dispatcher:
             transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
             # What a person does in the repository meanwhile is their own business: nothing of an agent ran.
-            escape = before.differs(*guarded) if choice.agent.backend is not Backend.HUMAN else None
+            escape = None
+            if choice.agent.backend is not Backend.HUMAN:
+                escape = before.differs(self.repository, self.run_id, self.checkout)
             if escape is not None:
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord
 
 ARTIFACTS: Final = Path("/run/redfirst/artifacts")
-SEVERAL: Final = frozenset({"tasks", "done_tasks", "evidence", "findings", "feedback", "diagnosis", "test_output"})
+SEVERAL: Final = frozenset(
+    {"tasks", "done_tasks", "previous_tasks", "evidence", "remarks", "findings", "feedback", "diagnosis", "test_output"}
+)
 """Artifacts that are always a list in the document, however many there are."""
 
 

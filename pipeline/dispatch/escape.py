@@ -1,13 +1,15 @@
-"""Did a dispatch reach out of its view? Asked before and after every one, whatever the box (architecture 6, Gate).
+"""Did a dispatch or a measurement reach out of its view? Asked before and after every one, whatever the box (ADR-R88).
 
 Compared are what makes git run programs or see other content (`surroundings`), our own refs and records of this run,
-and the private checkout. What the user may do meanwhile is no escape: edits, commits, fetches, `git gc`, another run.
-What cannot be told from one (a hook installed, a setting that names a program) ends the run all the same, since the
-user's next git command would run it; then nothing of theirs is touched, and what was accepted so far is kept.
+and after a dispatch the private checkout. What the user may do meanwhile is no escape: edits, commits, fetches, `git
+gc`, another run. What cannot be told from one (a hook installed, a setting that names a program) ends the run all the
+same, since the user's next git command would run it; then nothing of theirs is touched, and what was accepted so far is
+kept.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,15 +20,16 @@ from pipeline.dispatch.surroundings import ABSENT, content_of, digest_of
 from pipeline.git import GitError
 from pipeline.git.obeyed import HOOKS, hooks_folder, included
 from pipeline.runs.seal import Seal
-from pipeline.runs.store import WORKFLOW, claim_ref, issue_of, publish_ref, run_ref
+from pipeline.runs.store import WORKFLOW, claim_ref, is_claimed_by, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from pipeline.git import Repository
     from pipeline.runs.checkout import PrivateCheckout
 
 _REPLACE_REFS: Final = "refs/replace/"
+_JOURNAL: Final = "journal.jsonl"
 _SHOWN: Final = 4
 
 
@@ -49,8 +52,44 @@ class Escape:
     parts: tuple[EscapePart, ...]
 
     def document(self) -> dict[str, object]:
-        """Return what is kept as `escape.json` of the dispatch."""
+        """Return what is kept as `escape.json`."""
         return {"schema": "redfirst.escape/1", "why": self.why, "parts": [asdict(part) for part in self.parts]}
+
+
+class EscapeError(Exception):
+    """Something outside the view changed while code of the project ran: what was measured is worth nothing."""
+
+    def __init__(self, escape: Escape) -> None:
+        super().__init__(escape.why)
+        self.escape = escape
+
+
+@contextlib.contextmanager
+def watched(repository: Repository, run_id: str | None = None) -> Generator[None]:
+    """Hold that nothing which counts of the user's repository changes while the context lasts: a measurement.
+
+    The private checkout is not looked at: it is large, and who changes it is found after the next dispatch, before
+    anything that came of it counts.
+
+    Args:
+        repository: The user's.
+        run_id: The run whose refs and records count too; None outside of one.
+
+    Raises:
+        EscapeError: something has changed, also where what ran has failed.
+    """
+    before = Fingerprint.take(repository, run_id)
+    try:
+        yield
+    except Exception:
+        _refuse(before.differs(repository, run_id))
+        raise
+    _refuse(before.differs(repository, run_id))
+
+
+def _refuse(escape: Escape | None) -> None:
+    if escape is not None:
+        raise EscapeError(escape)
 
 
 @dataclass(frozen=True)
@@ -60,7 +99,8 @@ class Fingerprint:
     Args:
         configs: Contents of the configuration files, so that a difference can be named by its settings.
         files: Hashes by part and path.
-        refs: Our own refs of the run, and those that replace objects.
+        own: Names of the refs that only this run writes; the claim is one while the run holds it.
+        refs: These refs, and those that replace objects.
         hooks: Where git looks for hooks, by default and now.
         tracked: Files there that are part of the user's worktree, and theirs to change.
         modules: The git folders of submodules.
@@ -70,6 +110,7 @@ class Fingerprint:
 
     configs: Mapping[Path, bytes]
     files: Mapping[tuple[str, Path], str]
+    own: tuple[str, ...]
     refs: Mapping[str, str]
     hooks: tuple[Path, ...]
     tracked: frozenset[str]
@@ -78,39 +119,49 @@ class Fingerprint:
     journal: bytes
 
     @classmethod
-    def take(cls, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Fingerprint:  # noqa: ARG003  (it is sealed already)
-        """Return how things stand now."""
+    def take(cls, repository: Repository, run_id: str | None) -> Fingerprint:
+        """Return how things stand now; the private checkout is sealed already."""
         common = repository.common_dir
         settings = repository.settings()
         hooks = tuple({common / "hooks": None, hooks_folder(repository, settings): None})
         modules = surroundings.modules(common)
         configs = surroundings.configs(common, modules)
         configs |= {path: content_of(path) for path in included(settings, tuple(configs))}
-        run = repository.worktree / WORKFLOW / run_id
+        records = [] if run_id is None else [_folder(repository, run_id) / name for name in ("run.json", "evidence")]
+        own = _own_refs(repository, run_id)
         tracked = frozenset[str]().union(*(repository.tracked_in(folder.resolve()) for folder in hooks))
         return cls(
             configs,
             dict(_files(repository, hooks, tracked, modules)),
-            _refs(repository, run_id),
+            own,
+            repository.refs(*own, _REPLACE_REFS),
             hooks,
             tracked,
             modules,
-            Seal.of(run / "run.json", run / "evidence"),
-            _read(run / "journal.jsonl"),
+            Seal.of(*records),
+            _journal(repository, run_id),
         )
 
-    def differs(self, repository: Repository, checkout: PrivateCheckout, run_id: str) -> Escape | None:
-        """Return what has changed since, None if nothing that counts."""
-        journal = repository.worktree / WORKFLOW / run_id / "journal.jsonl"
+    def differs(
+        self, repository: Repository, run_id: str | None, checkout: PrivateCheckout | None = None
+    ) -> Escape | None:
+        """Return what has changed since, None if nothing that counts.
+
+        Args:
+            repository: The user's.
+            run_id: As it was when the fingerprint was taken.
+            checkout: Of the dispatch that ended; None after a measurement.
+        """
         found = [
             *self._settings(repository),
             *self._hashes(repository),
-            *self._recorded(journal),
-            *self._moved(repository, run_id),
+            *self._recorded(repository, run_id),
+            *self._moved(repository),
         ]
-        if not found and not checkout.is_intact():  # asked last: git would run what has just been planted
+        if not found and checkout is not None and not checkout.is_intact():
             found = [EscapePart("private checkout", str(checkout.tree), "intact", "changed")]
-        return Escape(_told(found, repository, run_id), tuple(found)) if found else None
+        who = "the agent" if checkout is not None else "code of the project"
+        return Escape(_told(found, repository, run_id, who), tuple(found)) if found else None
 
     def _settings(self, repository: Repository) -> Iterator[EscapePart]:
         for path, before in self.configs.items():
@@ -128,10 +179,11 @@ class Fingerprint:
             if keys:
                 yield EscapePart("config", str(path), _sha256(before), _sha256(now), keys)
 
-    def _recorded(self, journal: Path) -> Iterator[EscapePart]:
-        begins = _read(journal)[: len(self.journal)]
-        if begins != self.journal:
-            yield EscapePart("records of the run", str(journal), _sha256(self.journal), _sha256(begins))
+    def _recorded(self, repository: Repository, run_id: str | None) -> Iterator[EscapePart]:
+        begins = _journal(repository, run_id)[: len(self.journal)]
+        if run_id is not None and begins != self.journal:
+            path = _folder(repository, run_id) / _JOURNAL
+            yield EscapePart("records of the run", str(path), _sha256(self.journal), _sha256(begins))
         for path in self.records.broken():
             yield EscapePart("records of the run", path, "intact", digest_of(Path(path)))
 
@@ -142,9 +194,9 @@ class Fingerprint:
             if before != after:
                 yield EscapePart(part, str(path), before, after)
 
-    def _moved(self, repository: Repository, run_id: str) -> Iterator[EscapePart]:
+    def _moved(self, repository: Repository) -> Iterator[EscapePart]:
         try:
-            now = _refs(repository, run_id)
+            now = repository.refs(*self.own, _REPLACE_REFS)
         except GitError:  # of a configuration that git cannot read; then no ref is ours any more
             now = {}
         for ref in sorted(now.keys() | self.refs.keys()):
@@ -190,12 +242,23 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def _refs(repository: Repository, run_id: str) -> dict[str, str]:
-    ours = (run_ref(repository, run_id), publish_ref(repository, run_id), claim_ref(issue_of(run_id) or run_id))
-    return repository.refs(*ours, _REPLACE_REFS)
+def _folder(repository: Repository, run_id: str) -> Path:
+    return repository.worktree / WORKFLOW / run_id
 
 
-def _told(parts: list[EscapePart], repository: Repository, run_id: str) -> str:
+def _journal(repository: Repository, run_id: str | None) -> bytes:
+    return b"" if run_id is None else _read(_folder(repository, run_id) / _JOURNAL)
+
+
+def _own_refs(repository: Repository, run_id: str | None) -> tuple[str, ...]:
+    if run_id is None:
+        return ()
+    issue = issue_of(run_id) or run_id
+    claim = (claim_ref(issue),) if is_claimed_by(repository, issue, run_id) else ()
+    return (run_ref(repository, run_id), publish_ref(repository, run_id), *claim)
+
+
+def _told(parts: list[EscapePart], repository: Repository, run_id: str | None, who: str) -> str:
     names: dict[str, list[str]] = {}
     for part in parts:
         known = (repository.common_dir, repository.worktree)
@@ -205,11 +268,13 @@ def _told(parts: list[EscapePart], repository: Repository, run_id: str) -> str:
     what = "; ".join(
         f"{part} ({', '.join(found[:_SHOWN])}{' ...' if len(found) > _SHOWN else ''})" for part, found in names.items()
     )
-    issue = issue_of(run_id) or run_id
+    then = "ask again"
+    if run_id is not None:
+        then = "nothing is lost: what was accepted so far is in work.patch and on the run's ref; start again: redfirst "
+        then += f"run {issue_of(run_id) or run_id}"
     return (
-        f"While the agent ran, this changed outside its view: {what} of {repository.common_dir}. If it was you (a hook "
-        "installed, a setting changed), nothing is lost: what was accepted so far is in work.patch and on the run's "
-        f"ref; start again: redfirst run {issue}. If it was not, undo it before you use git here."
+        f"While {who} ran, this changed outside its view: {what} of {repository.common_dir}. If it was you (a hook "
+        f"installed, a setting changed), {then}. If it was not, undo it before you use git here."
     )
 
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.protocol import Mishap, ToolAnswer
 from pipeline.dispatch.manifest import Limits
-from pipeline.dispatch.trees import NotRegularError, read_regular
 from pipeline.dispatch.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 from pipeline.policy.characters import visible
 from pipeline.policy.filetools import judge_deletion, judge_path
 from pipeline.policy.paths import malformed
+from pipeline.readers import region_fault
+from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +142,15 @@ class FileTools:
     def _refused(self, top: int, path: str, new: bytes) -> ToolAnswer | None:
         exists = is_file(top, path)
         contents = (read_file(top, path, _MOST_BYTES), new) if exists and self.spec.test_regions else None
-        ruling = judge_path(self.spec, path, exists=exists, grants=self.grants, tests=self.tests, contents=contents)
+        ruling = judge_path(
+            self.spec,
+            path,
+            exists=exists,
+            grants=self.grants,
+            tests=self.tests,
+            contents=contents,
+            regions=region_fault,
+        )
         return None if ruling.allowed else ToolAnswer(ruling.why, ruling.rule)
 
     def _named_files(self) -> tuple[str, ...]:

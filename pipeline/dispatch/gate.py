@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
+from pipeline import readers
 from pipeline.dispatch.manifest import EntryKind
-from pipeline.policy import forgery
 from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
-from pipeline.policy.test_regions import RUST, interesting, region_fault
+from pipeline.policy.test_regions import RUST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -183,18 +183,18 @@ class _Inspection:
             return change
         if regions(change.path, *contents):
             return replace(change, test_regions_only=True)
-        fault = region_fault(change.path, *contents) if change.path.endswith(RUST) else None
+        fault = readers.region_fault(change.path, *contents) if change.path.endswith(RUST) else None
         return replace(change, region_fault=fault)
 
     def _forged(self, change: AdmittedChange) -> tuple[str, ...]:
         """Return what production code brings along to forge test results with; measuring alone cannot exclude it."""
         if self.policy.writes is not Writes.TASK or change.content is None:
             return ()
-        return forgery.notes(change.path, self.view.pristine(change.path), change.content)
+        return readers.means(change.path, self.view.pristine(change.path), change.content)
 
     def _noted(self, change: Change) -> tuple[str, ...]:
         contents = self._contents(change.path)
-        return interesting(*contents) if contents is not None else ()
+        return readers.interesting(*contents) if contents is not None else ()
 
     def _contents(self, path: str) -> tuple[bytes, bytes] | None:
         """Return what a file was and is, or None if either cannot be read."""

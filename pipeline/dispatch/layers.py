@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.manifest import Account, Entry, EntryKind, Limits, look, unreadable
-from pipeline.dispatch.trees import opened, opened_parent
+from pipeline.trees import opened, opened_parent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

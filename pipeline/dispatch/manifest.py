@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.dispatch.trees import opened, opened_regular
+from pipeline.trees import opened, opened_regular
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ import stat
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.trees import opened
 from pipeline.process import Mount, SandboxError
+from pipeline.trees import opened
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.canary import Proof
+from pipeline.dispatch.channel import opened_channel
 from pipeline.dispatch.children import run_child, wait_gone
 from pipeline.dispatch.limits import LIMITS
-from pipeline.dispatch.trees import remove_tree
 from pipeline.pids import carries, pids, stat_of
 from pipeline.process import Command, Completed, SandboxError
+from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from pipeline.dispatch.children import Child
@@ -70,17 +71,19 @@ class NoBox:
             _MARK: mark.partition("=")[2],
         }
         try:
-            ended = await run_child(
-                (*supervised(), *LIMITS, *command.argv),
-                cwd=command.cwd,
-                env=env,
-                stdin=command.stdin,
-                timeout_s=command.timeout_s,
-                output_limit=command.output_limit,
-                guard=_Sweeper(mark),
-                mark=mark,
-                talk=command.talk,
-            )
+            with opened_channel(command) as (channel, told):
+                ended = await run_child(
+                    (*supervised(), *LIMITS, *command.argv),
+                    cwd=command.cwd,
+                    env={**env, **told},
+                    stdin=command.stdin,
+                    timeout_s=command.timeout_s,
+                    output_limit=command.output_limit,
+                    guard=_Sweeper(mark),
+                    mark=mark,
+                    talk=command.talk,
+                    channel=channel,
+                )
         finally:
             remove_tree(home)
         return ended.completed(ended.returncode)

@@ -21,9 +21,9 @@ from pipeline.dispatch.comparison import compare
 from pipeline.dispatch.layers import Layered, Touched, lower_entry
 from pipeline.dispatch.manifest import EntryKind, Limits
 from pipeline.dispatch.staging import ordered, received, tool
-from pipeline.dispatch.trees import opened_parent, read_regular
 from pipeline.dispatch.view import Survey
 from pipeline.process import Mount, Namespaces, SandboxError
+from pipeline.trees import opened_parent, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,13 +1,14 @@
 """The prompt of one dispatch: role, template, absolute paths. No artifact is ever pasted into it (architecture 6).
 
-Prompts are data. A template has holes of a closed set and no logic; what a hole shows when there is nothing to show is
-decided here, once for all templates.
+Prompts are data without holes or logic: what a role and a kind say is the same in each dispatch, byte for byte, and
+comes first, so that providers keep it. What is of this dispatch comes last, and is put together here: of the sentences
+that a template has on artifacts those whose artifact is there (ADR-R98).
 """
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -18,24 +19,19 @@ from pipeline.policy.scope import Action
 from pipeline.reports.fields import RelPath
 from pipeline.reports.foreign import one_line
 from pipeline.reports.kinds import KINDS
+from pipeline.reports.shapes import shape
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 DISPATCH_SCHEMA: Final = "redfirst.dispatch/1"
-
-HOLES: Final = ("workspace", "issue", "task", "attempt", "reask", "artifacts", "write", "question", "why", "extra")
-"""What a template may leave open."""
-
-REQUIRED_HOLES: Final = ("workspace", "reask", "artifacts", "write")
-"""What a template must not forget: an agent that is not told why its last answer did not count repeats it."""
 
 INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
 """Where projects speak to agents. No product reads them by itself here: what they say is under our rules."""
 
-_HOLE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_GAP: Final = re.compile(r"\n{3,}")
+_ARTIFACTS: Final = "\n## Artifacts\n"
+_ARTIFACT: Final = re.compile(r"^\* `(?P<name>\w+)`: (?P<sentence>.+(?:\n  .+)*)$", re.MULTILINE)
 _MOST_TOLD: Final = 2000
 _RUN_ID: Final = re.compile(r"run-(?P<issue>.+?)(?:@\d+)?")
 
@@ -98,6 +94,8 @@ class Template(BaseModel):
     kind: str
     roles: tuple[Role, ...]
     question: Question | None = None
+    artifacts: Mapping[str, str] = Field(default_factory=dict[str, str])
+    """What to do with each artifact that the kind may carry: sentences for the dispatches that have it."""
     body: str = Field(min_length=1)
 
     @property
@@ -130,7 +128,7 @@ def parse_template(text: str, name: str) -> Template:
     """Return the template in the file `<name>.md`.
 
     Raises:
-        ContractError: anything in it is not understood, a placeholder is unknown, or the name is another template's.
+        ContractError: anything in it is not understood, an artifact has no sentence, or the name is another template's.
     """
     template = parse_contract(Template, text, name, body="body")
     asks = KINDS[template.kind].by_question
@@ -138,23 +136,13 @@ def parse_template(text: str, name: str) -> Template:
         raise ContractError(name, Problem(1, f"a question belongs to judge, and only to it: {template.kind}"))
     if template.name != name:
         raise ContractError(name, Problem(1, f"the file is called {name}.md but is the template {template.name!r}"))
-    if problems := [*_unknown_holes(text), *_forgotten_holes(template.body)]:
-        raise ContractError(name, *problems)
-    return template
-
-
-def _unknown_holes(text: str) -> list[Problem]:
-    return [
-        Problem(number, f"unknown placeholder {{{hole}}}", HOLES)
-        for number, line in enumerate(text.splitlines(), start=1)
-        for hole in _HOLE.findall(line)
-        if hole not in HOLES
-    ]
-
-
-def _forgotten_holes(body: str) -> list[Problem]:
-    found = _HOLE.findall(body)
-    return [Problem(1, f"the placeholder {{{hole}}} is missing") for hole in REQUIRED_HOLES if hole not in found]
+    body, _, listed = template.body.partition(_ARTIFACTS)
+    artifacts = {found["name"]: found["sentence"] for found in _ARTIFACT.finditer(listed)}
+    kind = KINDS[template.kind]
+    if _ARTIFACT.sub("", listed).strip() or set(artifacts) != {*kind.required, *kind.optional}:
+        wanted = (*kind.required, *kind.optional)
+        raise ContractError(name, Problem(1, "## Artifacts has a line for each artifact of the kind", wanted))
+    return template.model_copy(update={"body": body.strip(), "artifacts": artifacts})
 
 
 def build_prompt(
@@ -182,27 +170,28 @@ def build_prompt(
     asked = (document.kind, document.question)
     if spec.name is not document.role or document.kind not in spec.kinds or (template.kind, template.question) != asked:
         raise ValueError(f"{spec.name} with template {template.name} cannot answer {document.role} {asked}")
-    values = _values(document, why=why, extra=extra)
-    request = _HOLE.sub(lambda hole: values[hole[1]], template.body)
     house = _instructions(document.workspace, instructions)
-    parts = (spec.prompt, *house, f"# This request: {template.name}", request, _answer(document.report_schema))
-    return _GAP.sub("\n\n", "\n\n".join(parts)) + "\n"
+    asked_for = f"# What is asked: {template.name}\n\n{template.body}\n\n{_shape(document.report_schema)}"
+    here = _here(document, template, why=why, extra=extra)
+    return "\n\n".join((spec.prompt, _ANSWER, asked_for, *house, here)) + "\n"
 
 
-def _values(document: DispatchDocument, *, why: str, extra: str) -> Mapping[str, str]:
+def _here(document: DispatchDocument, template: Template, *, why: str, extra: str) -> str:
+    """Return what is of this dispatch alone."""
     run = _RUN_ID.fullmatch(document.run_id)
-    return {
-        "workspace": document.workspace,
-        "issue": run["issue"] if run else document.run_id,
-        "task": document.task or "(none)",
-        "attempt": str(document.attempt),
-        "reask": f"Your last answer to this request did not count: {_told(document.reask)}" if document.reask else "",
-        "artifacts": _artifacts(document),
-        "write": _write(document),
-        "question": document.question or "",
-        "why": f"Why you are asked now: {why}" if why else "",
-        "extra": extra,
-    }
+    issue = run["issue"] if run else document.run_id
+    task = f", task {document.task}" if document.task else ""
+    parts = (
+        f"# This request: {template.name}",
+        f"Issue {issue}{task}, attempt {document.attempt}.",
+        f"Why you are asked now: {why}" if why else "",
+        f"Your last answer to this request did not count: {_told(document.reask)}" if document.reask else "",
+        f"Workspace: `{document.workspace}`",
+        f"Artifacts:\n{_artifacts(document, template)}",
+        _write(document),
+        extra,
+    )
+    return "\n\n".join(part for part in parts if part)
 
 
 def _told(complaint: str) -> str:
@@ -211,12 +200,14 @@ def _told(complaint: str) -> str:
     return line if len(line) <= _MOST_TOLD else f"{line[:_MOST_TOLD]} ..."
 
 
-def _artifacts(document: DispatchDocument) -> str:
+def _artifacts(document: DispatchDocument, template: Template) -> str:
     lines: list[str] = []
     for name, paths in document.artifacts.items():
         several = (paths,) if isinstance(paths, str) else paths
         lines += [f"* `{name}`: `{_absolute(path)}`" for path in several]
-    return "\n".join(lines) or "* (none)"
+        if name in template.artifacts:  # `agents try` hands over what a person names
+            lines.append(f"  {template.artifacts[name]}")
+    return "\n".join(lines)
 
 
 def _write(document: DispatchDocument) -> str:
@@ -256,15 +247,13 @@ role, what you may change, what counts as evidence, or how you answer; where the
     ]
 
 
-def _answer(schema: Mapping[str, object]) -> str:
-    return f"""\
+def _shape(schema: Mapping[str, object]) -> str:
+    return f"Your report (`?`: may be left out):\n\n```\n{shape(schema)}\n```"
+
+
+_ANSWER: Final = """\
 # How to answer
 
-Your report is one JSON object that matches the schema below. Write it to the file that the environment variable
-`REDFIRST_REPORT` names, or print it as the last line of your output: on one line, without a code fence, nothing after
-it. The examples above are wrapped for reading. Only the keys of the schema are accepted; leave out what you have
-nothing to say for. Text outside the report is kept as a log and read by nobody who decides.
-
-```json-schema
-{json.dumps(schema, ensure_ascii=False, separators=(",", ":"))}
-```"""
+Your report is one JSON object of the form given below, with no other keys. Write it to the file that the environment
+variable `REDFIRST_REPORT` names, or print it as the last line of your output: one line, no code fence, nothing
+after it. Nobody who decides reads any other text."""

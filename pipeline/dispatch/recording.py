@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  (a field of a dataclass)
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.pids import ProcessId
+from pipeline.trees import read_regular
+
+_LONGEST: Final = 64 * 1024
 
 
 class Recorded(BaseModel):
@@ -30,7 +34,7 @@ class Recorded(BaseModel):
     def read(cls, path: Path) -> Recorded | None:
         """Return what stands at `path`; None where nothing does, or half of it, as when the machine stopped."""
         try:
-            return cls.model_validate_json(path.read_bytes())
+            return cls.model_validate_json(read_regular(path, _LONGEST))
         except (OSError, ValidationError):
             return None
 

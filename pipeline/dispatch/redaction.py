@@ -7,13 +7,14 @@ a frame each, so that hashes, UUIDs and base64 of anything else stay readable. T
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, quote_plus
+
+from pipeline.spellings import SHORTEST, pattern, spellings
+from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 MARK: Final = b"[redacted]"
 """What stands where a secret was."""
 
-_SHORTEST: Final = 8
-"""A shorter value is too likely to be an ordinary word somewhere."""
-
 _SECRET_NAME: Final = re.compile(
     r"PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKEN(?!IZ)|BEARER|JWT"
     r"|_(?:PWD|PASS|PAT|DSN)$"
@@ -37,6 +35,7 @@ _HARMLESS_NAME: Final = re.compile(
     r"_(?:SOCK|SOCKET|FILE|PATH|DIR|HOME|HOST|PORT|USER|USERNAME|NAME|TYPE|MODE|METHOD|VERSION|REGION|ENDPOINT|ISSUER"
     r"|ALGORITHM|TTL|TIMEOUT|LENGTH|LIMIT|LAYOUT)$|^SSH_AUTH_SOCK$|^XAUTHORITY$|^GIT_CONFIG_KEY_"
 )
+_DOTENV_BYTES: Final = 4_000_000
 _EXAMPLES: Final = frozenset({".example", ".sample", ".template", ".dist"})
 _WORD: Final = re.compile(r"[A-Za-z]{1,15}")
 _IN_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@")
@@ -87,19 +86,23 @@ def redact(data: bytes, secrets: Collection[str], *, shapes: bool = True) -> byt
 
     Args:
         data: What an agent, a test or a program wrote; need not be text.
-        secrets: Values to look for as they are, in JSON, in URLs and in base64. Of fewer than 8 characters: ignored.
+        secrets: Values to look for in every spelling (`spellings`). Of fewer than 8 characters: ignored.
         shapes: Also what looks like a key. Not for what tests show: their keys are made up, and are compared.
     """
-    spellings = {form for secret in secrets if len(secret) >= _SHORTEST for form in _spellings(secret)}
-    for form in sorted(spellings, key=lambda form: (-len(form), form)):
-        if form not in MARK:
-            data = data.replace(form, MARK)
+    if (known := _known(frozenset(secrets))) is not None:
+        data = known.sub(MARK, data)
     if not shapes:
         return data
     for prefix, shape in _KEYS.items():
         if prefix in data:
             data = shape.sub(MARK, data)
     return _PRIVATE_KEY.sub(MARK, data) if b"PRIVATE KEY" in data else data
+
+
+@lru_cache(maxsize=8)
+def _known(secrets: frozenset[str]) -> re.Pattern[bytes] | None:
+    forms = {form for secret in secrets if len(secret) >= SHORTEST for form in spellings(secret)}
+    return pattern([form for form in forms if form not in MARK])
 
 
 def quiet_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
@@ -150,7 +153,7 @@ def secrets_of(environ: Mapping[str, str]) -> frozenset[str]:
     """
     found = {value for name, value in environ.items() if _is_secret(name.upper(), value)}
     found.update(password for value in environ.values() for password in _IN_URL.findall(value))
-    return frozenset(value for value in found if len(value) >= _SHORTEST)
+    return frozenset(value for value in found if len(value) >= SHORTEST)
 
 
 def dotenv(worktree: Path) -> dict[str, str]:
@@ -162,7 +165,8 @@ def dotenv(worktree: Path) -> dict[str, str]:
     for path in sorted(worktree.glob(".env*")):
         if path.suffix not in _EXAMPLES:
             with suppress(OSError):
-                found.update(_assignments(path.read_bytes().decode(errors="replace")))
+                content = read_regular(path.resolve(), _DOTENV_BYTES)
+                found.update(_assignments(content[:_DOTENV_BYTES].decode(errors="replace")))
     return found
 
 
@@ -181,21 +185,3 @@ def _assignments(text: str) -> Iterator[tuple[str, str]]:
         quoted = re.match(r"(['\"])(.*?)\1", value)
         if equals and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.strip()):
             yield name.strip(), quoted[2] if quoted else value.partition(" #")[0].rstrip()
-
-
-def _spellings(secret: str) -> Iterator[bytes]:
-    """Yield the byte sequences that show the secret."""
-    raw = secret.encode(errors="surrogateescape")
-    yield raw
-    for ascii_only in (True, False):
-        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
-        for text in (once, json.dumps(once)[1:-1]):
-            yield text.encode(errors="surrogateescape")
-    for text in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        yield text.encode()
-        yield re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), text).encode()
-    for offset in range(3):  # base64 of a longer text shows the same value in three ways, by where it begins
-        # Letters that also hold bits of the neighbours are left out.
-        first, last = -(-8 * offset // 6), 8 * (offset + len(raw)) // 6
-        for alphabet in (base64.b64encode, base64.urlsafe_b64encode):
-            yield alphabet(b"\0" * offset + raw)[first:last]

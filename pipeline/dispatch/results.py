@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.dispatch.verdict import counts_as_work, judge
 from pipeline.git import Entry, TreeChange
+from pipeline.names import SESSION
 from pipeline.policy.characters import visible
 from pipeline.policy.scope import ChangeKind
 from pipeline.runs.files import to_json
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord, Try
 
 _Number = TypeVar("_Number", int, float)
-_SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
-"""Never an option: it becomes a word of a command line."""
+_SESSION: Final = re.compile(SESSION)
 
 
 @dataclass(frozen=True)

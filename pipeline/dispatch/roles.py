@@ -35,17 +35,13 @@ def data_folder(name: str) -> Traversable:
 
 @cache
 def load_roles() -> Mapping[Role, RoleSpec]:
-    """Return every role. The orchestrator's prompt ends with the operational rules, within which it drafts.
+    """Return every role.
 
     Raises:
         ContractError: a file is missing, superfluous or not understood.
     """
     texts = _texts("agents", wanted=[role.value for role in Role])
-    specs = {role: parse_role(texts[role], role) for role in Role}
-    rules = read_workflow()
-    drafter = specs[Role.ORCHESTRATOR]
-    specs[Role.ORCHESTRATOR] = drafter.model_copy(update={"prompt": f"{drafter.prompt}\n\n{rules}"})
-    return MappingProxyType(specs)
+    return MappingProxyType({role: parse_role(texts[role], role) for role in Role})
 
 
 @cache
@@ -61,7 +57,7 @@ def load_templates() -> Mapping[tuple[str, Question | None], Template]:
 
 
 def read_workflow() -> str:
-    """Return the operational rules, `commands/workflow.md`."""
+    """Return the operational rules, `commands/workflow.md`: for people, no prompt has them."""
     return (data_folder("commands") / f"{WORKFLOW}{_SUFFIX}").read_text(encoding="utf-8").strip()
 
 

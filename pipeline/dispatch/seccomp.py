@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 _Instruction = tuple[int, int, int, int]
 
-SUPERVISED: Final = frozenset({
-    "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes",
-    "futimesat", "utimensat",
-})  # fmt: skip
-"""What a supervised filter neither allows nor refuses but asks about (see `landlock_calls`)."""
-
 REFUSED: Final = (
     "io_uring_setup", "io_uring_enter", "io_uring_register", "ptrace", "process_vm_readv", "process_vm_writev",
     "kcmp", "pidfd_getfd", "bpf", "perf_event_open", "userfaultfd", "fanotify_init", "keyctl", "add_key",
@@ -38,48 +32,25 @@ REFUSED: Final = (
     "finit_module", "delete_module", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "sethostname",
     "setdomainname", "syslog", "vhangup", "nfsservctl", "lookup_dcookie", "ioperm", "iopl", "modify_ldt", "uselib",
 )  # fmt: skip
-_SHARED_MEMORY: Final = (
-    "shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv",
-    "msgctl", "mq_open", "mq_unlink",
-)  # fmt: skip
-"""What reaches other processes of the user where there is no namespace of its own for it."""
-_ATTRIBUTES: Final = (
-    "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
-    "removexattrat", "file_setattr",
-)  # fmt: skip
-_OF_A_PROCESS: Final = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
-"""Calls that change another process of the user, unless the number that they are given is 0: the caller."""
 
 _MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
-_LOAD, _EQUAL, _ABOVE, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x54, 0x06
+_LOAD, _EQUAL, _ABOVE, _ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data; the low half of an argument comes first
 _ALLOW: Final[_Instruction] = (_RETURN, 0, 0, 0x7FFF0000)
-_ASK: Final[_Instruction] = (_RETURN, 0, 0, 0x7FC00000)
 _NEW_NAMESPACE: Final = 0x7E020000  # CLONE_NEW*, but for the time namespace, which clone(2) cannot make
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _UNIX, _INET, _INET6, _NETLINK, _ROUTE = 1, 2, 10, 16, 0
-_STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
 _ASK_PERSONALITY: Final = 0xFFFFFFFF
-_PRIO_PROCESS, _IOPRIO_PROCESS = 0, 1
-_HARMLESS_IOCTL: Final = (
-    0x5401, 0x5402, 0x5403, 0x5404, 0x5405, 0x540B, 0x540F, 0x5410, 0x5411, 0x5413, 0x5414, 0x802C542A,  # terminals
-    0x541B, 0x5421, 0x5450, 0x5451, 0x5452, 0x5460,  # FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, FIOASYNC, FIOQSIZE
-    0x40049409, 0x4020940D, 0x80086601, 0x801C581F, 0xC020660B,  # clone a range; read flags and extents
-)  # fmt: skip
 
 
 class UnknownProcessorError(Exception):
     """There is no filter for this processor; the message names it."""
 
 
-def program(*, sockets: bool = True, supervised: bool = False, machine: str | None = None) -> bytes:
+def program(*, machine: str | None = None) -> bytes:
     """Return the filter as an array of `struct sock_filter`, as bwrap's `--seccomp` and prctl(2) take it.
 
     Args:
-        sockets: Whether a process may make sockets: local ones, IP, and those that ask about routes. Pairs of
-            connected sockets are always possible.
-        supervised: For a box without namespaces: ask a supervisor about what `SUPERVISED` lists, and refuse what
-            reaches the user's other processes and files there.
         machine: As `uname -m` says it; this machine's if None.
 
     Raises:
@@ -88,7 +59,7 @@ def program(*, sockets: bool = True, supervised: bool = False, machine: str | No
     machine = os.uname().machine if machine is None else machine
     if machine not in _MACHINES:
         raise UnknownProcessorError(f"There is no list of system calls for the processor {machine}")
-    cases = {name: [_refuse()] for name in REFUSED} | _cases(sockets=sockets, supervised=supervised)
+    cases = {name: [_refuse()] for name in REFUSED} | _cases()
     instructions = [*_preamble(_MACHINES[machine]), *_dispatch(cases, NUMBERS[machine]), _ALLOW]
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
@@ -110,37 +81,14 @@ def _dispatch(cases: Mapping[str, list[_Instruction]], numbers: Mapping[str, int
     return [part for number, body in known for part in ((_EQUAL, 0, len(body), number), *body)]
 
 
-def _cases(*, sockets: bool, supervised: bool) -> dict[str, list[_Instruction]]:
-    cases = {
+def _cases() -> dict[str, list[_Instruction]]:
+    return {
         "clone": [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), _refuse(), _ALLOW],
         "clone3": [_refuse(errno.ENOSYS)],  # its flags are in memory, out of sight; libc then takes clone
         "personality": [*_only(0, 0, _ASK_PERSONALITY), _refuse()],
         "ioctl": [_argument(1), *_when(_TERMINAL_INPUT, _refuse()), _ALLOW],
-        "socket": _sockets() if sockets else [_refuse()],
+        "socket": _sockets(),
         "socketpair": [*_only(0, _UNIX), _refuse()],
-    }
-    if not supervised:
-        return cases
-    # A connected datagram socket can be sent elsewhere by the name of any other, a connected stream cannot.
-    pair = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, _TYPE), *_when((_STREAM, _SEQPACKET), _ALLOW), _refuse()]
-    return {
-        **cases,
-        **{name: [_ASK] for name in SUPERVISED},
-        **{name: [_refuse()] for name in _SHARED_MEMORY},
-        **{name: [_refuse(errno.EOPNOTSUPP)] for name in _ATTRIBUTES},  # as a file system without attributes does
-        **{name: [*_only(0, 0), _refuse()] for name in _OF_A_PROCESS},
-        # It would tell of files that cannot be read. This is the error of too many watches: tools then poll.
-        "inotify_add_watch": [_refuse(errno.ENOSPC)],
-        "setpriority": _own(_PRIO_PROCESS),
-        "ioprio_set": _own(_IOPRIO_PROCESS),
-        # A list of what is allowed: on an open folder, btrfs and others create and change by ioctl.
-        "ioctl": [
-            _argument(1),
-            *_when(_TERMINAL_INPUT, _refuse()),
-            *_when(_HARMLESS_IOCTL, _ALLOW),
-            _refuse(errno.ENOTTY),
-        ],
-        "socketpair": [_argument(0), (_EQUAL, 1, 0, _UNIX), _refuse(), *pair],
     }
 
 
@@ -153,11 +101,6 @@ def _sockets() -> list[_Instruction]:
         _ALLOW,
         _refuse(),
     ]
-
-
-def _own(kind: int) -> list[_Instruction]:
-    """Return a body that allows `call(kind, 0)`: the caller itself."""
-    return [_argument(0), (_EQUAL, 1, 0, kind), _refuse(), *_only(1, 0), _refuse()]
 
 
 def _only(index: int, *values: int) -> list[_Instruction]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.protocol import Session
-from pipeline.dispatch.trees import remove_tree
 from pipeline.process import Mount
+from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from pipeline.process import Sandbox

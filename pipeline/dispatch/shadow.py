@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, assert_never
 from pipeline.dispatch.decoy import Decoy
 from pipeline.dispatch.decoy_copy import DecoyCopy
 from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
-from pipeline.dispatch.trees import make_folder, opened, opened_parent, remove_entry, write_new
 from pipeline.process import SandboxError
 from pipeline.runs.files import disk
+from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 TOP: Final = "."
 """The path by which a scan names the folder itself."""
 _NEVER: Final = -1
+_TICKS: Final = 2000
+"""How often the clock is looked at: some milliseconds pass."""
 _GIVEN: Final = ("user.", "system.posix_acl_")
 """Beginnings of the extended attributes that the owner of a file may set."""
 
@@ -90,16 +92,32 @@ class Shadow:
             else:
                 with opened(self.files) as top:
                     remove_entry(top, ".git")
-            clock.touch()
-        now = clock.lstat().st_ctime_ns
+            now = self._later(clock)
         for path, entry in self._unsettled.items():
             self.base[path] = entry if _stamp(entry).changed_ns < now else _doubtful(entry)
         self._unsettled.clear()
         self._shown.settle(now)
 
+    def _later(self, clock: Path) -> int:
+        """Return a time of the file system after everything that is new here, where its clock ticks soon."""
+        newest = max((_stamp(entry).changed_ns for entry in self._unsettled.values()), default=0)
+        now = -1
+        for _ in range(_TICKS):
+            clock.touch()
+            now = clock.lstat().st_ctime_ns
+            if now > newest:
+                break
+        return now
+
     def scan(self, limits: Limits) -> Manifest:
         """Return what is in the folder now; the entries that nobody touched are the very objects of the base."""
         return scan(self.files, self.base, limits, trusting=self.trusting)
+
+    def touched(self, after: Manifest) -> frozenset[str]:
+        """Return the files that were written, made or taken away since they were handed over, put back or not."""
+        written = {path for path, entry in after.items() if _is_written(self.base.get(path), entry)}
+        gone = (path for path in self.base.keys() - after.keys() if self.base[path].kind is not EntryKind.FOLDER)
+        return frozenset({*written, *gone})
 
     def clean(self, after: Manifest) -> None:
         """Put everything back, given what is in the folder now.
@@ -215,6 +233,16 @@ def _is_same(before: Entry | None, now: Entry) -> bool:
     if before is now:
         return True
     return before == now and before is not None and before.stamp == now.stamp
+
+
+def _is_written(before: Entry | None, now: Entry) -> bool:
+    """Return whether a file is another one, or was changed and put back: of that the time of its change tells."""
+    if before is now or now.kind is EntryKind.FOLDER:
+        return False
+    if before is None or before != now or before.stamp is None or now.stamp is None:
+        return True
+    known = before.stamp.changed_ns if before.stamp.changed_ns != _NEVER else now.stamp.changed_ns
+    return now.stamp != before.stamp._replace(changed_ns=known)
 
 
 def _doubtful(entry: Entry) -> Entry:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from pipeline.dispatch.comparison import compare
 from pipeline.dispatch.manifest import EntryKind, Limits
 from pipeline.dispatch.shadow import Shadow
-from pipeline.dispatch.trees import opened, opened_parent, read_regular, remove_tree
 from pipeline.process import Mount, SandboxError
+from pipeline.trees import opened, opened_parent, read_regular, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

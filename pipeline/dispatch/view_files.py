@@ -12,8 +12,8 @@ import secrets
 import stat
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.trees import NotRegularError, opened, opened_parent, read_regular, write_new
 from pipeline.policy.paths import malformed
+from pipeline.trees import NotRegularError, opened, opened_parent, read_regular, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.copies import Copies, move
 from pipeline.dispatch.decoy import Decoy, Source
 from pipeline.dispatch.overlay import OverlayView, overlay_works
-from pipeline.dispatch.trees import remove_tree
 from pipeline.dispatch.view import ShadowView
 from pipeline.process import WORKSPACE
+from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from pathlib import Path

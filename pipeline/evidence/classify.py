@@ -64,9 +64,10 @@ class Context:
     """What a classification needs to know about the task and the trees.
 
     `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
-    `layout` tells tests from production. `expected` is what the test writer announced: it may only mark a GUARD. With
-    `stubbed` the production has the task's new symbols as stubs, and every RED must reach one (ADR-7). With `scaffolds`
-    it would have, if the task named them: what is missing then was forgotten, and an import error is no RED.
+    `layout` tells tests from production. `expected` is what the test writer announced, by id or by function, which
+    means all its cases: it may only mark a GUARD. With `stubbed` the production has the task's new symbols as stubs,
+    and every RED must reach one (ADR-7). With `scaffolds` it would have, if the task named them: what is missing then
+    was forgotten, and an import error is no RED.
     """
 
     symbols: tuple[Symbol, ...]
@@ -136,7 +137,7 @@ def _classified(record: TestRecord, context: Context) -> Classified:
         case None:
             return _no(RedClass.NOT_RUN, f"was collected but not run{f': {record.reason}' if record.reason else ''}")
         case Ended.PASSED | Ended.XPASSED:
-            if context.expected.get(record.id) == "GUARD":
+            if "GUARD" in {context.expected.get(record.id), context.expected.get(record.function)}:
                 return Classified(RedClass.GUARD, legal=True, message="passes, as announced")
             return _no(RedClass.PASSED_UNMARKED, "passes already; a RED test must fail before the change")
         case Ended.SKIPPED:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.freeze import thaw
+from pipeline.evidence.freeze import Thaw, thaw
 from pipeline.evidence.ledger import RedLedger, may_change
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _KEPT: Final[Mapping[Ended, frozenset[Ended]]] = {
     Ended.PASSED: PASSING,
@@ -37,12 +37,14 @@ class GreenVerdict(Value):
     of test files that could not be imported at RED; each must fail once the task's symbols are stubbed.
     `changed_regions` are tests whose source changed, or the values of whose case did where these stand beside it;
     `other_cases` have other values that production may have made: for @check to read, nothing follows from them.
+    `uncollected` are files that cannot be collected, and could before: nobody knows what their tests would show.
     """
 
     not_green: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     changed_regions: tuple[str, ...] = ()
     changed_files: tuple[str, ...] = ()
+    uncollected: tuple[str, ...] = ()
     new_ids: tuple[str, ...] = ()
     regressions: tuple[str, ...] = ()
     stale_xfail: tuple[str, ...] = ()
@@ -53,7 +55,7 @@ class GreenVerdict(Value):
     @property
     def own_green(self) -> bool:
         """Return whether the task's own evidence holds, regressions and stale xfails aside."""
-        lost = self.not_green or self.missing or self.changed_regions or self.changed_files
+        lost = self.not_green or self.missing or self.changed_regions or self.changed_files or self.uncollected
         return not (lost or self.env_broken)
 
     @property
@@ -68,43 +70,68 @@ def judge_green(
     baseline: Mapping[str, TestRecord],
     *,
     tests_to_change: frozenset[str] = frozenset(),
+    unread_before: Collection[str] = (),
+    must_pass: Collection[str] = (),
 ) -> GreenVerdict:
     """Return the verdict on a candidate.
+
+    A test that the task may change passes as it is now, or is gone: leave to change it is none to let it fail.
 
     Args:
         ledger: The task's RED evidence; None for a task that is judged by regression only.
         observation: The run of the candidate.
         baseline: What must be kept, from `expectations`.
         tests_to_change: Ids, functions or files that this task may change.
+        unread_before: Files that could not be collected before either.
+        must_pass: Tests that failed before, and that the task is to make pass.
     """
     records = observation.records
-    suspects, stale, lost = _against(baseline, ledger, records, tests_to_change)
+    unread = {error.path for error in observation.collection_errors}
+    suspects, stale, lost = _against(baseline, ledger, records)
+    failing = {entry for entry in must_pass if entry in records and not passed(records[entry])}
+    lost = tuple(dict.fromkeys((*lost, *(entry for entry in must_pass if entry not in records))))
+    verdict = GreenVerdict(
+        uncollected=tuple(sorted(unread.difference(unread_before))),
+        regressions=suspects,
+        stale_xfail=stale,
+        env_broken=observation.environment_problem,
+    )
+    moved = thaw(ledger.frozen, observation) if ledger is not None else Thaw()
+    hidden = {entry for entry, record in baseline.items() if record.path in unread}
+    gone = {
+        entry
+        for entry in {*moved.missing, *lost} - hidden
+        if entry in baseline and may_change(baseline[entry], tests_to_change)
+    }
     if ledger is None:
-        return GreenVerdict(
-            missing=lost, regressions=suspects, stale_xfail=stale, env_broken=observation.environment_problem
-        )
+        found = {"missing": tuple(sorted({*lost} - gone)), "not_green": tuple(sorted(failing))}
+        return verdict.model_copy(update=found)
     provisional = _provisional(ledger, observation)
     wanted = [entry for entry, red in ledger.red.items() if red.granularity == "id"] + list(ledger.guards)
     empty = [path for path in ledger.provisional_files if not any(records[entry].path == path for entry in provisional)]
-    moved = thaw(ledger.frozen, observation)
     judged = {*wanted, *provisional, *moved.added}
     not_green = [entry for entry in judged if entry in records and not passed(records[entry])]
-    allowed_gone = {
-        entry for entry in moved.missing if entry in baseline and may_change(baseline[entry], tests_to_change)
-    }
-    return GreenVerdict(
-        not_green=tuple(sorted({*not_green, *empty})),
-        missing=tuple(
-            sorted({*(entry for entry in wanted if entry not in records), *moved.missing, *lost} - allowed_gone)
-        ),
-        changed_regions=tuple(sorted({*moved.changed_regions, *moved.changed_cases})),
-        changed_files=moved.changed_files,
-        new_ids=moved.added,
-        regressions=suspects,
-        stale_xfail=stale,
-        provisional_ids=provisional,
-        other_cases=moved.other_cases,
-        env_broken=observation.environment_problem,
+    return verdict.model_copy(
+        update={
+            "not_green": tuple(sorted({*not_green, *empty, *failing})),
+            "missing": tuple(
+                sorted({*(entry for entry in wanted if entry not in records), *({*moved.missing, *lost} - gone)})
+            ),
+            "changed_regions": tuple(sorted({*moved.changed_regions, *moved.changed_cases})),
+            "changed_files": moved.changed_files,
+            "new_ids": moved.added,
+            "provisional_ids": provisional,
+            "other_cases": moved.other_cases,
+        }
+    )
+
+
+def still_passing(expected: Mapping[str, TestRecord], observation: Observation, ledger: RedLedger | None) -> int:
+    """Return how many tests passed before and pass now; those of the task itself are not counted."""
+    return sum(
+        passed(before) and entry in observation.records and passed(observation.records[entry])
+        for entry, before in expected.items()
+        if ledger is None or not ledger.owns(before)
     )
 
 
@@ -156,17 +183,14 @@ def _provisional(ledger: RedLedger, observation: Observation) -> tuple[str, ...]
 
 
 def _against(
-    baseline: Mapping[str, TestRecord],
-    ledger: RedLedger | None,
-    records: Mapping[str, TestRecord],
-    allowed: frozenset[str],
+    baseline: Mapping[str, TestRecord], ledger: RedLedger | None, records: Mapping[str, TestRecord]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return (suspected regressions, stale xfails, ids that are gone) among the tests that are not the task's own."""
     suspects: list[str] = []
     stale: list[str] = []
     gone: list[str] = []
     for entry, before in baseline.items():
-        if may_change(before, allowed) or (ledger is not None and ledger.owns(before)):
+        if ledger is not None and ledger.owns(before):
             continue
         after = records.get(entry)
         if before.outcome is Ended.XFAILED and after is not None and after.outcome is Ended.STRICT_XPASS:

@@ -120,6 +120,7 @@ def judge_red(
     task: str,
     tree: str,
     tests_to_change: frozenset[str] = frozenset(),
+    asked: frozenset[str] = frozenset(),
 ) -> RedVerdict:
     """Return the verdict on a task's tests.
 
@@ -131,16 +132,17 @@ def judge_red(
         task: The task's id.
         tree: The tree that `after` measured.
         tests_to_change: Ids, functions or files of old tests that the task may change or remove.
+        asked: Tests that failed before and files that could not be collected, which are to be made to pass as they
+            are: evidence where they fail for a legal reason, and nothing else is said of them.
     """
     new_ids = derive_new_ids(before, after, tests_to_change)
     classes = {entry: classify(after.records[entry], context) for entry in new_ids}
     known_errors = {error.path for error in before.collection_errors}
-    broken = {
-        error.path: classify_collection(error, context)
-        for error in after.collection_errors
-        if error.path not in known_errors
-    }
-    everything = {**classes, **broken}
+    errors = {error.path: classify_collection(error, context) for error in after.collection_errors}
+    broken = {path: found for path, found in errors.items() if path not in known_errors}
+    old = {entry: classify(after.records[entry], context) for entry in asked - set(new_ids) if entry in after.records}
+    old |= {path: found for path, found in errors.items() if path in asked}
+    everything = {**{entry: found for entry, found in old.items() if _is_red(found)}, **classes, **broken}
     ledger = _ledger(after, again, everything, task=task, tree=tree)
     all_pass = bool(everything) and all(found.cls in PASSED for found in everything.values())
     return RedVerdict(
@@ -148,7 +150,7 @@ def judge_red(
         env_broken=after.environment_problem or _environment(everything),
         all_new_pass=all_pass and not context.stubbed,
         structural_only=_only_structural(everything) or (all_pass and context.stubbed),
-        illegal=_refusals(before, after, everything),
+        illegal=_refusals(before, after, everything) if everything or not old else _not_taken(old),
         unstable=_unstable(everything, after, again, context) if again is not None else (),
         changed_old=_changed_old(before, after, tests_to_change),
         removed_old=_removed_old(before, after, tests_to_change),
@@ -181,7 +183,7 @@ def _refusals(before: Observation, after: Observation, everything: Mapping[str, 
     any_red = False
     for _, entries in sorted(functions.items()):
         found = {entry: everything[entry] for entry in entries}
-        red = [one for one in found.values() if one.legal and one.cls not in PASSED]
+        red = [one for one in found.values() if _is_red(one)]
         any_red = any_red or bool(red)
         refused += [
             Refusal(id=entry, cls=one.cls, message=f"{entry} {one.message}")
@@ -193,6 +195,14 @@ def _refusals(before: Observation, after: Observation, everything: Mapping[str, 
             Refusal(id="", cls=None, message="every test is a guard; at least one must fail before the change")
         )
     return tuple(refused)
+
+
+def _is_red(found: Classified) -> bool:
+    return found.legal and found.cls not in PASSED
+
+
+def _not_taken(old: Mapping[str, Classified]) -> tuple[Refusal, ...]:
+    return tuple(Refusal(id=e, cls=found.cls, message=f"{e} {found.message}") for e, found in sorted(old.items()))
 
 
 def _still_passes(before: Observation, after: Observation, entry: str) -> bool:

@@ -211,7 +211,8 @@ class Observation(Value):
     """One run. `records` holds every collected id, run or not; `files` the sha256 of every test file seen.
 
     `modules` are the project's modules that were loaded, by name; `command` is what a person would type; `tail` the end
-    of the runner's output, for people and agents only.
+    of the runner's output, for people and agents only. `touched` are the files of the view that were written while it
+    ran, put back or not; the harness sees that, whatever the runner says.
     """
 
     state: RunState
@@ -224,6 +225,7 @@ class Observation(Value):
     foreign_modules: tuple[ForeignModule, ...] = ()
     command: tuple[str, ...] = ()
     tail: str = ""
+    touched: tuple[str, ...] = ()
 
     @property
     def environment_problem(self) -> str | None:

@@ -64,6 +64,8 @@ def judge_part(
     kept: Mapping[str, TestRecord],
     *,
     tests_to_change: frozenset[str] = frozenset(),
+    unread_before: Collection[str] = (),
+    must_pass: Collection[str] = (),
 ) -> GreenVerdict:
     """Return what a run of some tests proves: as `judge_green`, but a test that was not run proves nothing.
 
@@ -71,7 +73,9 @@ def judge_part(
     """
     records = part.records
     known = {entry: record for entry, record in kept.items() if entry not in records or records[entry].ran}
-    verdict = judge_green(ledger, part, known, tests_to_change=tests_to_change)
+    verdict = judge_green(
+        ledger, part, known, tests_to_change=tests_to_change, unread_before=unread_before, must_pass=must_pass
+    )
     return verdict.model_copy(
         update={
             "not_green": _proven(verdict.not_green, records),

@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+
+from pipeline.spellings import pattern, spellings
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
 
 class Mask:
-    """Replaces the credential by as many asterisks, so that no length changes.
+    """Replaces the credential, in every spelling of it, by as many asterisks, so that no length changes.
 
     Args:
         credential: At least one character of printable ASCII; None if there is nothing to hide.
     """
 
     def __init__(self, credential: SecretStr | None) -> None:
-        plain = credential.get_secret_value() if credential is not None else ""
-        # As it is, in a URL, and in JSON that escapes slashes.
-        forms = {plain, quote(plain, safe=""), plain.replace("/", r"\/")} - {""}
-        self._needles = tuple(form.encode() for form in sorted(forms, key=len, reverse=True))
+        forms = spellings(credential.get_secret_value()) if credential is not None else frozenset[bytes]()
+        self._pattern = pattern(forms)
+        self._longest = max(map(len, forms), default=1)
+        self._forms: dict[int, list[bytes]] = {}
+        for form in forms:
+            self._forms.setdefault(form[0], []).append(form)
 
     def cover(self, text: bytes) -> bytes:
         """Return *text*, which is complete, without the credential."""
-        for needle in self._needles:
-            text = text.replace(needle, b"*" * len(needle))
-        return text
+        return text if self._pattern is None else self._pattern.sub(lambda found: b"*" * len(found[0]), text)
 
     def pending(self, text: bytes) -> int:
         """Return how many bytes at the end of *text* may be the beginning of the credential."""
-        longest = max(map(len, self._needles), default=1) - 1
-        starts = range(max(0, len(text) - longest), len(text))
-        return next(
-            (len(text) - at for at in starts if any(needle.startswith(text[at:]) for needle in self._needles)), 0
-        )
+        end = text[max(0, len(text) - self._longest + 1) :]
+        starts = (at for at, byte in enumerate(end) for form in self._forms.get(byte, ()) if form.startswith(end[at:]))
+        return len(end) - next(starts, len(end))
 
 
 class MaskedStream:

@@ -8,6 +8,7 @@ GitPython finds the repository; its command object cannot unset an inherited `GI
 from __future__ import annotations
 
 from pipeline.git.locks import LOCK_LIMIT_S, await_lock
+from pipeline.git.process import TooLargeError
 from pipeline.git.repository import Repository
 from pipeline.git.untouched import UntouchedRepository
 from pipeline.git.values import (
@@ -33,6 +34,7 @@ __all__ = [
     "Setting",
     "Signature",
     "SigningError",
+    "TooLargeError",
     "TreeChange",
     "UntouchedRepository",
     "await_lock",

@@ -77,7 +77,12 @@ class ObjectDoor(ReadDoor):
         self._git(*argv, env=env, stdin=f"{tree}\n".encode())
 
     def materialise(self, tree: str, folder: Path, index: Path) -> None:
-        """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else."""
+        """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else.
+
+        Raises:
+            TooLargeError: the tree names paths without number.
+        """
+        self.entries(tree)  # git itself would never end
         whole = ("-c", "core.sparseCheckout=false")  # the user's sparse checkout is not ours
         self._git(*whole, "read-tree", "--reset", "-u", tree, env=self._at(folder, index), cwd=folder)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
+import tempfile
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -24,6 +26,7 @@ HARDENED: Final = (
     *("-c", "gc.auto=0"),
     *("-c", "advice.detachedHead=false"),
     *("-c", "core.splitIndex=false"),
+    *("-c", "safe.bareRepository=explicit"),  # a folder of the tree can be one, with settings of its own
     *("-c", "core.trustctime=true"),  # a modification time can be set back
     *("-c", "core.checkStat=default"),
     "--no-optional-locks",
@@ -39,6 +42,10 @@ _DISK_FAULTS: Final = (
 )
 """What git says of a disk that it cannot write to."""
 
+LARGEST: Final = 1 << 28
+"""Bytes that git may say of what a stranger may have put together: a few objects can name paths without number."""
+_CHUNK: Final = 1 << 20
+
 _LOCKED: Final = re.compile(r"Unable to create '(?P<lock>[^']+\.lock)': File exists")
 
 _KEPT_ENVIRONMENT: Final = (
@@ -46,6 +53,10 @@ _KEPT_ENVIRONMENT: Final = (
     *("GIT_CONFIG_", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
 )
 """Beginnings of the variables that say who the user is and where the user's configuration lies."""
+
+
+class TooLargeError(UserError):
+    """What is asked of git has more to it than can be read here."""
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
@@ -119,7 +130,7 @@ class Door:
         return subprocess.run(
             ["git", *prefix, *argv],
             cwd=cwd or self.worktree,
-            env=environment(env or {}),
+            env=self._environment(env or {}),
             input=stdin if stdin is not None else b"",
             capture_output=True,
             timeout=limit_s,
@@ -140,6 +151,43 @@ class Door:
         if done.returncode:
             raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
         return done.stdout
+
+    def _read(self, *argv: str, what: str, stdin: bytes = b"", limit: int = LARGEST) -> bytes:
+        """Return what git prints, if it is not more than *limit*.
+
+        Raises:
+            TooLargeError: it is; the message begins with *what*.
+            GitError: git fails.
+        """
+        out = bytearray()
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
+            given.write(stdin)
+            given.seek(0)
+            with subprocess.Popen(
+                ["git", *HARDENED, *argv],
+                cwd=self.worktree,
+                env=self._environment({}),
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                process_group=0,
+            ) as git:
+                try:
+                    while git.stdout is not None and len(out) <= limit and (chunk := git.stdout.read(_CHUNK)):
+                        out += chunk
+                finally:
+                    if len(out) > limit or sys.exc_info()[0] is not None:
+                        git.kill()
+            said.seek(0)
+            stderr = said.read(_CHUNK).decode(errors="replace")
+        if len(out) > limit:
+            raise TooLargeError(f"{what} is too large: git has more than {limit >> 20} MiB to say of it.", Reason.USAGE)
+        if git.returncode:
+            raise GitError(argv, git.returncode, stderr)
+        return bytes(out)
+
+    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+        return environment(extra)
 
     def _answers(self, *argv: str) -> bytes | None:
         """Return what git prints, or None where it says no (a non-zero exit is an answer here)."""

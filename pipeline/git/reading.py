@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git.process import Door
+from pipeline.git.process import LARGEST, Door
 from pipeline.git.values import Entry, FileStat, GitError, Setting, TreeChange
 from pipeline.routing.vocabulary import Reason
 
@@ -41,7 +41,7 @@ class ReadDoor(Door):
 
     def subject(self, commit: str) -> str:
         """Return the first line of a commit's message."""
-        return self._git("show", "--no-patch", "--format=%s", commit).decode(errors="replace").strip()
+        return self._git("log", "--no-walk", "--format=%s", commit).decode(errors="replace").strip()
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether *old* is *new* or one of its ancestors."""
@@ -55,11 +55,16 @@ class ReadDoor(Door):
         return tuple(line.decode(errors="surrogateescape") for line in out.split(b"\0") if line)
 
     def entries(self, tree: str, *paths: str) -> tuple[Entry, ...]:
-        """Return the entries of *tree* (all, or those at and below *paths*), blobs and gitlinks, recursively."""
+        """Return the entries of *tree* (all, or those at and below *paths*), blobs and gitlinks, recursively.
+
+        Raises:
+            TooLargeError: it names paths without number.
+        """
         if not paths and tree in self._listings:
             return self._listings[tree]
         literal = ("--literal-pathspecs",) if paths else ()
-        out = self._git(*literal, "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths)
+        argv = (*literal, "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths)
+        out = self._read(*argv, what=f"The tree {tree}")
         found: list[Entry] = []
         for line in out.split(b"\0"):
             if line:
@@ -72,14 +77,44 @@ class ReadDoor(Door):
             self._listings[tree] = tuple(found)
         return tuple(found)
 
-    def blob(self, revision: str) -> bytes | None:
-        """Return the bytes of a blob (`<tree>:<path>` or an object name), or None where there is none."""
+    def names(self, tree: str, folder: str) -> tuple[str, ...]:
+        """Return the names of what lies directly in *folder* of *tree*."""
+        out = self._read(
+            *("--literal-pathspecs", "ls-tree", "-z", "--full-tree", "--name-only", tree, "--", f"{folder}/"),
+            what=f"The tree {tree}",
+        )
+        return tuple(path.rpartition("/")[2] for path in out.decode(errors="surrogateescape").split("\0") if path)
+
+    def blob(self, revision: str, limit: int | None = None) -> bytes | None:
+        """Return the bytes of a blob (`<tree>:<path>` or an object name), or None where there is none.
+
+        Raises:
+            ValueError: it has more bytes than *limit*.
+        """
+        size = self._answers("cat-file", "-s", revision) if limit is not None else None
+        if limit is not None and size is not None and int(size) > limit:
+            raise ValueError(f"{revision} has {int(size)} bytes")
         return self._answers("cat-file", "blob", revision)
 
-    def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
-        """Return the bytes of many blobs by object name, through one process."""
+    def tracked(self, name: str) -> str | None:
+        """Return a path at or below *name*, directly in the repository, that the index or HEAD has, however spelt.
+
+        On a file system that takes upper and lower case for the same, each spelling is the same folder.
+        """
+        staged = self._git("--icase-pathspecs", "ls-files", "-z", "--full-name", "--", f":/{name}").split(b"\0")
+        committed = (self._answers("ls-tree", "-z", "--full-tree", "--name-only", "HEAD") or b"").split(b"\0")
+        found = [*staged, *(entry for entry in committed if entry.decode(errors="replace").lower() == name.lower())]
+        return next((path.decode(errors="surrogateescape") for path in found if path), None)
+
+    def blobs(self, oids: Iterable[str], limit: int = LARGEST) -> dict[str, bytes]:
+        """Return the bytes of many blobs by object name, through one process.
+
+        Raises:
+            TooLargeError: together they have more than `limit` bytes.
+        """
         wanted = list(dict.fromkeys(oids))
-        out = self._git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode())
+        asked = "".join(f"{oid}\n" for oid in wanted).encode()
+        out = self._read("cat-file", "--batch", what="What these files hold", stdin=asked, limit=limit)
         found: dict[str, bytes] = {}
         at = 0
         for oid in wanted:

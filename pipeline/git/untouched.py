@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.git.objects import alternates
-from pipeline.git.process import HARDENED
 from pipeline.git.repository import Repository
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 
 class UntouchedRepository(Repository):
@@ -23,7 +21,11 @@ class UntouchedRepository(Repository):
         super().__init__(worktree, git_dir, common_dir)
         self._objects = objects
         theirs = alternates(common_dir / "objects")
-        self._aside = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": theirs}
+        self._aside = {
+            "GIT_OBJECT_DIRECTORY": str(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": theirs,
+            "GIT_NO_REPLACE_OBJECTS": "1",  # what is asked about is what was committed
+        }
 
     @property
     def _stores(self) -> tuple[Path, ...]:
@@ -35,19 +37,8 @@ class UntouchedRepository(Repository):
         objects.mkdir(parents=True)
         return cls(repository.worktree, repository.git_dir, repository.common_dir, objects)
 
-    def _start(
-        self,
-        argv: Sequence[str],
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        stdin: bytes | None = None,
-        *,
-        prefix: Sequence[str] = HARDENED,
-        limit_s: float | None = None,
-        foreground: bool = False,
-    ) -> subprocess.CompletedProcess[bytes]:
-        aside = {**self._aside, **(env or {})}
-        return super()._start(argv, aside, cwd, stdin, prefix=prefix, limit_s=limit_s, foreground=foreground)
+    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+        return super()._environment({**self._aside, **extra})
 
     def worktree_tree(self) -> str:
         """Return what the worktree holds now as a tree: changed and new files too, ignored ones not.
@@ -64,8 +55,9 @@ class UntouchedRepository(Repository):
 
     def trailers(self, commit: str) -> tuple[tuple[str, str], ...]:
         """Return the trailers of a commit's message, in order, as git reads them."""
+        # `show` compares trees, also where it shows nothing of them
         plain = ("-c", "log.showSignature=false")  # the user's wish for their own eyes
-        shown = self._git(*plain, "show", "--no-patch", "--format=%(trailers:only,unfold)", commit)
+        shown = self._git(*plain, "log", "--no-walk", "--format=%(trailers:only,unfold)", commit)
         out = shown.decode(errors="replace")
         pairs = (line.partition(":") for line in out.splitlines() if ":" in line)
         return tuple((key.strip(), value.strip()) for key, _, value in pairs)

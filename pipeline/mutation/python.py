@@ -25,20 +25,14 @@ def candidates(path: str, source: bytes, lines: Collection[int]) -> Iterator[Mut
     if module is None or not readable(source):
         return
     walk = _Walk(path, Text(source), lines)
-    try:
-        for node in module.body:
-            yield from walk.below(node, _Scope())
-    except RecursionError:  # nested deeper than anybody writes by hand
-        return
+    for node in module.body:
+        yield from walk.below(node, _Scope())
 
 
 def form(path: str, source: bytes) -> str | None:  # noqa: ARG001  (all languages are asked alike)
     """Return the syntax tree as text; None where there is none."""
     module = _parsed(source)
-    try:
-        return ast.dump(module) if module is not None else None
-    except RecursionError:
-        return None
+    return ast.dump(module) if module is not None else None
 
 
 def _parsed(source: bytes) -> ast.Module | None:

@@ -13,7 +13,7 @@ from pipeline.policy.suites import Suite
 from pipeline.policy.weakening import MAX_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pipeline.policy.suites import Test
 
@@ -21,13 +21,13 @@ _TEXTS: Final = (".txt", ".rst", ".md")
 
 
 def notes(
-    changes: Iterable[tuple[str, bytes | None, bytes | None]], is_run: Callable[[str, str], bool]
+    changes: Iterable[tuple[str, bytes | None, bytes | None]], run: Mapping[str, frozenset[str]]
 ) -> tuple[str, ...]:
     """Return a sentence for each example that is gone, or that checks less or something else than it did.
 
     Args:
         changes: Files that are no tests, with their text before and after, None where there is none.
-        is_run: Tells whether the examples of what a name stands for, in a file, were tests before.
+        run: The names, by file, of what had examples that were tests before.
     """
     read = [(path, suite_of(path, old), suite_of(path, new)) for path, old, new in changes]
     fresh = [
@@ -40,9 +40,14 @@ def notes(
     for path, old, new in read:
         if old is not None:
             elsewhere = [test for other, test in fresh if other != path]
-            run = Suite({name: test for name, test in old.tests.items() if is_run(path, _item(name))})
-            lines += (f"{path}: {line}" for line in _told(run, new or Suite({}), elsewhere))
+            known = run.get(path)
+            tested = Suite({name: test for name, test in old.tests.items() if _is_run(_item(name), known)})
+            lines += (f"{path}: {line}" for line in _told(tested, new or Suite({}), elsewhere))
     return tuple(lines)
+
+
+def _is_run(item: str, names: frozenset[str] | None) -> bool:
+    return names is not None and (item == python_examples.THE_FILE or item.rpartition(".")[2] in names)
 
 
 def suite_of(path: str, source: bytes | None) -> Suite | None:

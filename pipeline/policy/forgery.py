@@ -26,7 +26,10 @@ _MODULES: Final[Mapping[str, str]] = {
     "gc": "every object of the process",
     "ctypes": "the interpreter's memory",
     "atexit": "the end of the process",
+    "runpy": "code that is loaded later",
+    "zipimport": "code that is loaded later",
 }
+_DESCRIPTORS: Final = "what others have opened"
 _ATTRIBUTES: Final[Mapping[tuple[str, str], str]] = {
     ("sys", "modules"): "the loaded modules",
     ("sys", "argv"): "the command line",
@@ -40,11 +43,26 @@ _ATTRIBUTES: Final[Mapping[tuple[str, str], str]] = {
     ("inspect", "stack"): "its callers",
     ("inspect", "currentframe"): "its callers",
     ("os", "_exit"): "the end of the process",
+    **{("os", name): _DESCRIPTORS for name in ("write", "writev", "pwrite", "sendfile", "fdopen", "dup", "dup2")},
+    ("socket", "fromfd"): _DESCRIPTORS,
 }
-_WORDS: Final = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "REDFIRST_EVIDENCE", "redfirst-recorder")
+_WORDS: Final = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "REDFIRST_SOCKET", "redfirst-recorder", "/proc/")
+_ANYWHERE: Final[Mapping[str, str]] = {
+    "tb_frame": "its callers",
+    "f_back": "its callers",
+    "f_locals": "what its callers hold",
+    "f_globals": "what its callers hold",
+    "gi_frame": "a frame",
+    "cr_frame": "a frame",
+    "pluginmanager": "pytest's plugins",
+    "pycache_prefix": "where compiled code is kept",
+    "cache_from_source": "where compiled code is kept",
+}
+"""Names of attributes that mean the same whatever has them."""
 _TEST_FILE: Final = re.compile(r"(?:.*/)?(?:test_\w+|\w+_test|conftest)\.py")
 _COMPARISONS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"})
 _IMPORTERS: Final = frozenset({"__import__", "import_module"})
+_RUNS_TEXT: Final = frozenset({"exec", "eval"})
 
 
 class _Reader(Protocol):
@@ -68,11 +86,11 @@ def notes(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
         return (f"{path} is too large; what it does to its tests was not looked at",) if is_large else ()
     try:
         found = list(read(new, path))
-    except (SyntaxError, RecursionError):
+    except SyntaxError:
         return (f"{path} is not Python that can be parsed; what it does to its tests was not looked at",)
     try:
         before = {what for what, _ in read(old, path)} if old is not None else set[str]()
-    except (SyntaxError, RecursionError):
+    except SyntaxError:
         before = set[str]()
     first: dict[str, int] = {}
     for what, line in found:
@@ -121,8 +139,12 @@ def _means(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 yield from ((what, node.lineno) for what in _imports(node))
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if (owner, name) in _ATTRIBUTES:
                 yield f"uses {owner}.{name} ({_ATTRIBUTES[owner, name]})", node.lineno
-            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if _name(function) in _IMPORTERS:
-                yield from ((what, node.lineno) for what in _module(name))
+            case ast.Attribute(attr=name) if name in _ANYWHERE:
+                yield f"uses {name} ({_ANYWHERE[name]})", node.lineno
+            case ast.FunctionDef(name=name) if name.startswith("pytest_"):
+                yield f"defines {name}, as a plugin of pytest does", node.lineno
+            case ast.Call():
+                yield from ((what, node.lineno) for what in _called(node))
             case ast.Constant(value=str(text)) if any(word in text for word in _WORDS):
                 word = next(word for word in _WORDS if word in text)
                 yield f"mentions {word}", node.lineno
@@ -144,7 +166,7 @@ def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     if node.level == 0 and node.module is not None:
         yield from _module(node.module)
         for alias in node.names:
-            if what := _ATTRIBUTES.get((node.module, alias.name)):
+            if what := _ATTRIBUTES.get((node.module, alias.name), _ANYWHERE.get(alias.name)):
                 yield f"uses {node.module}.{alias.name} ({what})"
 
 
@@ -152,6 +174,27 @@ def _module(name: str) -> Iterator[str]:
     top = name.partition(".")[0]
     if top in _MODULES:
         yield f"imports {top} ({_MODULES[top]})"
+
+
+def _called(call: ast.Call) -> Iterator[str]:
+    match call:
+        case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if _name(function) in _IMPORTERS:
+            yield from _module(name)
+        case ast.Call(func=ast.Name(id=name)) if name in _RUNS_TEXT:
+            yield f"calls {name} (code that nobody reads)"
+        case _ if _takes_descriptor(call):
+            yield f"takes a descriptor ({_DESCRIPTORS})"
+        case _:
+            pass
+
+
+def _takes_descriptor(call: ast.Call) -> bool:
+    """Return whether a file or socket is made of a descriptor: `open(4)`, `socket.socket(fileno=4)`."""
+    match call:
+        case ast.Call(func=ast.Name(id="open"), args=[ast.Constant(value=int()), *_]):
+            return True
+        case ast.Call(func=function):
+            return _name(function) == "socket" and any(given.arg == "fileno" for given in call.keywords)
 
 
 def _name(function: ast.expr) -> str:

@@ -30,8 +30,16 @@ _CALLS: Final = {
     ("runtime", "Stack"): "its callers",
     ("debug", "Stack"): "its callers",
     ("os", "Executable"): "the name of the program that runs it",
-    ("syscall", "Exit"): "the end of the process",
     ("syscall", "Kill"): "the end of the process",
+    ("os", "NewFile"): "what others have opened",
+    **{(package, "Write"): "what others have opened" for package in ("syscall", "unix")},
+    ("reflect", "NewAt"): "the memory of the process",
+    **{(package, "Exit"): "the end of the process" for package in ("syscall", "unix")},
+    **{
+        (package, name): "calls of the kernel by their number"
+        for package in ("syscall", "unix")
+        for name in ("Syscall", "Syscall6", "RawSyscall", "RawSyscall6")
+    },
 }
 _ENDS: Final = frozenset({("os", "Exit"), ("syscall", "Exit"), ("log", "Fatal"), ("log", "Fatalf"), ("log", "Fatalln")})
 _STREAMS: Final = frozenset({("os", "Stdout"), ("os", "Stderr"), ("os", "Args")})

@@ -14,7 +14,7 @@ from pipeline.policy.javascript_syntax import root_of
 from pipeline.policy.suite_walk import below, line_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tree_sitter import Node
 
@@ -30,6 +30,7 @@ _REPLACED: Final = re.compile(
     r"|(?:globalThis|global|window)\.(?:test|it|describe|expect|assert|jest|vi|process|Error)\b"
     r"|(?:Object|Array|Function|Promise|Error)\.prototype\b.*|Object\.is|Error\.prepareStackTrace|assert\.\w+"
 )
+_RUNS_TEXT: Final = re.compile(r"(?:(?:globalThis|global|window)\.)?(?:eval|Function)")
 _ENDS: Final = re.compile(r"process\.(?:exit|reallyExit)")
 _USES: Final = {
     "Error.prepareStackTrace": "its callers",
@@ -40,7 +41,23 @@ _USES: Final = {
     "process.execArgv": "how the test runner was started",
     "process.binding": "the inside of the process",
 }
+_CHANNEL: Final = re.compile(r"(?:(?:globalThis|global)\.)?process\.(?P<name>send|channel|connected|_\w+)")
+_ALL_GLOBALS: Final = re.compile(
+    r"(?:Object\.getOwnProperty(?:Symbols|Names|Descriptors)|Reflect\.ownKeys)\((?:globalThis|global|window)\)"
+)
+_SETTERS: Final = frozenset(
+    f"{owner}.{name}"
+    for owner, names in {
+        "Object": ("defineProperty", "defineProperties", "assign", "setPrototypeOf"),
+        "Reflect": ("defineProperty", "set", "deleteProperty", "setPrototypeOf"),
+    }.items()
+    for name in names
+)
+_ASSERTS: Final = re.compile(r"(?:node:)?assert(?:/strict)?")
 _RUNNER: Final = re.compile(r"(?:globalThis|global)\.(?:test|it|describe|expect|jest|vi|__vitest\w*)")
+_WRITERS: Final = ("writeSync", "writevSync", "createWriteStream", "writeFileSync")
+_DESCRIPTOR: Final = re.compile(r"\(\s*(?:[^,()]*,\s*\{[^}]*\bfd\s*:\s*)?(?P<number>\d+)\b")
+_OF_TEXT: Final = re.compile(r"\beval\s*:\s*true\b")
 _NAMES: Final = frozenset({"jest", "vi", "vitest", "describe", "it", "test", "expect"})
 _WORDS: Final = re.compile(
     rf"JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+|TAP version|\bnot ok \d|(?<!\w)ok \d+\b|# Subtest"
@@ -56,10 +73,61 @@ _OWN: Final = "asymmetricMatch"
 
 def means(source: bytes, path: str) -> Iterator[Means]:
     """Yield the means of forging test results in a source."""
-    for node in below(root_of(source, path)):
-        found = _of(node)
+    nodes = tuple(below(root_of(source, path)))
+    asserts = _asserts(nodes)
+    for node in nodes:
+        found = _of(node) or _changes(node, asserts)
         if found is not None:
             yield found, line_of(node)
+
+
+def _asserts(nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the names that stand for `node:assert`, or for something in it."""
+    found: set[str] = set()
+    for node in sorted(nodes, key=lambda one: one.start_byte):
+        if node.type == "import_statement" and _ASSERTS.fullmatch(_plain(node.child_by_field_name("source"))):
+            found.update(_identifiers(node))
+        elif node.type == "variable_declarator":
+            root = _root(node.child_by_field_name("value"))
+            if root in found or _ASSERTS.fullmatch(root):
+                found.update(_identifiers(node.child_by_field_name("name")))
+    return frozenset(found)
+
+
+def _root(node: Node | None) -> str:
+    """Return the name with which an expression begins, or the module that it loads; empty for anything else."""
+    while node is not None:
+        if node.type in {"member_expression", "subscript_expression"}:
+            node = node.child_by_field_name("object")
+        elif node.type in {"await_expression", "parenthesized_expression"} and node.named_children:
+            node = node.named_children[0]
+        elif node.type == "call_expression" and _dotted(node.child_by_field_name("function")) in _LOADERS:
+            return _plain(_first(node))
+        else:
+            return text(node) if node.type == "identifier" else ""
+    return ""
+
+
+def _identifiers(node: Node | None) -> Iterator[str]:
+    kinds = {"identifier", "shorthand_property_identifier_pattern"}
+    return (text(one) for one in below(node) if one.type in kinds) if node is not None else iter(())
+
+
+def _first(call: Node) -> Node | None:
+    """Return the first argument."""
+    given = call.child_by_field_name("arguments")
+    return given.named_children[0] if given is not None and given.named_children else None
+
+
+def _changes(node: Node, asserts: frozenset[str]) -> str | None:
+    """Return in which way what asserts is changed."""
+    if node.type == "assignment_expression":
+        left = node.child_by_field_name("left")
+        is_member = left is not None and left.type in {"member_expression", "subscript_expression"}
+        return f"replaces {_dotted(left)}" if is_member and _root(left) in asserts else None
+    if node.type == "call_expression" and _dotted(node.child_by_field_name("function")) in _SETTERS:
+        return f"replaces what is in {_dotted(_first(node))}" if _root(_first(node)) in asserts else None
+    return None
 
 
 def _of(node: Node) -> str | None:
@@ -68,11 +136,15 @@ def _of(node: Node) -> str | None:
             return _imported(_plain(node.child_by_field_name("source")))
         case "call_expression":
             return _called(node)
+        case "new_expression":
+            return _made(node)
         case "assignment_expression" | "augmented_assignment_expression":
             name = _dotted(node.child_by_field_name("left"))
             return f"replaces {name}" if _REPLACED.fullmatch(name) else None
-        case "member_expression":
+        case "member_expression" | "subscript_expression":
             return _used(node)
+        case "variable_declarator":
+            return _taken(node)
         case "property_identifier" if _VARIABLES.fullmatch(text(node)):
             return f"mentions {text(node)}"
         case "unary_expression" | "binary_expression":
@@ -93,9 +165,18 @@ def _imported(module: str) -> str | None:
 def _called(node: Node) -> str | None:
     name = _dotted(node.child_by_field_name("function"))
     given = node.child_by_field_name("arguments")
-    first = given.named_children[0] if given is not None and given.named_children else None
+    first = _first(node)
+    if name == "Symbol.for":
+        return "calls Symbol.for (what all modules share)"
+    if _ALL_GLOBALS.fullmatch(f"{name}({_dotted(first)})"):
+        return "looks through what is global"
     if name in _LOADERS:
-        return _imported(_plain(first))
+        computed = name == "import" and first is not None and first.type not in {"string", "template_string"}
+        return "imports what is computed (code that nobody reads)" if computed else _imported(_plain(first))
+    if _RUNS_TEXT.fullmatch(name):
+        return f"calls {name} (code that nobody reads)"
+    if name.endswith(_WRITERS) and (descriptor := _DESCRIPTOR.match(text(given))) is not None:
+        return f"writes to descriptor {descriptor['number']} (what others have opened)"
     if _ENDS.fullmatch(name) and (first is None or text(first) in {"0", "'0'", '"0"', "undefined"}):
         return f"calls {name}(0) (the end of the process)"
     if name in {"process.on", "process.once", "process.prependListener"} and _plain(first) in {"exit", "beforeExit"}:
@@ -105,10 +186,20 @@ def _called(node: Node) -> str | None:
     return None
 
 
+def _made(node: Node) -> str | None:
+    name = _dotted(node.child_by_field_name("constructor"))
+    if _RUNS_TEXT.fullmatch(name):
+        return f"calls {name} (code that nobody reads)"
+    is_text = name.endswith("Worker") and _OF_TEXT.search(text(node.child_by_field_name("arguments"))) is not None
+    return "runs text in a worker (code that nobody reads)" if is_text else None
+
+
 def _used(node: Node) -> str | None:
     name = _dotted(node)
     if name in _USES:
         return f"uses {name} ({_USES[name]})"
+    if (channel := _CHANNEL.fullmatch(name)) is not None:
+        return _over(channel["name"])
     if _RUNNER.fullmatch(name):
         return f"uses {name} (the test runner)"
     owner = node.child_by_field_name("object")
@@ -117,6 +208,20 @@ def _used(node: Node) -> str | None:
     )
     is_trace = name.endswith(".stack") and (made.endswith("Error") or name == "Error().stack")
     return "reads the trace of an error (its callers)" if is_trace else None
+
+
+def _taken(node: Node) -> str | None:
+    """Return what a pattern takes out of `process`."""
+    pattern, owner = node.child_by_field_name("name"), _dotted(node.child_by_field_name("value"))
+    if pattern is None or pattern.type != "object_pattern":
+        return None
+    keys = (text(part.child_by_field_name("key") or part) for part in pattern.named_children)
+    found = next(filter(None, (_CHANNEL.fullmatch(f"{owner}.{key}") for key in keys)), None)
+    return _over(found["name"]) if found is not None else None
+
+
+def _over(name: str) -> str:
+    return f"uses process.{name} (what the test runner hears)"
 
 
 def _asked(node: Node) -> str | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Means = tuple[str, int]
 """What a source does that test results can be forged with, in words, and the line."""
 
-OURS: Final = r"REDFIRST_\w+|redfirst-recorder|redfirst_evidence"
+OURS: Final = r"/proc/|REDFIRST_\w+|redfirst-recorder|redfirst_evidence"
 
 
 def said(literal: str, words: re.Pattern[str]) -> str | None:

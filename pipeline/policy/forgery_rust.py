@@ -26,6 +26,8 @@ _CALLS: Final = {
     "_exit": "the end of the process",
     "atexit": "the end of the process",
     "quick_exit": "the end of the process",
+    "from_raw_fd": "what others have opened",
+    "libc::write": "what others have opened",
 }
 _CONDITION: Final = re.compile(r"#!?\[\s*cfg(?:_attr)?\s*\((?P<what>.*)\)\s*\]", re.DOTALL)
 _TEST_MODULE: Final = re.compile(r"(?:test|all\((?:[^()]*,)?\s*test\s*(?:,.*)?\))", re.DOTALL)
@@ -112,4 +114,5 @@ def _called(node: Node) -> str | None:
         is_thread = text(function.child_by_field_name("value")).replace(" ", "").endswith("thread::current()")
         asks = text(function.child_by_field_name("field")) == "name"
         return "asks for the name of its thread (the name of the test)" if is_thread and asks else None
-    return f"uses {last} ({_CALLS[last]})" if last in _CALLS else None
+    used = next((known for known in (last, name) if known in _CALLS), None)
+    return f"uses {used} ({_CALLS[used]})" if used is not None else None

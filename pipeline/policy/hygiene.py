@@ -16,7 +16,7 @@ from pipeline.policy.control import is_control
 from pipeline.reports.artifacts import APPROACH, BEHAVIOURS
 from pipeline.reports.fields import Action, Evidence
 from pipeline.reports.markdown import Document, Fence, parse
-from pipeline.reports.tasks import CODE_CONTEXT, CRITERIA, MAKING
+from pipeline.reports.tasks import CODE_CONTEXT, CRITERIA, MAKING, criterion_of
 from pipeline.reports.wording import asks, bodies, defined_names, hidden_shell, is_structural, is_vague, unfinished
 from pipeline.routing.vocabulary import Signal
 
@@ -239,7 +239,7 @@ def _criteria(document: Document) -> Iterator[Problem]:
         place = next((line.number for line in document.headings if _is(line.section, CRITERIA)), 1)
         yield Problem(place, "H009", f"accepted is a section {CRITERIA!r} with at least one `- [ ]` line")
     for line in boxes:
-        criterion = line.text.split("]", 1)[1].strip()
+        criterion = criterion_of(line.text)
         if is_vague(criterion):
             yield Problem(line.number, "H009", "this criterion cannot fail; name an input and what is observed")
 

@@ -16,6 +16,7 @@ from pipeline.reports.reviews import (
     CheckReview,
     Diagnosis,
     FollowUps,
+    ResultReview,
     SimplifyReview,
     SplitReview,
     SuiteJudgement,
@@ -54,30 +55,39 @@ class Kind:
         return tuple(self.by_role) or (Role.CHECK,)
 
 
-_REVIEWED: Final = (
-    "tasks", "diff", "evidence", "probes", "quarantine", "suspicions", "not_testable", "open_findings", "changes",
-)  # fmt: skip
-# A stub or seam pass comes before there is a RED, an accepted NOT_TESTABLE never has one.
-_BUILT: Final = ("red", "impacted_tests", "diagnosis", "candidate_patch")
+_AGAIN: Final = ("open_findings", "changes")
+_MEASURED: Final = ("evidence", "probes", "quarantine", "suspicions", "work_notes", "not_testable")
+_RESULT: Final = ("tasks", *_MEASURED, *_AGAIN)
+_BUILT: Final = ("remarks", "red", "impacted_tests", "diagnosis", "measured", "candidate_patch")
 _REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: CheckReview, Role.SIMPLIFY: SimplifyReview}
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
-            Kind("plan", ("issue",), ("findings", "feedback", "previous_patch"), {Role.ORCHESTRATOR: PlanReport}),
-            Kind("split", ("issue", "plan"), ("findings", "feedback", "done_tasks"), {Role.ORCHESTRATOR: SplitReport}),
-            Kind("review-plan", ("plan",), _REVIEWED, _REVIEWERS),
-            Kind("review-split", ("plan",), _REVIEWED, {Role.CHECK: SplitReview}),
-            Kind("review-result", ("plan",), _REVIEWED, _REVIEWERS),
-            Kind("write-tests", ("task", "plan", "baseline"), ("findings",), {Role.TEST: _WRITE_TESTS}),
-            Kind("stub", ("task",), _BUILT, {Role.MAKE: _MAKE}),
-            Kind("seam", ("task",), _BUILT, {Role.MAKE: _MAKE}),
+            Kind(
+                "plan",
+                ("issue",),
+                ("findings", "feedback", "previous_plan", "previous_patch"),
+                {Role.ORCHESTRATOR: PlanReport},
+            ),
+            Kind(
+                "split",
+                ("issue", "plan"),
+                ("remarks", "findings", "feedback", "previous_tasks", "done_tasks"),
+                {Role.ORCHESTRATOR: SplitReport},
+            ),
+            Kind("review-plan", ("issue", "plan"), _AGAIN, _REVIEWERS),
+            Kind("review-split", ("issue", "plan", "tasks"), _AGAIN, {Role.CHECK: SplitReview}),
+            Kind("review-result", ("issue", "plan", "diff"), _RESULT, {**_REVIEWERS, Role.CHECK: ResultReview}),
+            Kind("write-tests", ("task", "plan", "baseline"), ("remarks", "findings"), {Role.TEST: _WRITE_TESTS}),
+            Kind("stub", ("task",), ("remarks", "diagnosis"), {Role.MAKE: _MAKE}),
+            Kind("seam", ("task", "plan"), ("report", "diagnosis"), {Role.MAKE: _MAKE}),
             Kind("implement", ("task",), _BUILT, {Role.MAKE: _MAKE}),
             Kind(
                 "judge",
                 ("task",),
-                ("tests_diff", "candidate_patch", "report", "test_output"),
+                ("tests_diff", "candidate_patch", "report", "refusals", "test_output"),
                 by_question={
                     Question.TESTS: SuiteJudgement,
                     Question.NOT_TESTABLE: Acceptance,

@@ -35,6 +35,7 @@ class WriteTestsFacts:
         illegal_red: A new test function has no legal RED.
         red_unstable: Two runs disagree.
         changed_old_test: A test was changed that existed before and that the task does not list.
+        borrowed: A test that failed before, and that the task does not name, is taken as its own.
     """
 
     env_broken: bool = False
@@ -44,6 +45,7 @@ class WriteTestsFacts:
     illegal_red: bool = False
     red_unstable: bool = False
     changed_old_test: bool = False
+    borrowed: bool = False
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ def _red(report: ReadyTests, facts: WriteTestsFacts) -> Signal:
         return Signal.RED_UNSTABLE
     if facts.changed_old_test:
         return Signal.CHANGED_OLD_TEST
-    return Signal.DISPUTED if report.escalate_to_check else Signal.RED
+    return Signal.DISPUTED if report.escalate_to_check or facts.borrowed else Signal.RED
 
 
 _ESCALATIONS: Final[dict[str, Signal]] = {
@@ -250,7 +252,7 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
     if facts.env_broken:
         return Signal.ENV_BROKEN
     if facts.green:
-        return Signal.GREEN
+        return Signal.GREEN if isinstance(report, Complete) else Signal.GREEN_INCOMPLETE
     if facts.stale_xfail:
         return Signal.STALE_XFAIL
     if facts.unstable:

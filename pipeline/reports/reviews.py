@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipeline.reports.fields import Closed, Concern, Line, OldTest, Prose, RelPath, Report, Severity, Verdict
@@ -48,12 +48,27 @@ class PriorAnswer(Closed):
 
 
 class CheckReview(Report):
-    """Kinds `review-plan` and `review-result` by @check."""
+    """Kind `review-plan` by @check, and what its other reviews have in common."""
 
     verdict: Verdict
     summary: str = ""
     findings: tuple[ReviewFinding, ...] = ()
     prior: tuple[PriorAnswer, ...] = ()
+
+
+class MetCriterion(Closed):
+    """Whether the result meets an acceptance criterion of a task."""
+
+    task: Annotated[Line, BeforeValidator(lambda one: str(one) if isinstance(one, int) else one)]
+    id: Line
+    met: bool
+    note: str = ""
+
+
+class ResultReview(CheckReview):
+    """Kind `review-result` by @check."""
+
+    criteria: tuple[MetCriterion, ...] = ()
 
 
 class SplitAnswers(Closed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pipeline.reports.fields import Need
 
 TaskId = Annotated[str, Field(pattern=r"^(fix-)?[1-9][0-9]{0,5}$")]
-"""`1`, `2`, ... and `fix-1`, ...; never reused in a run (contract 6)."""
+"""`1`, `2`, ... and `fix-1`, ...; never used again in a run once the task has begun (contract 6)."""
 
 CRITERIA: Final = "Acceptance Criteria"
 CODE_CONTEXT: Final = "Code Context"
@@ -39,6 +40,23 @@ class TaskHead(Closed):
     symptom: Symptom | None = None
 
 
+class Criterion(Closed):
+    """An acceptance criterion; its id counts from C1 within its task."""
+
+    id: Line
+    text: str
+
+
+_ID: Final = re.compile(r"C\d+: *")
+
+
+def criterion_of(line: str) -> str:
+    """Return the text of a criterion: what follows the checkbox and the id."""
+    text = line.partition("]")[2].strip()
+    found = _ID.match(text)
+    return text[found.end() :] if found else text
+
+
 class Task(TaskHead):
     """A task. `body` is Markdown for agents, kept byte for byte: nothing in it is parsed back but the criteria."""
 
@@ -48,7 +66,12 @@ class Task(TaskHead):
     def acceptance_criteria(self) -> tuple[str, ...]:
         """Return the text of the checkboxes below "Acceptance Criteria"."""
         lines = (line.text.strip() for line in markdown.parse(self.body).section(CRITERIA))
-        return tuple(line[5:].strip() for line in lines if line[:5] in {"- [ ]", "- [x]", "- [X]"})
+        return tuple(criterion_of(line) for line in lines if line[:5] in {"- [ ]", "- [x]", "- [X]"})
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """Return the criteria with their ids; a person who adds or drops one need not count."""
+        return tuple(Criterion(id=f"C{n}", text=text) for n, text in enumerate(self.acceptance_criteria, 1))
 
 
 def tasks_from_split(report: SplitReport, ids: Iterable[str]) -> tuple[Task, ...] | Malformed:
@@ -176,9 +199,10 @@ def _body(task: SplitTask, id_: str) -> str:
     """Return the Markdown that agents read, section by section as reference practice has them (contracts 1.7)."""
     context = "\n\n".join(f"`{snippet.path}`:\n\n{foreign.fenced(snippet.snippet)}" for snippet in task.code_context)
     test_files = (f"`{file.path}`{_mark(file.action)}" for file in task.test_files)
+    criteria = filter(None, map(foreign.one_line, task.acceptance_criteria))
     return f"# Task {id_}: {foreign.one_line(task.title)}\n" + markdown.sections(
         ("Task", foreign.block(task.description) or foreign.one_line(task.title)),
-        (CRITERIA, markdown.bullets(task.acceptance_criteria, "- [ ]")),
+        (CRITERIA, markdown.bullets((f"C{n}: {text}" for n, text in enumerate(criteria, 1)), "- [ ]")),
         (CODE_CONTEXT, context),
         ("Files to Modify", markdown.bullets(_file_line(change) for change in task.files)),
         ("Test File", markdown.bullets(test_files)),

@@ -19,11 +19,20 @@ class NamedTest(Closed):
     reason: str = ""
 
 
+class ShownCriterion(Closed):
+    """Which tests show an acceptance criterion, or why none does."""
+
+    id: Line
+    tests: tuple[Line, ...] = ()
+    reason: str = ""
+
+
 class ReadyTests(Report):
     """Kind `write-tests`: there are tests, and they fail as they should."""
 
     verdict: Literal["TESTS_READY"]
     tests: tuple[NamedTest, ...] = ()
+    criteria: tuple[ShownCriterion, ...] = ()
     escalate_to_check: bool = False
     escalation_reason: str = ""
     notes: str = ""

@@ -59,7 +59,7 @@ class LeaveOut:
 
 @dataclass(frozen=True)
 class NextTask:
-    """Take the head of the queue; an empty queue is the final review (or publication, when nothing changed)."""
+    """Take the head of the queue; an empty queue is the final review."""
 
 
 @dataclass(frozen=True)

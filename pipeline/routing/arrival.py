@@ -22,7 +22,7 @@ REVIEWS: Final[Mapping[Step, str]] = {
 _VERDICTS: Final = frozenset(
     {Signal.ACCEPTABLE, Signal.CONVERGED, Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.COSMETIC, Signal.PLAN}
 )
-_SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
+SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
 _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROPPED})
 
 
@@ -42,7 +42,7 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     state = state.with_task(_with_trees(state, event))
     if state.step in ASKERS:
         state = replace(state, in_question=event.tree)
-    if state.step is Step.IMPLEMENT and event.signal is Signal.GREEN:
+    if state.step is Step.IMPLEMENT and event.signal in {Signal.GREEN, Signal.GREEN_INCOMPLETE}:
         return replace(state, head=state.task.candidate or state.head)
     red_reached = event.signal is (Signal.RED if state.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
     if state.step in {Step.WRITE_TESTS, Step.CHECK_TESTS} and red_reached:
@@ -78,8 +78,8 @@ def _drafted(state: RunState, event: Event) -> RunState:
         ValueError: tasks wait for each other or for one that is neither new nor done, or an id was given before to a
             task that has begun, whose purses are spent (matrix 2).
     """
-    kept = {task.id: task if task.status in _SETTLED else _dropped(task) for task in state.tasks.values()}
-    done = {task.id for task in kept.values() if task.status in _SETTLED}
+    kept = {task.id: task if task.status in SETTLED else _dropped(task) for task in state.tasks.values()}
+    done = {task.id for task in kept.values() if task.status in SETTLED}
     reused = [spec.id for spec in event.tasks if spec.id in kept and kept[spec.id].start is not None]
     if reused:
         raise ValueError(f"task ids are used again: {', '.join(reused)}")

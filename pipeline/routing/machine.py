@@ -282,8 +282,8 @@ def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec
         state = replace(state.with_task(task), current=None, head=head, accepted=accepted)
         effects.append(("task_done", {"task": task.id, "status": task.status.value}))
     if not state.queue:
-        to = Step.PUBLISH if state.nothing_changed else Step.FINAL_REVIEW
-        after, more = _enter(state, Goto(to), event, ())
+        # also where every task was done already: that is the word of one judgement until somebody reviews it
+        after, more = _enter(state, Goto(Step.FINAL_REVIEW), event, ())
         return after, effects + more
     task = state.tasks[state.queue[0]]
     task = replace(task, status=TaskStatus.ACTIVE, start=state.head)

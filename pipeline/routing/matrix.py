@@ -96,6 +96,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SEAM, S.NEEDS_FILE, AMEND, "@make", "asks for one more file"),
 
     Row(P.IMPLEMENT, S.GREEN, NextTask(), "harness", "GREEN measured, nothing else broke"),
+    Row(P.IMPLEMENT, S.GREEN_INCOMPLETE, NextTask(), "@make", "GREEN measured, and @make says what is missing: the final review is told"),
     Row(P.IMPLEMENT, S.NEEDS_FILE, AMEND, "@make", "asks for one more file"),
     Row(P.IMPLEMENT, S.ENTRY_FLAG, DIAGNOSE, "@make", "doubts the tests at entry"),
     Row(P.IMPLEMENT, S.TEST_DESIGN, DIAGNOSE, "@make", "escalate: test_design"),
@@ -130,6 +131,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED, Reason.DONE), "@pm", "code, tracker and follow-ups committed; issue Done"),
     Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED_WITH_BLOCKERS, Reason.BLOCKERS), "@pm", "the same; blockers filed", Given.BLOCKERS),
     Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED, Reason.NOTHING_TO_DO), "@pm", "tracker only", Given.NOTHING_CHANGED),
+    Row(P.PUBLISH, S.REGRESSION, _parked(Reason.REGRESSION), "harness", "a test that passed does not pass over the result: published never"),
     Row(P.PUBLISH, S.BRANCH_MOVED, _parked(Reason.BRANCH_MOVED), "harness", "the branch is not where the run began"),
     Row(P.PUBLISH, S.WORKTREE_CHANGED, _parked(Reason.WORKTREE_CHANGED), "harness", "the user edited a file that the run touches"),
     Row(P.PUBLISH, S.SIGNING_FAILED, _parked(Reason.SIGNING), "harness", "the commit could not be signed"),
@@ -147,7 +149,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(None, S.TIMED_OUT, Again(L.REASK), "any dispatch", "the agent did not end in time"),
     Row(None, S.UNAVAILABLE, _parked(Reason.AGENT_UNAVAILABLE), "any dispatch", "the agent cannot be reached"),
     Row(None, S.BUDGET, _parked(Reason.BUDGET), "any dispatch", "the budget is used up"),
-    Row(None, S.ESCAPE, Goto(P.FAILURE), "any dispatch", "refs, config, hooks or the private checkout changed"),
+    Row(None, S.ESCAPE, Goto(P.FAILURE), "any dispatch, any measurement", "refs, config, hooks or the private checkout changed"),
     Row(None, S.CANCELLED, Stop(Outcome.CANCELLED, Reason.INTERRUPTED), "any dispatch", "the user stopped the run"),
     Row(None, S.ENV_BROKEN, _parked(Reason.ENVIRONMENT), "any measurement, any box", "the test environment or the box does not work"),
 )
@@ -217,7 +219,7 @@ ASKS: Final[Mapping[Step, tuple[Role, ...]]] = {
 MEASURING: Final[frozenset[Step]] = frozenset(
     {P.SANITY, P.STUB, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.FINAL_REVIEW, P.PUBLISH}
 )
-"""The steps in which tests or checks are run; ENV_BROKEN holds in these, and wherever an agent's box may not work."""
+"""The steps in which tests or checks are run; ENV_BROKEN and ESCAPE hold in these, and wherever an agent is asked."""
 
 GATES: Final[Mapping[str, tuple[Signal, ...]]] = {
     "plan": (S.APPROVED, S.REJECTED_TO_PLAN),
@@ -231,10 +233,8 @@ def steps_of(row: Row) -> frozenset[Step]:
     """Return the steps in which *row* holds."""
     if row.step is not None:
         return frozenset({row.step})
-    if row.signal is Signal.ENV_BROKEN:
+    if row.signal in {Signal.ENV_BROKEN, Signal.ESCAPE}:  # @pm has no slot in PUBLISH, but its agent is an agent
         return frozenset(ASKS) | MEASURING
-    if row.signal is Signal.ESCAPE:  # @pm has no slot, but its agent is an agent
-        return frozenset(ASKS) | {Step.PUBLISH}
     if row.signal is Signal.CANCELLED:  # SIGINT may come while the harness itself measures or publishes
         return frozenset(ASKS) | MEASURING | {Step.ISSUE}
     return frozenset(ASKS)

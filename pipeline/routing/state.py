@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from pipeline.names import ArtifactName, BareName, ObjectName
 from pipeline.routing.actions import Action, Given
 from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
 
@@ -29,11 +30,11 @@ class NewTask(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: str
+    id: BareName
     title: str = ""
     evidence: Literal["red", "regression"] = "red"
     stub_first: bool = False
-    depends_on: tuple[str, ...] = ()
+    depends_on: tuple[BareName, ...] = ()
     red_base: Literal["start"] | None = None
 
 
@@ -56,7 +57,7 @@ class TaskState:
 
     @property
     def id(self) -> str:
-        """Return the task's id, never reused in a run."""
+        """Return the task's id, never used again in a run once the task has begun."""
         return self.spec.id
 
 
@@ -71,12 +72,12 @@ class Event(BaseModel):
 
     signal: Signal
     role: Role | None = None
-    tree: str | None = None
+    tree: ObjectName | None = None
     tasks: tuple[NewTask, ...] = ()
     blockers: tuple[str, ...] = ()
     reason: Reason | None = None
     note: str = ""
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[ArtifactName, ...] = ()
 
 
 EffectKind = Literal["task_done", "gate_opened", "run_parked", "run_finished"]

@@ -105,6 +105,7 @@ class Signal(StrEnum):
     SEAM_DONE = "SEAM_DONE"
 
     GREEN = "GREEN"
+    GREEN_INCOMPLETE = "GREEN_INCOMPLETE"
     NEEDS_FILE = "NEEDS_FILE"
     ENTRY_FLAG = "ENTRY_FLAG"
     REGRESSION = "REGRESSION"
@@ -203,6 +204,7 @@ class Reason(StrEnum):
     WORKTREE_CHANGED = "worktree_changed"
     BRANCH_MOVED = "branch_moved"
     SIGNING = "signing"
+    REGRESSION = "regression"
     ENVIRONMENT = "environment"
     AGENT_UNUSABLE = "agent_unusable"
     BUDGET = "budget"

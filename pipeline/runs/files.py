@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _DISK_FAULTS = {
     *(*_NO_ROOM, errno.EACCES, errno.EPERM, errno.EIO),
-    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR),  # something else of that name is in the way
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ELOOP),  # something else of that name is in the way
 }
 
 
@@ -54,7 +56,9 @@ def disk(path: Path) -> Generator[None]:
         raise _cannot_write(str(path), error) from error
 
 
-def write_atomic(path: Path, content: bytes | str, *, mode: int | None = None, staging: Path | None = None) -> None:
+def write_atomic(
+    path: Path, content: bytes | str, *, mode: int | None = None, staging: Path | None = None, below: Path | None = None
+) -> None:
     """Write *content* to *path* by way of a temporary file: written, fsynced, renamed, folder fsynced.
 
     Args:
@@ -63,43 +67,57 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int | None = None, s
         mode: Its permissions; by default those of a new file.
         staging: A folder of the same file system for the temporary file, where one that a crash leaves does no harm;
             by default the folder of the file.
+        below: A folder above the file that is trusted: on the way from there no link is followed.
 
     Raises:
-        UserError: the disk does not take it.
+        UserError: the disk does not take it, or a link is in the way.
     """
     data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
-    temporary = (staging or path.parent) / f".{path.name}.{os.getpid()}.tmp"
-    with disk(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = f".{path.name}.{os.getpid()}.tmp"
+    with disk(path), _opened_folder(path.parent, below) as folder, _opened_staging(staging, folder) as place:
         try:
-            temporary.unlink(missing_ok=True)
-            with temporary.open("xb") as stream:  # never through a link that somebody put there
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=place)
+            handle = os.open(temporary, _NEW, 0o666, dir_fd=place)  # never through a link that somebody put there
+            with open(handle, "wb") as stream:  # noqa: PTH123  (a descriptor)
                 stream.write(data)
                 stream.flush()
                 if mode is not None:
-                    os.fchmod(stream.fileno(), mode)
-                os.fsync(stream.fileno())
-            temporary.replace(path)
+                    os.fchmod(handle, mode)
+                os.fsync(handle)
+            os.replace(temporary, path.name, src_dir_fd=place, dst_dir_fd=folder)
         except OSError:
-            temporary.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=place)
             raise
-        sync_folder(path.parent)
+        os.fsync(folder)
 
 
-def remove_temporaries(folder: Path) -> None:
-    """Remove what writers that were killed left anywhere below *folder*; nobody else may be writing there."""
-    for path in folder.rglob(".*.tmp"):
-        if path.is_file() and not path.is_symlink():
-            path.unlink()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in *folder* survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+@contextmanager
+def _opened_folder(folder: Path, below: Path | None) -> Generator[int]:
+    """Open a folder, made where it is missing."""
+    top = folder if below is None else below
+    top.mkdir(parents=True, exist_ok=True)
+    handle = os.open(top, _FOLDER)
     try:
-        os.fsync(handle)
+        for part in folder.relative_to(top).parts:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=handle)
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
     finally:
         os.close(handle)
+
+
+@contextmanager
+def _opened_staging(staging: Path | None, folder: int) -> Generator[int]:
+    if staging is None:
+        yield folder
+        return
+    with _opened_folder(staging, None) as handle:
+        yield handle
 
 
 def to_json(value: object, *, pretty: bool = True) -> str:

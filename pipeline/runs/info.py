@@ -6,6 +6,7 @@ from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from pipeline.names import BareName, BranchName, ObjectName, SessionName, Timestamp
 from pipeline.routing.vocabulary import Loop, Role, Signal
 
 _HIDDEN: Final = "(hidden)"
@@ -19,16 +20,16 @@ class RunInfo(_Record):
     """run.json: everything that must not change while the run lives (architecture 9)."""
 
     schema_: str = Field(default="redfirst.run/1", alias="schema")
-    run_id: str
+    run_id: BareName
     workflow: str = "issue-to-commits"
     workflow_version: str
     workflow_hash: str
     redfirst_version: str
-    issue: str
-    branch: str
-    base_branch: str
-    start_commit: str
-    start_tree: str
+    issue: BareName
+    branch: BranchName
+    base_branch: BranchName
+    start_commit: ObjectName
+    start_tree: ObjectName
     config: dict[str, object]
     config_hash: str
     prompts_hash: str
@@ -36,7 +37,7 @@ class RunInfo(_Record):
     gates: tuple[str, ...] = ()
     park_on_blockers: bool = False
     trigger: Literal["cli"] = "cli"
-    started_at: str
+    started_at: Timestamp
     tracker_before: dict[str, str | None] = {}
     """sha256 of each tracker file that the claim rewrites in the user's worktree, as it was before."""
 
@@ -60,7 +61,7 @@ class ChangeRecord(_Record):
     path: str
     kind: Literal["added", "modified", "deleted"]
     mode: str | None = None
-    oid: str | None = None
+    oid: ObjectName | None = None
     sha256: str | None = None
 
 
@@ -139,15 +140,15 @@ class DispatchResult(_Record):
     """result.json: a dispatch is finished when this file is there (architecture 6)."""
 
     schema_: str = Field(default="redfirst.result/1", alias="schema")
-    dispatch: str
+    dispatch: BareName
     signal: Signal | None = None
     """Why the answer does not count; None when it does."""
     complaint: str | None = None
     report: dict[str, object] | None = None
     report_sha256: str | None = None
     gate: Literal["admitted", "rejected"] | None = None
-    base_tree: str
-    tree: str | None = None
+    base_tree: ObjectName
+    tree: ObjectName | None = None
     changes: tuple[ChangeRecord, ...] = ()
     dropped: tuple[str, ...] = ()
     violations: tuple[ViolationRecord, ...] = ()
@@ -167,14 +168,14 @@ class DispatchResult(_Record):
     """Calls that the agent's product, or a tool of ours, refused."""
     steps: int | None = None
     """How many answers the model gave."""
-    session: str | None = None
+    session: SessionName | None = None
     """The product's name of the conversation."""
 
 
 class DispatchRecord(_Record):
     """What the journal says of one dispatch when it starts."""
 
-    dispatch: str
+    dispatch: BareName
     number: int
     step: str
     visit: int
@@ -182,15 +183,15 @@ class DispatchRecord(_Record):
     role: Role
     kind: str
     question: str | None
-    task: str | None
+    task: BareName | None
     attempt: int
     reask: str | None
-    base_tree: str
+    base_tree: ObjectName
     backend: str
     pid: int | None = None
     model: str | None = None
     service: str | None = None
     """The model service, if it is asked through the gateway, which writes down every request."""
-    continues: str | None = None
+    continues: BareName | None = None
     """The dispatch whose answer did not count: its conversation is gone on with, where the product can."""
     reserved: Reserved | None = None

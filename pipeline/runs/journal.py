@@ -10,13 +10,15 @@ import os
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pipeline.errors import UserError
+from pipeline.names import ArtifactName, BareName, ObjectName, Timestamp
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.files import disk, to_json
+from pipeline.runs.records import MIB, RECORD_LIMIT, open_record, read_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +48,23 @@ Kind = Literal[
 ]
 
 
+_LONGEST_LINE: Final = 8 * MIB
+
+
+class _Names(BaseModel):
+    """What of an event's data becomes part of a path or of a git command, whatever the kind."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    dispatch: BareName | None = None
+    task: BareName | None = None
+    path: ArtifactName | None = None
+    tree: ObjectName | None = None
+    evidence: tuple[ArtifactName, ...] = ()
+    files: dict[BareName, object] = {}
+    commits: tuple[ObjectName, ...] = ()
+
+
 class Line(BaseModel):
     """One event. `at` is UTC, to the millisecond; `epoch` counts the drivers that the run has had."""
 
@@ -53,11 +72,17 @@ class Line(BaseModel):
 
     schema_: str = Field(default=SCHEMA, alias="schema")
     seq: int
-    at: str
+    at: Timestamp
     host: str
     epoch: int
     kind: Kind
     data: dict[str, object]
+
+    @field_validator("data")
+    @classmethod
+    def _with_names_that_are_names(cls, data: dict[str, object]) -> dict[str, object]:
+        _Names.model_validate(data)
+        return data
 
     def text(self, key: str) -> str:
         """Return a text of the event's data; "" where there is none."""
@@ -117,7 +142,7 @@ class Journal:
         lines, whole = _parse(path)
         with disk(path):
             if path.exists() and path.stat().st_size > whole:
-                with path.open("r+b") as stream:
+                with os.fdopen(open_record(path.parent, path.name, os.O_RDWR), "r+b") as stream:
                     stream.truncate(whole)
                     os.fsync(stream.fileno())
         return cls(path, lines, clock=clock)
@@ -138,7 +163,7 @@ class Journal:
         )
         text = text_of(line)
         with disk(self.path):
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            handle = open_record(self.path.parent, self.path.name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:
                 _write_all(handle, text.encode())
                 os.fdatasync(handle)
@@ -168,13 +193,13 @@ def _write_all(handle: int, data: bytes) -> None:
         raise
 
 
-def readable(path: Path) -> list[Line]:
-    """Return the lines before the first one that is damaged."""
+def readable(content: bytes) -> list[Line]:
+    """Return the lines of a journal before the first one that is damaged."""
     lines: list[Line] = []
-    for text in path.read_bytes().splitlines() if path.exists() else []:
+    for text in content.splitlines():
         try:
-            line = Line.model_validate(json.loads(text))
-        except ValueError:
+            line = _line(text)
+        except (ValueError, RecursionError):
             break
         if line.seq != len(lines) + 1:
             break
@@ -184,18 +209,29 @@ def readable(path: Path) -> list[Line]:
 
 def _parse(path: Path) -> tuple[list[Line], int]:
     """Return the whole lines and how many bytes they take."""
-    raw = path.read_bytes() if path.exists() else b""
+    try:
+        raw = read_record(path.parent, path.name, RECORD_LIMIT)
+    except FileNotFoundError:
+        raw = b""
+    except OSError as error:
+        raise _damaged(path, 1, f"the file is {error.strerror}") from error
     whole = raw.rfind(b"\n") + 1
     lines: list[Line] = []
     for number, text in enumerate(raw[:whole].splitlines(), 1):
         try:
-            line = Line.model_validate(json.loads(text))
-        except (ValueError, ValidationError) as error:
+            line = _line(text)
+        except (ValueError, RecursionError) as error:
             raise _damaged(path, number, str(error).splitlines()[0]) from error
         if line.seq != number:
             raise _damaged(path, number, f"seq is {line.seq}")
         lines.append(line)
     return lines, whole
+
+
+def _line(text: bytes) -> Line:
+    if len(text) > _LONGEST_LINE:
+        raise ValueError(f"longer than {_LONGEST_LINE // MIB} MiB")
+    return Line.model_validate(json.loads(text))
 
 
 def _damaged(path: Path, number: int, why: str) -> UserError:

@@ -5,17 +5,16 @@ It keeps the objects alive, stays out of `git log --all`, can be pushed as one t
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING
 
 from pipeline.git import Entry, TreeChange
+from pipeline.runs.records import walk
 from pipeline.runs.store import run_ref
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.runs.run import Run
-
-_LEFT_OUT = frozenset({"lock", "exchange"})
-"""Names in the run folder that say nothing later. `exchange` is where an agent writes: a crash leaves it as it was."""
 
 
 def trees_of(run: Run) -> dict[str, str]:
@@ -44,12 +43,7 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
     """
     tree = repository.make_tree(trees_of(run))
     if whole:
-        names = [
-            inside.as_posix()
-            for path in sorted(run.folder.rglob("*"))
-            if path.is_file() and not path.is_symlink()
-            if _LEFT_OUT.isdisjoint((inside := path.relative_to(run.folder)).parts)
-        ]
+        names = [path for _, path, status in walk(run.folder) if stat.S_ISREG(status.st_mode) and path != "lock"]
         places = [f"run/{name}" for name in names]
         oids = repository.write_files(run.folder, names)
         changes = [TreeChange(p, Entry(p, "100644", oid)) for p, oid in zip(places, oids, strict=True)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.files import disk
+from pipeline.runs.records import open_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ class FileLease:
         """
         path = folder / "lock"
         with disk(path):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            handle = open_record(folder, path.name, os.O_RDWR | os.O_CREAT)
         for _ in range(_TRIES):
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,10 +68,10 @@ class FileLease:
     @staticmethod
     def is_held(folder: Path) -> bool:
         """Return whether a live process drives the run in *folder*."""
-        path = folder / "lock"
-        if not path.exists():
+        try:
+            handle = open_record(folder, "lock", os.O_RDONLY)
+        except (OSError, UserError):  # not there, or nothing that a driver holds
             return False
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -229,6 +229,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
             "git config --show-origin --get-regexp '^(gpg|user.signingkey|commit.gpgsign)'",
             *_GO_ON,
         ),
+        Reason.REGRESSION: (*_WHY, "redfirst diff {run}", *_GO_ON),
         Reason.ENVIRONMENT: (*_WHY, "redfirst doctor", *_GO_ON),
         Reason.AGENT_UNUSABLE: (*_WHY, "redfirst doctor", *_GO_ON),
         Reason.BUDGET: (

@@ -7,15 +7,17 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from pipeline.errors import UserError
 from pipeline.routing.render import action_value
 from pipeline.routing.state import Event, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Outcome, Reason
-from pipeline.runs.files import remove_temporaries, to_json, write_atomic
+from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.journal import Clock, Journal, readable, text_of, utc_now
+from pipeline.runs.records import ARTIFACT_LIMIT, read_record, refuse_strange, remove_temporaries
+from pipeline.runs.store import issue_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pipeline.runs.journal import Line
 
 _LIMITS = TypeAdapter(dict[Loop, int])
+_JOURNAL = "journal.jsonl"
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,11 @@ class Run:
         Raises:
             UserError: the disk does not take it.
         """
-        remove_temporaries(folder)
-        write_atomic(folder / "run.json", to_json(info.model_dump(mode="json", by_alias=True)))
-        run = cls(folder, info, Journal(folder / "journal.jsonl", [], clock=clock), machine)
+        if folder.exists():
+            refuse_strange(folder)
+            remove_temporaries(folder)
+        _write(folder, "run.json", to_json(info.model_dump(mode="json", by_alias=True)))
+        run = cls(folder, info, Journal(folder / _JOURNAL, [], clock=clock), machine)
         said = {"run_id": info.run_id, "issue": info.issue, "start_commit": info.start_commit}
         run.journal.append("run_started", **said, **_sandbox(sandbox))
         return run
@@ -97,7 +102,7 @@ class Run:
             UserError: the run is damaged, or was written by a version that decides otherwise.
         """
         info = _info(folder)
-        path = folder / "journal.jsonl"
+        path = folder / _JOURNAL
         run = cls(folder, info, Journal.open(path, clock=clock) if driving else Journal.read(path), machine)
         if driving:
             run.recover()
@@ -110,9 +115,10 @@ class Run:
         Raises:
             UserError: run.json cannot be read either, or the disk does not take it.
         """
-        path = folder / "journal.jsonl"
+        path = folder / _JOURNAL
         run = cls(folder, _info(folder), Journal(path, []), machine)
-        for line in readable(path):
+        damaged = read_record(folder, _JOURNAL) if path.exists() else b""  # not too large: that was asked
+        for line in readable(damaged):
             try:
                 run._fold(line)
             except UserError:
@@ -120,8 +126,8 @@ class Run:
             run.journal.lines.append(line)
             run.journal.epoch = line.epoch
         aside = sum(1 for _ in folder.glob("journal.damaged-*")) + 1
-        write_atomic(folder / f"journal.damaged-{aside}.jsonl", path.read_bytes() if path.exists() else b"")
-        write_atomic(path, "".join(map(text_of, run.journal.lines)))
+        _write(folder, f"journal.damaged-{aside}.jsonl", damaged)
+        _write(folder, _JOURNAL, "".join(map(text_of, run.journal.lines)))
         return run
 
     def recover(self) -> None:
@@ -189,13 +195,21 @@ class Run:
         """Write an artifact below the run folder, then journal it; unchanged content is not written again."""
         path = self.folder / name
         data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
-        there = path.exists() and path.read_bytes() == data
+        there = path.exists() and self.read(name) == data
         if not there:
-            write_atomic(path, data)
+            _write(self.folder, name, data)
         digest = sha256_hex(data)
         if not there or self.artifacts.get(name) != digest:  # a crash may have come between file and line
             self._fold(self.journal.append("artifact_written", path=name, sha256=digest))
         return path
+
+    def read(self, name: str) -> bytes:
+        """Return the content of an artifact.
+
+        Raises:
+            OSError: it is not there, or is none that a run writes.
+        """
+        return read_record(self.folder, name, ARTIFACT_LIMIT)
 
     def resume(self, *, sandbox: Mapping[str, str] | None = None) -> None:
         """Go on after a park, a cancellation or a crash: a new epoch, the same step (matrix 1, RESUMED)."""
@@ -249,8 +263,9 @@ class Run:
     def _result(self, name: str) -> DispatchResult:
         path = self.folder / "dispatches" / name / "result.json"
         try:
-            return DispatchResult.model_validate(json.loads(path.read_bytes().decode("utf-8", "surrogateescape")))
-        except (OSError, ValueError) as error:
+            content = read_record(self.folder, f"dispatches/{name}/result.json")
+            return DispatchResult.model_validate(json.loads(content.decode("utf-8", "surrogateescape")))
+        except (OSError, ValueError, RecursionError) as error:
             why = str(error).splitlines()[0]
             raise UserError(
                 f"{self.info.run_id} is damaged: the result of {name} cannot be read ({why}). Put the file back, or: "
@@ -291,10 +306,18 @@ class Run:
         return Decided(line, event, self.state, state, decision) if same else None
 
 
+def _write(folder: Path, name: str, content: str | bytes) -> None:
+    write_atomic(folder / name, content, below=folder.parents[1])
+
+
 def _info(folder: Path) -> RunInfo:
+    refuse_strange(folder)
     try:
-        return RunInfo.model_validate_json((folder / "run.json").read_bytes())
-    except (OSError, ValidationError) as error:
+        info = RunInfo.model_validate_json(read_record(folder, "run.json"))
+        if (info.run_id, info.issue) != (folder.name, issue_of(folder.name)):
+            raise ValueError(f"it is of {info.run_id}, which works on {info.issue}")  # noqa: TRY301  (told as any other)
+        return info  # noqa: TRY300  (the same)
+    except (OSError, ValueError) as error:
         why = str(error).splitlines()[0]
         raise UserError(
             f"{folder.name} cannot be read: run.json: {why}. Put the file back; if it is lost, remove {folder} and "

@@ -225,15 +225,17 @@ def _lost(record: DispatchRecord, folder: Path) -> Spent:
 def _total(tokens: object) -> int:
     if not isinstance(tokens, dict):
         return 0
-    known = cast("dict[str, int]", tokens)
-    return known.get("input", 0) + known.get("output", 0)
+    known = cast("dict[str, object]", tokens)
+    return sum(count for count in map(known.get, ("input", "output")) if isinstance(count, int))
 
 
 def _lines(log: Path) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for text in log.read_text("ascii", errors="replace").splitlines():
         try:
-            found.append(json.loads(text))
-        except ValueError:  # a driver that was killed while it wrote
+            line = json.loads(text)
+        except (ValueError, RecursionError):  # a driver that was killed while it wrote
             continue
+        if isinstance(line, dict):
+            found.append(cast("dict[str, object]", line))
     return found

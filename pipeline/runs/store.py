@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from pipeline.errors import UserError
 from pipeline.git import NO_OBJECT
 from pipeline.routing.vocabulary import Reason
-from pipeline.runs.files import disk
+from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,24 +24,59 @@ CLAIM_REFS = "refs/redfirst/claims/"
 WORKFLOW = ".workflow"
 _IGNORE_ALL = b"*\n"
 _CLAIM_TRIES = 3
+_CLAIM_BYTES = 64 * 1024
 _NAME = re.compile(r"run-(?P<issue>.+?)(?:@(?P<attempt>[2-9]|[1-9][0-9]+))?\Z")
 
 
-def workflow_folder(worktree: Path) -> Path:
-    """Return `.workflow`, made on first use with an ignore file of its own, so that no git setting is touched."""
-    folder = worktree / WORKFLOW
-    ignore = folder / ".gitignore"
-    with disk(folder):
-        folder.mkdir(exist_ok=True)
-        if not ignore.exists() or ignore.read_bytes() != _IGNORE_ALL:
-            ignore.write_bytes(_IGNORE_ALL)
+def runs_folder(repository: Repository) -> Path:
+    """Return `.workflow` of the worktree, whether it is there or not. Whoever opens a run has it from here.
+
+    Raises:
+        UserError: something of it is the repository's, or it is a link: what is in it is a stranger's.
+    """
+    folder = repository.worktree / WORKFLOW
+    tracked = repository.tracked(WORKFLOW)
+    if tracked is not None:
+        raise UserError(
+            f"The repository tracks {tracked}. Runs are kept in {WORKFLOW}, and nobody else may put anything there. "
+            f"Look at it, and remove what is not yours; then: git rm -r --cached {WORKFLOW}, and commit.",
+            Reason.USAGE,
+            path=tracked,
+            actions=(f"git rm -r --cached {WORKFLOW} && git commit",),
+        )
+    if folder.is_symlink():
+        raise UserError(
+            f"{folder} is a link. Runs are kept in a folder of the worktree itself; remove the link.",
+            Reason.USAGE,
+            path=str(folder),
+        )
     return folder
 
 
-def run_names(worktree: Path) -> list[str]:
-    """Return the names of all runs of this worktree, by issue and attempt."""
-    folder = worktree / ".workflow"
-    found = [p.name for p in folder.glob("run-*") if (p / "run.json").exists()] if folder.is_dir() else []
+def workflow_folder(repository: Repository) -> Path:
+    """Return `.workflow`, made on first use with an ignore file of its own, so that no git setting is touched.
+
+    Raises:
+        UserError: as `runs_folder`, or the disk does not take it.
+    """
+    folder = runs_folder(repository)
+    ignore = folder / ".gitignore"
+    if ignore.is_symlink() or not ignore.is_file() or ignore.stat().st_size != len(_IGNORE_ALL):
+        write_atomic(ignore, _IGNORE_ALL, below=repository.worktree)
+    return folder
+
+
+def run_names(repository: Repository) -> list[str]:
+    """Return the names of all runs of this worktree, by issue and attempt.
+
+    Raises:
+        UserError: as `runs_folder`.
+    """
+    return _names(runs_folder(repository))
+
+
+def _names(folder: Path) -> list[str]:
+    found = [p.name for p in folder.glob("run-*") if (p / "run.json").is_file()] if folder.is_dir() else []
     return sorted(found, key=_order)
 
 
@@ -55,39 +91,39 @@ def issue_of(name: str) -> str | None:
     return match["issue"] if match else None
 
 
-def next_name(worktree: Path, issue: str) -> str:
-    """Return the name of the next run of *issue*: `run-GAL-39`, `run-GAL-39@2` ...
+def next_name(folder: Path, issue: str) -> str:
+    """Return the name of the next run of *issue* in `.workflow`: `run-GAL-39`, `run-GAL-39@2` ...
 
     A folder without run.json is no run: its driver died before it began, or is about to begin (the lease tells).
     """
-    folder = worktree / ".workflow"
     attempt = 1
     while (folder / (name := f"run-{issue}" + (f"@{attempt}" if attempt > 1 else "")) / "run.json").exists():
         attempt += 1
     return name
 
 
-def find_run(worktree: Path, name: str) -> Path:
+def find_run(repository: Repository, name: str) -> Path:
     """Return the folder of the run called *name*, or whose name begins so; an exact match beats a prefix.
 
     Args:
-        worktree: The top of the worktree.
+        repository: Seen from the worktree.
         name: `run-GAL-39@2`, `GAL-39` (its newest run), or a unique prefix of either.
 
     Raises:
-        UserError: no run, or more than one.
+        UserError: no run, or more than one; or as `runs_folder`.
     """
-    names = run_names(worktree)
+    folder = runs_folder(repository)
+    names = _names(folder)
     if name in names:
-        return worktree / ".workflow" / name
+        return folder / name
     attempts = [n for n in names if issue_of(n) == name]  # an issue's id stands for its newest run
     if attempts:
-        return worktree / ".workflow" / attempts[-1]
+        return folder / attempts[-1]
     if f"run-{name}" in names:
-        return worktree / ".workflow" / f"run-{name}"
+        return folder / f"run-{name}"
     found = [n for n in names if n.startswith((name, f"run-{name}"))] if name else names
     if len(found) == 1:
-        return worktree / ".workflow" / found[0]
+        return folder / found[0]
     known = ", ".join(found or names) or "none yet"
     what = "is not a run of this worktree" if not found else "fits more than one run"
     raise UserError(
@@ -129,10 +165,11 @@ def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
     """Claim *issue* for *run_id*: None when it is ours now (or was already), else who holds it.
 
     Raises:
-        UserError: the claim can neither be made nor read: a stale lock of a killed git, a read-only disk.
+        UserError: the claim can neither be made nor read: a stale lock of a killed git, a read-only disk, a ref that
+            no run has made.
     """
     ours = f"{worktree_key(repository)}/{run_id}"
-    blob = repository.write_blob(json.dumps({"run": ours, "worktree": str(repository.worktree)}).encode())
+    blob = repository.write_blob(Claim(run=ours, worktree=str(repository.worktree)).model_dump_json().encode())
     for _ in range(_CLAIM_TRIES):  # the holder may give it back between our two questions
         if repository.set_ref(claim_ref(issue), blob, NO_OBJECT):
             return None
@@ -147,13 +184,72 @@ def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
     )
 
 
+class Claim(BaseModel):
+    """What the claim on an issue says: `<worktree>/<run>`, and where that worktree is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+/run-[A-Za-z0-9._@-]+$", max_length=400)]
+    worktree: str
+
+
+def claims(repository: Repository) -> dict[str, Claim | UserError]:
+    """Return every claim by its issue; in the place of one that cannot be read, why and what to do."""
+    return {
+        ref.removeprefix(CLAIM_REFS): _claim(repository, ref, oid) for ref, oid in repository.refs(CLAIM_REFS).items()
+    }
+
+
+def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
+    try:
+        return Claim.model_validate_json(repository.blob(oid, _CLAIM_BYTES) or b"")
+    except ValueError:
+        return UserError(
+            f"{ref} is no claim that a run has written, so nobody can tell who has {ref.removeprefix(CLAIM_REFS)}. "
+            f"Look at it: git cat-file -p {ref}; then remove it: git update-ref -d {ref}",
+            Reason.USAGE,
+            path=ref,
+            actions=(f"git cat-file -p {ref}", f"git update-ref -d {ref}"),
+        )
+
+
+def claim_holders(repository: Repository) -> dict[str, str]:
+    """Return who holds each claim, `<worktree>/<run>`, by its issue.
+
+    Raises:
+        UserError: one of them cannot be read.
+    """
+    found: dict[str, str] = {}
+    for issue, claim in claims(repository).items():
+        if isinstance(claim, UserError):
+            raise claim
+        found[issue] = claim.run
+    return found
+
+
 def claim_holder(repository: Repository, issue: str) -> str | None:
-    """Return `<worktree>/<run>` of the run that holds the claim, or None."""
-    held = repository.blob(claim_ref(issue))
-    return str(json.loads(held)["run"]) if held else None
+    """Return `<worktree>/<run>` of the run that holds the claim, or None.
+
+    Raises:
+        UserError: the claim cannot be read.
+    """
+    ref = claim_ref(issue)
+    oid = repository.refs(ref).get(ref)
+    claim = _claim(repository, ref, oid) if oid is not None else None
+    if isinstance(claim, UserError):
+        raise claim
+    return claim.run if claim is not None else None
+
+
+def is_claimed_by(repository: Repository, issue: str, run_id: str) -> bool:
+    """Return whether *run_id* of this worktree holds the claim; one that nobody can read is not ours."""
+    ref = claim_ref(issue)
+    oid = repository.refs(ref).get(ref)
+    claim = _claim(repository, ref, oid) if oid is not None else None
+    return isinstance(claim, Claim) and claim.run == f"{worktree_key(repository)}/{run_id}"
 
 
 def release_claim(repository: Repository, issue: str, run_id: str) -> None:
     """Give the claim back if *run_id* of this worktree holds it."""
-    if claim_holder(repository, issue) == f"{worktree_key(repository)}/{run_id}":
+    if is_claimed_by(repository, issue, run_id):
         repository.delete_ref(claim_ref(issue))

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.modules import is_module
+from pipeline.policy.python_uses import listed
 from pipeline.policy.test_support import lies_among_tests
-from pipeline.policy.weakening import MAX_BYTES, changed_around, is_read
+from pipeline.policy.weakening import MAX_BYTES, is_read
+from pipeline.readers import changed_around, lost_in, users_in
 from pipeline.steps.composing import both, shares_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from pipeline.evidence.observation import Layout, TestRecord
-    from pipeline.policy.weakening_python import File
     from pipeline.steps.composing import Holder
 
 _MOST_FILES = 200
@@ -57,16 +56,23 @@ def changed_without_a_change(
     """
     paths = [change.path for change in ctx.repository.diff(before, after) if is_read(change.path)]
     own = [path for path in paths if layout.is_test(path) or shares_file(path, layout)][:_MOST_FILES]
-    found = {
-        (path, test)
-        for path, old, new in both(ctx, before, after, own)
-        if old is not None and new is not None
-        for test in changed_around(path, old, new)
-    }
+    found: set[tuple[str, str]] = set()
+    unread: set[str] = set()
+    for path, old, new in both(ctx, before, after, own):
+        if old is not None and new is not None:
+            tests = changed_around(path, old, new)
+            found |= {(path, test) for test in tests or ()}
+            unread |= {path} if tests is None else set()
     for path, old, new in both(ctx, before, after, [path for path in paths if serves(path, layout)][:_MOST_FILES]):
         if old is not None and new is not None:
             found |= {test for one in served(ctx, layout, before, (path, old, new)) for test in one.tests}
-    return tuple(sorted(entry for entry, record in records.items() if any(_is_of(record, *test) for test in found)))
+    return tuple(
+        sorted(
+            entry
+            for entry, record in records.items()
+            if record.path.partition("#")[0] in unread or any(_is_of(record, *test) for test in found)
+        )
+    )
 
 
 def serves(path: str, layout: Layout) -> bool:
@@ -86,43 +92,27 @@ def served(ctx: Holder, layout: Layout, tree: str, change: tuple[str, bytes, byt
     path, old, new = change
     if not path.endswith(".py") or max(len(old), len(new)) > MAX_BYTES:
         return ()
-    from pipeline.policy import weakening_python  # noqa: PLC0415
-
-    before, after = weakening_python.file_of(old), weakening_python.file_of(new)
-    lost = list(weakening_python.constants_lost(before, after)) if before is not None and after is not None else []
-    if not lost:
-        return ()
-    files = list(_tests(ctx, layout, tree))
+    lost = lost_in(old, new)
+    if lost is None:
+        return (Served("it cannot be read; whether old tests use what is gone in it is not known", ()),)
+    tests: list[list[tuple[str, str]]] = [[] for _ in lost]
+    for file, text in _tests(ctx, layout, tree) if lost else ():
+        for mine, users in zip(tests, users_in(file, text, path, lost), strict=True):
+            mine.extend((file, test) for test in users)
     found: list[Served] = []
-    for one, names, for_all in lost:
-        tests = [(file, test) for file, text in files for test in _users(text, (path, file), names, for_all=for_all)]
-        if tests:
-            shown = weakening_python.listed([f"{file}::{test}" for file, test in tests])
-            found.append(Served(f"{one.what} (used by {shown}) (line {one.line})", tuple(tests)))
+    for one, mine in zip(lost, tests, strict=True):
+        if mine:
+            shown = listed([f"{file}::{test}" for file, test in mine])
+            found.append(Served(f"{one.what} (used by {shown}) (line {one.line})", tuple(mine)))
     return tuple(found)
 
 
-def _users(file: File, paths: tuple[str, str], names: frozenset[str], *, for_all: bool) -> Sequence[str]:
-    """Return the tests of a file that use names of the other one, whose path is the first."""
-    from pipeline.policy import weakening_python  # noqa: PLC0415
-
-    path, tests = paths
-    pure = PurePosixPath(path)
-    if pure.name == "conftest.py":  # its fixtures are asked for by name, by all that lies below it
-        below = pure.parent in PurePosixPath(tests).parents
-        return weakening_python.tests_with(file, None if for_all else names) if below else ()
-    return weakening_python.users(file, names, lambda module: is_module(path, module))
-
-
-def _tests(ctx: Holder, layout: Layout, tree: str) -> Iterator[tuple[str, File]]:
-    from pipeline.policy import weakening_python  # noqa: PLC0415
-
+def _tests(ctx: Holder, layout: Layout, tree: str) -> Iterator[tuple[str, bytes]]:
     paths = [entry.path for entry in ctx.repository.entries(tree) if entry.path.endswith(".py")]
     wanted = [path for path in paths if layout.is_test(path)][:_MOST_TESTS]
     for path, text, _ in both(ctx, tree, tree, wanted):
-        file = weakening_python.file_of(text) if text is not None and len(text) <= MAX_BYTES else None
-        if file is not None:
-            yield path, file
+        if text is not None and len(text) <= MAX_BYTES:
+            yield path, text
 
 
 def _is_of(record: TestRecord, path: str, test: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.redaction import redact
-from pipeline.dispatch.trees import opened, opened_parent, opened_regular
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
 from pipeline.process import WORKSPACE, Command, Mount, SandboxError
@@ -15,13 +14,16 @@ from pipeline.reports.reviews import ReviewFinding
 from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.tools import kit_of
+from pipeline.trees import opened, opened_parent, opened_regular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from pipeline.evidence.observation import Layout
+    from pipeline.programs import Program
     from pipeline.steps.context import Context
+    from pipeline.steps.tools import Kit
 
 FILES: Final = "{files}"
 _TAIL: Final = 1500
@@ -118,6 +120,9 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
         program = locate(argv[0], search_path)
     except UserError as error:
         raise UnmeasurableError(f"[checks] {argv[0]}: {error.message}") from error
+    if (shown := _tracked_folder(ctx, program, kit)) is not None:
+        why = f"{shown} is tracked, and would be shown with all that is ignored in it; use one that is not"
+        raise UnmeasurableError(f"[checks] {argv[0]}: the environment {why}")
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
     workspace = ctx.sandbox.inside(folder, WORKSPACE)
     view = Mount(folder, workspace, writable=True)
@@ -135,3 +140,11 @@ async def _run(ctx: Context, folder: Path, argv: Sequence[str], files: Sequence[
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     output = redact(completed.stdout + completed.stderr, ctx.secrets, shapes=False).decode(errors="replace")
     return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]
+
+
+def _tracked_folder(ctx: Context, program: Program, kit: Kit) -> Path | None:
+    """Return a folder of the repository that a program would bring along, beside the environment of the tests."""
+    own = [env.prefix.resolve() for _, env in kit.parts]
+    sources = [mount.source for mount in program.mounts if mount.source.is_dir()]
+    others = [source for source in sources if not any(source.is_relative_to(prefix) for prefix in own)]
+    return next((source for source in others if ctx.repository.tracked_in(source)), None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.dispatch.copies import Copies
+from pipeline.dispatch.escape import watched
 from pipeline.errors import UserError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
@@ -53,7 +55,8 @@ class Context:
     secrets: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        self.copies = Copies(self.checkout, "measured", self.sandbox)
+        watch = partial(watched, self.repository, self.run.info.run_id)
+        self.copies = Copies(self.checkout, "measured", self.sandbox, watch)
         """What tests and checks run in; no agent ever gets one of them."""
 
     @property
@@ -83,8 +86,8 @@ class Context:
             UserError: it is missing: somebody removed it (an artifact is never a guess).
         """
         try:
-            return self.path(name).read_text(encoding="utf-8")
-        except OSError as error:
+            return self.run.read(name).decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
             raise UserError(
                 f"The artifact {name} of {self.run.info.run_id} is missing or unreadable. Put it back, or: "
                 f"redfirst abandon {self.run.info.run_id}",

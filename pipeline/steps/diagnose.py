@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Need
-from pipeline.reports.foreign import block
+from pipeline.reports.foreign import block, fenced
 from pipeline.reports.reviews import Acceptance, Diagnosis
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_task, amend_tests
@@ -45,9 +45,25 @@ async def run(ctx: Context) -> Event:
         task = amend_tests(ctx.task(), report.tests_to_change, files)
         ctx.write(f"task-{task.id}.md", task_md(task))
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
+    if signal is Signal.ALREADY_DONE:
+        _keep_for_review(ctx, report.notes)
     carried = tuple(evidence for evidence in ctx.handover() if evidence.endswith(".md"))
     note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
     return Event(signal=signal, note=note, evidence=(name, *carried))
+
+
+def already_name(task: str) -> str:
+    """Return the artifact with the tests that showed nothing to do, for the final review."""
+    return f"judgements/already-{task}.md"
+
+
+def _keep_for_review(ctx: Context, notes: str) -> None:
+    """Write down the tests that are dropped: whether they ask for what the task wants is all there is to review."""
+    task = ctx.state.task
+    patch = ctx.repository.patch(task.start or ctx.state.head, task.tests or ctx.state.head)
+    head = f"# Task {task.id}: nothing was changed\n\n@check: {block(notes)}\n\nThese tests pass on the code as it is."
+    text = fenced(patch, "diff")
+    ctx.write(already_name(task.id), f"{head} They are dropped.\n\n{text}\n")
 
 
 def _refused(report: Report, *, after_passes: bool) -> Malformed | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 
+REFUSED: Final = "drafts/"
+"""Where task files lie that hygiene refused: nobody but the next draft is given them."""
+
+
 def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
     """Return the artifacts of a draft: the issue, and what the decision that led here was based on.
 
     A person's feedback is an artifact of its own name; everything else that sends a draft back is `findings`.
     """
     artifacts = {"issue": [ctx.path("issue.md")]}
-    came_back = [ctx.path(name) for name in ctx.handover()]
+    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md") and not name.startswith(REFUSED)]
     if ctx.state.via is Loop.HUMAN:
         artifacts["feedback"] = came_back
     elif ctx.state.via is not None and came_back:
@@ -31,10 +35,12 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
     return artifacts
 
 
-def hygiene_evidence(ctx: Context, what: str, problems: Sequence[Problem], answer: Answer) -> Event:
-    """Return HYGIENE with the problems as an artifact: rule, line, sentence."""
+def hygiene_evidence(
+    ctx: Context, what: str, problems: Sequence[Problem], answer: Answer, drafts: Sequence[str] = ()
+) -> Event:
+    """Return HYGIENE with the problems as an artifact: rule, line, sentence; `drafts` are what they were found in."""
     lines = bullets(f"{p.severity} {p.rule}, line {p.line}: {p.message}" for p in problems)
     text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n{lines}\n"
     name = ctx.write(f"reviews/hygiene-{what}-{answer.result.dispatch[:3]}.md", text)
     first = next((p for p in problems if p.severity == "error"), problems[0])
-    return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name,))
+    return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name, *drafts))

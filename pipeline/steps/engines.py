@@ -8,17 +8,14 @@ in the same box, and could write their results as well.
 from __future__ import annotations
 
 import configparser
-import tempfile
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.box_folder import BoxFolder, private_place
 from pipeline.config.probes import Engine
 from pipeline.dispatch.redaction import redact
-from pipeline.dispatch.trees import opened, opened_parent, opened_regular
 from pipeline.errors import UserError
 from pipeline.mutation.foreign import cargo_mutants_lines, functions, mutmut_place, mutmut_results
 from pipeline.process import WORKSPACE, Command, Mount, SandboxError
@@ -27,9 +24,12 @@ from pipeline.steps.measuring import UnmeasurableError
 from pipeline.steps.mutating import changed_sources
 from pipeline.steps.probe_evidence import MutationEvidence, Survivor
 from pipeline.steps.tools import kit_of
+from pipeline.toml_text import toml_table
+from pipeline.trees import Files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from pipeline.evidence.observation import Layout
     from pipeline.mutation.foreign import Found
@@ -128,18 +128,16 @@ class _AtWork:
         return self._evidence(Engine.MUTMUT, shown, killed, trouble=trouble)
 
     async def cargo_mutants(self, tree: str, patch: str) -> MutationEvidence:
-        with self.ctx.copies.lent(tree) as folder, tempfile.TemporaryDirectory(prefix="redfirst-mutants-") as place:
-            shared = Path(place) / "shared"
-            shared.mkdir()
-            shared.chmod(0o777)
-            (shared / "changed.diff").write_text(patch, encoding="utf-8", errors="replace")
+        with self.ctx.copies.lent(tree) as folder, private_place("redfirst-mutants-") as place:
+            changed, said = place / "changed.diff", BoxFolder.made(place, "said")
+            changed.write_text(patch, encoding="utf-8", errors="replace")
             per_test = str(self.ctx.config.toolchains.of("cargo").test_timeout_s)
             words = (
-                "mutants", "--in-place", "--in-diff", str(shared / "changed.diff"), "--output", str(shared),
+                "mutants", "--in-place", "--in-diff", str(changed), "--output", str(said.path),
                 "--baseline", "skip", "--timeout", per_test, "--no-shuffle", "--colors", "never", "--no-times",
             )  # fmt: skip
-            ran = await self._run(folder, words, self.left, Mount(shared, shared, writable=True))
-            lists = {name: _read(shared, f"mutants.out/{name}") for name in _LISTS}
+            ran = await self._run(folder, words, self.left, Mount(changed, changed), said.mount(said.path))
+            lists = {name: _text(said, f"mutants.out/{name}") for name in _LISTS}
         found = {name: list(cargo_mutants_lines(text)) for name, text in lists.items() if text is not None}
         trouble = "" if found else f"cargo-mutants left no results: {_end_of(ran)}"
         killed = len(found.get("caught.txt", ())) + len(found.get("timeout.txt", ()))
@@ -191,7 +189,8 @@ def _configure(folder: Path, changed: Sequence[str], tests: Sequence[str]) -> No
     """Tell mutmut in the copy what to change and which tests to run, where the project does not say so itself."""
     settings = configparser.ConfigParser(interpolation=None)
     try:
-        shared = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        content = Files(folder).read("pyproject.toml", _OUTPUT)
+        shared = toml_table((content or b"").decode())
         if "mutmut" in shared.get("tool", {}):
             return
     except (OSError, ValueError):
@@ -210,13 +209,10 @@ def _configure(folder: Path, changed: Sequence[str], tests: Sequence[str]) -> No
         file.write(f"\n[mutmut]\n{text}")
 
 
-def _read(folder: Path, path: str) -> str | None:
-    """Return the beginning of a list that cargo-mutants left; code of the project ran there, so follow no link."""
-    try:
-        with opened(folder) as top, opened_parent(top, path) as (parent, last), opened_regular(last, parent) as file:
-            return file.read(_OUTPUT).decode("utf-8", "replace")
-    except OSError:
-        return None
+def _text(folder: BoxFolder, path: str) -> str | None:
+    """Return a list that cargo-mutants left; code of the project ran there."""
+    content = Files(folder.path).read(path, _OUTPUT)
+    return None if content is None else content.decode("utf-8", "replace")
 
 
 def _end_of(completed: Completed) -> str:

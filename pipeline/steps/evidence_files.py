@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.evidence.freeze import digest
 from pipeline.evidence.ledger import RedLedger
+from pipeline.reports.work import ShownCriterion
 from pipeline.steps.probe_evidence import ProbeEvidence
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class TaskEvidence(BaseModel):
     """Tests that existed and were changed or removed without leave of the task; CHECK_TESTS may agree."""
     loosened: tuple[str, ...] = ()
     """What the change of tests no longer notices, in words; @check sees it with the evidence."""
+    criteria: tuple[ShownCriterion, ...] = ()
+    """Which tests show which acceptance criterion, by @test's account; each test that it names is there."""
+    reworked: tuple[str, ...] = ()
+    """The same against tests of this run that @check sent back: rewritten on order, so that it accuses nobody."""
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
     green: GreenEvidence | None = None

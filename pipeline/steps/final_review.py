@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
 from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.policy.control import is_control
-from pipeline.policy.cosmetic import edited
 from pipeline.policy.paths import is_tracker, obeyed, protected
+from pipeline.readers import edited
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import Verdict
@@ -16,7 +17,10 @@ from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import checks
-from pipeline.steps.evidence_files import name_of, read_evidence
+from pipeline.steps.criteria import unanswered
+from pipeline.steps.diagnose import already_name
+from pipeline.steps.evidence_files import read_evidence
+from pipeline.steps.facts import evidence_md
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.probing import probe_artifacts
 from pipeline.steps.quarantining import quarantine_md, quarantine_of_run
@@ -24,6 +28,7 @@ from pipeline.steps.review_plan import ask_reviewers, blockers, check_of, review
 from pipeline.steps.reviews import Review, last_review
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.suspicions import suspicions_md
+from pipeline.steps.work_notes import work_notes_md
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +47,8 @@ async def run(ctx: Context) -> Event:
         measured = await checks.new_failures(ctx, start, head)
     except UnmeasurableError as error:
         return error.event
-    answers = await ask_reviewers(ctx, "review-result", head, _artifacts(ctx, review))
+    accept = partial(unanswered, [ctx.task(task.id) for task in ctx.state.done_tasks]) if review.number == 1 else None
+    answers = await ask_reviewers(review, "review-result", head, _artifacts(ctx, review), accept)
     if isinstance(answers, Event):
         return answers
     check = check_of(answers)
@@ -76,13 +82,15 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     artifacts = review_artifacts(ctx, review)
     done = [t for t in ctx.state.tasks.values() if t.status in {TaskStatus.DONE, TaskStatus.ALREADY_DONE}]
     artifacts["tasks"] = [ctx.path(f"task-{task.id}.md") for task in done]
-    artifacts["evidence"] = [ctx.path(name_of(task.id)) for task in done if ctx.path(name_of(task.id)).exists()]
+    found = [evidence for task in done if (evidence := read_evidence(ctx, task.id)) is not None]
+    shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e))) for e in found]
+    already = [ctx.path(already_name(task.id)) for task in done]
+    artifacts["evidence"] = [*shown, *(path for path in already if path.exists())]
     patch = ctx.write(f"reviews/final-{review.ordinal}.patch", ctx.repository.patch(ctx.state.start, ctx.state.head))
     artifacts["diff"] = [ctx.path(patch)]
     previous = last_review(ctx, Step.FINAL_REVIEW)
     if previous is not None and review.number > 1:
-        text = ctx.repository.patch(previous.tree, ctx.state.head)
-        artifacts["changes"] = [ctx.path(ctx.write(f"reviews/final-{review.ordinal}-changes.patch", text))]
+        artifacts |= review.changed(ctx.repository.patch(previous.tree, ctx.state.head))
     probes = probe_artifacts(ctx, [task.id for task in done])
     if probes:
         artifacts["probes"] = [ctx.path(name) for name in probes]
@@ -92,6 +100,9 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     told = suspicions_md(ctx)
     if told:
         artifacts["suspicions"] = [ctx.path(ctx.write(f"reviews/suspicions-{review.ordinal}.md", told))]
+    notes = work_notes_md(ctx)
+    if notes:
+        artifacts["work_notes"] = [ctx.path(ctx.write(f"reviews/work-notes-{review.ordinal}.md", notes))]
     manifest = not_testable_manifest(ctx)
     if manifest:
         name = ctx.write(f"reviews/not-testable-{review.ordinal}.json", to_json(manifest))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import GreenVerdict, judge_green, passed
+from pipeline.evidence.compare import GreenVerdict, judge_green, passed, still_passing
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.staging import judge_part
 from pipeline.reports.foreign import fenced
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
+from pipeline.steps.asked_tests import named_by
 from pipeline.steps.evidence_files import GreenEvidence, read_evidence, write_evidence
-from pipeline.steps.impacting import HANDED, impacted_tests, nearest_files
+from pipeline.steps.impacting import impacted_tests, nearest_files
+from pipeline.steps.masking import masked
 from pipeline.steps.measuring import measure
-from pipeline.steps.pinned import Pinned, pinned
+from pipeline.steps.outcomes import seen
+from pipeline.steps.pinned import Pinned, pinned, touched_ground
 from pipeline.steps.probing import Candidate, Probed, probe
 from pipeline.steps.provisional import confirm_provisional
 from pipeline.steps.regression import Suspects, confirm, kept_tests
@@ -39,7 +42,8 @@ _OTHER_VALUES: Final = "its case has other values than at RED, which production 
 class Measured:
     """A candidate with its run of all tests, and everything that GREEN asks for (matrix 5).
 
-    `nearest` are the files of a run that was enough to show that it is not GREEN; empty: all tests were run.
+    `nearest` are the files of a run that was enough to show that it is not GREEN; empty: all tests were run. `kept` is
+    how many tests that are not the task's own passed before and pass now.
     """
 
     tree: str
@@ -53,6 +57,12 @@ class Measured:
     stubs_left: tuple[str, ...]
     ground: Pinned
     nearest: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Return the tests that passed before and fail: as they are, or once new test files are left out."""
+        return (*self.suspects.regressions, *self.masked)
 
     @property
     def green(self) -> bool:
@@ -61,7 +71,7 @@ class Measured:
             not self.nearest
             and self.verdict.own_green
             and not self.verdict.stale_xfail
-            and not self.suspects.regressions
+            and not self.broken
             and not self.structural
             and not self.stubs_left
             and self.ground.holds
@@ -72,6 +82,7 @@ class Measured:
         """Return what keeps the task's own evidence from being GREEN, ids and sentences, the most telling first."""
         verdict = self.verdict
         gone = verdict.not_green or verdict.missing or verdict.changed_regions or verdict.changed_files
+        gone = gone or tuple(f"{path} cannot be collected" for path in verdict.uncollected)
         left = tuple(f"a stub is left: {place}" for place in self.stubs_left)
         return gone or self.ground.regions or self.ground.support or left
 
@@ -96,7 +107,10 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
         own = [entry for entry in verdict.provisional_ids if entry not in kept]
         structural, stubbed = await confirm_provisional(ctx, task, tree, evidence.production, own, layout)
         structural = structural if own else verdict.provisional_ids
+    holds = not shown.nearest and verdict.own_green and not shown.suspects.regressions
     named = {path for change in task.files for path in (change.path, change.origin) if path}
+    ground = pinned(ctx, layout, named, state.red or ctx.state.head, tree)
+    written = touched_ground(ctx, baseline_of(ctx), shown.observation, tree)
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -105,10 +119,11 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
         structural=structural,
         stub_failures=stubbed,
         ledger=ledger,
-        kept=len(kept),
+        kept=still_passing(kept, shown.observation, ledger),
         stubs_left=stubs_left(ctx, tree),
-        ground=pinned(ctx, layout, named, state.red or ctx.state.head, tree),
+        ground=replace(ground, support=(*ground.support, *written)),
         nearest=shown.nearest,
+        masked=await masked(ctx, task, tree, kept, ledger) if holds else (),
     )
 
 
@@ -145,7 +160,15 @@ async def _run(
     observation = await measure(ctx, tree, Selection(files=near) if near else None)
     judge = judge_part if near else judge_green
     may_change = frozenset(test.id for test in task.tests_to_change)
-    verdict = judge(ledger, observation, kept, tests_to_change=may_change)
+    baseline = baseline_of(ctx)
+    verdict = judge(
+        ledger,
+        observation,
+        kept,
+        tests_to_change=may_change,
+        unread_before={error.path for error in baseline.collection_errors},
+        must_pass=named_by(task, baseline),
+    )
     before = ctx.state.task.start or ctx.state.start
     suspects = await confirm(ctx, verdict.regressions, tree, before, observation)
     return _Shown(observation, verdict, suspects, tuple(sorted(near)))
@@ -167,7 +190,7 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
     red_evidence = read_evidence(ctx, task.id)
     if red_evidence is not None:
         new_ids = measured.verdict.new_ids
-        impacted = frozenset(impacted_tests(ctx, task, measured.tree)[:HANDED])
+        impacted = frozenset(impacted_tests(ctx, task, measured.tree))
         candidate = Candidate(measured.tree, measured.observation, new_ids, impacted)
         probed = await probe(ctx, task, red_evidence, candidate)
         names.append(probed.artifact)
@@ -217,19 +240,23 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
     said: Mapping[str, tuple[str, ...]] = {
         "not GREEN": verdict.not_green,
         "test is gone": verdict.missing,
+        "cannot be collected, and could before": verdict.uncollected,
         "test was changed": (*verdict.changed_regions, *verdict.changed_files),
         "breaks (2 of 2)": measured.suspects.regressions,
+        "passes only beside the new test files": measured.masked,
         "flaky, not counted": measured.suspects.flaky,
         "strict xfail passes now": verdict.stale_xfail,
         "passes on stubs too": measured.structural,
         "a stub is left": measured.stubs_left,
         "what the tests stand on was changed": (*measured.ground.regions, *measured.ground.support),
     }
+    faults = {error.path: error.fault for error in measured.observation.collection_errors}
     lines: list[str] = []
     for words, ids in said.items():
         for entry in ids:
             record = measured.observation.records.get(entry)
-            why = f": {record.fault.raised.message}" if record is not None and record.fault is not None else ""
+            why = f": {seen(record)}" if record is not None or words == "not GREEN" else ""
+            why = f": {faults[entry].raised.message}" if entry in faults else why
             lines.append(f"{words}: {entry}{why}")
     if measured.nearest:
         lines.append(f"not all tests were run: those of the {len(measured.nearest)} nearest file(s) were enough")

@@ -5,13 +5,16 @@ The rule is `evidence.impact`. It never says that a test need not be run.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
 from pipeline.evidence.impact import impacted
-from pipeline.evidence.import_graph import Graph, import_graph, is_read
+from pipeline.evidence.import_graph import Graph, is_read
 from pipeline.evidence.staging import first_stage, is_long
+from pipeline.git import TooLargeError
+from pipeline.readers import import_graph
 from pipeline.runs.files import write_atomic
 from pipeline.steps import remembered
 from pipeline.steps.measuring import CACHE, changed_paths
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 HANDED: Final = 200
-"""So many of them, the nearest, are for @make to run, and for the probes: a list that nobody reads helps nobody."""
+"""So many of them, the nearest, are for @make to run: a list that nobody reads helps nobody. Probes run all."""
 _LIMIT: Final = 8 << 20
 """Of more code than this, in bytes, the imports are not read: a megabyte takes about half a second."""
 _STORED: Final = TypeAdapter(dict[str, frozenset[str]])
@@ -80,9 +83,9 @@ def graph_of(repository: Repository, tree: str, kept: Path) -> Graph:
     if place.exists():
         return _STORED.validate_json(place.read_bytes())
     entries = [entry for entry in repository.entries(tree) if entry.mode.startswith("100") and is_read(entry.path)]
-    texts = repository.blobs(entry.oid for entry in entries)
     graph: Graph = {}
-    if sum(map(len, texts.values())) <= _LIMIT:
+    with suppress(TooLargeError):
+        texts = repository.blobs((entry.oid for entry in entries), _LIMIT)
         graph = import_graph({entry.path: texts[entry.oid].decode("utf-8", "replace") for entry in entries})
     kept.mkdir(parents=True, exist_ok=True)
     write_atomic(place, _STORED.dump_json(dict(graph)))

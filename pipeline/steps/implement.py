@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.reports import reduce
+from pipeline.reports.foreign import block
+from pipeline.reports.markdown import bullets
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
@@ -14,10 +16,14 @@ from pipeline.steps import checks
 from pipeline.steps.asking import ask
 from pipeline.steps.composing import compose
 from pipeline.steps.evidence_files import read_evidence
+from pipeline.steps.facts import folded, functions_of, red_md
 from pipeline.steps.grants import production_grants, test_scope
 from pipeline.steps.green import Measured, measure_candidate, not_green_md, record_green
+from pipeline.steps.handing import handed_on
 from pipeline.steps.impacting import HANDED, impacted_tests
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
+from pipeline.steps.outcomes import named
+from pipeline.steps.regression import kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools
 
@@ -28,18 +34,24 @@ if TYPE_CHECKING:
     from pipeline.reports.work import MakeReport
     from pipeline.steps.context import Context
 
+_NO_TESTS: Final = "This task has no tests of its own: criteria, the tests that exist and the project's checks decide."
+
+
+_GREEN: Final = frozenset({Signal.GREEN, Signal.GREEN_INCOMPLETE})
+
 
 async def run(ctx: Context) -> Event:
     """Return the measured signal of @make's work; GREEN without asking where the candidate is GREEN already."""
     task = ctx.task()
     base = _base(ctx)
+    ready: Measured | None = None
     try:
         if _may_be_green(ctx, base):
             ready = await measure_candidate(ctx, task, base)
             if ready.green:
                 return await record_green(ctx, task, ready)
         tools = await project_tools(ctx)
-        answer = await ask(ctx, replace(_request(ctx, task, base), tools=tools))
+        answer = await ask(ctx, replace(_request(ctx, task, base, ready), tools=tools))
         if isinstance(answer, Event):
             return answer
         report = answer.report
@@ -50,11 +62,15 @@ async def run(ctx: Context) -> Event:
         tree = await checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
         measured = await measure_candidate(ctx, task, tree)
         signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
-        if signal is Signal.GREEN:
-            return await record_green(ctx, task, measured, answer.evidence)
+        if signal in _GREEN:
+            found = await record_green(ctx, task, measured, answer.evidence)
+            missing = signal is Signal.GREEN_INCOMPLETE and found.signal is Signal.GREEN
+            told = {"signal": signal, "note": f"{found.note}; @make: {_claim(report)}"}
+            return found.model_copy(update=told) if missing else found
     except UnmeasurableError as error:
         return error.event
-    name = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", not_green_md(task, signal, measured))
+    words = _claim_md(report) + not_green_md(task, signal, measured)
+    name = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", words)
     return Event(signal=signal, tree=tree, note=_note(signal, report, measured), evidence=(name, answer.evidence))
 
 
@@ -78,28 +94,35 @@ def _may_be_green(ctx: Context, base: str) -> bool:
     return task.testable and (task.candidate is not None or task.spec.red_base is not None) and bool(base)
 
 
-def _request(ctx: Context, task: Task, base: str) -> Request:
+def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Request:
     state = ctx.state.task
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
+    artifacts |= handed_on(ctx, judged=True)
     evidence = read_evidence(ctx, task.id)
-    red = {
-        "ids": sorted(evidence.ledger.red) if evidence is not None and evidence.ledger is not None else [],
-        "command": list(evidence.command) if evidence is not None else [],
-        "output": {k: v.message for k, v in evidence.ledger.red.items()} if evidence and evidence.ledger else {},
-        "not_testable": evidence.not_testable if evidence is not None and not state.testable else None,
-    }
-    artifacts["red"] = [ctx.path(ctx.write_json(f"evidence/red-{task.id}.json", red))]
+    if evidence is not None and evidence.ledger is not None and state.testable:
+        words = red_md(evidence.ledger, evidence.command)
+        artifacts["red"] = [ctx.path(ctx.write(f"evidence/red-{task.id}.md", words))]
     impacted = impacted_tests(ctx, task, base)[:HANDED]
-    artifacts["impacted_tests"] = [ctx.path(ctx.write_json(f"evidence/impacted-{task.id}.json", impacted))]
-    diagnosis = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
+    if impacted:
+        functions = functions_of({**baseline_of(ctx).records, **kept_tests(ctx)})
+        words = bullets(folded(impacted, functions)) + "\n"
+        artifacts["impacted_tests"] = [ctx.path(ctx.write(f"evidence/impacted-{task.id}.md", words))]
+    came_back = [name for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
+    if ready is not None:  # the workspace was measured as it is: what was measured of it before is out of date
+        name = ctx.write(f"evidence/before-{ctx.state.visit:03}.md", not_green_md(task, Signal.NOT_GREEN, ready))
+        artifacts["measured"] = [ctx.path(name)]
+        came_back = [name for name in came_back if name.startswith("judgements/")]
+    diagnosis = [ctx.path(name) for name in came_back]
     if diagnosis:
         artifacts["diagnosis"] = diagnosis
-    if state.candidate is not None:
+    if state.candidate is not None and changed_paths(ctx, state.red or base, state.candidate):
         patch = ctx.repository.patch(state.red or base, state.candidate)
         name = ctx.write(f"judgements/{ctx.state.visit:03}-candidate.patch", patch)
         artifacts["candidate_patch"] = [ctx.path(name)]
     grants = production_grants(task)
-    return Request(Role.MAKE, "implement", base, artifacts=artifacts, grants=grants, tests=test_scope(ctx, task))
+    extra = "" if "red" in artifacts else _NO_TESTS
+    scope = test_scope(ctx, task)
+    return Request(Role.MAKE, "implement", base, artifacts=artifacts, grants=grants, tests=scope, extra=extra)
 
 
 def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bool) -> Signal:
@@ -107,30 +130,39 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
     facts = reduce.ImplementFacts(
         # without tests only the claim says that the work is done, and doing nothing is no work
         green=measured.green and (ctx.state.task.testable or (changed and isinstance(report, Complete))),
-        stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.suspects.regressions,
-        regression=bool(measured.suspects.regressions),
+        stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.broken,
+        regression=bool(measured.broken),
         changed=changed,
     )
     layout = baseline_of(ctx).layout
     signal = reduce.implement(report, facts, is_test=layout.is_test_side)
     # A file-level RED that passes on stubs is the tests' fault: no other @make can mend it (matrix 5).
-    only_structural = measured.structural and verdict.own_green and not measured.suspects.regressions
-    return Signal.TEST_DESIGN if only_structural and signal is not Signal.GREEN else signal
+    only_structural = measured.structural and verdict.own_green and not measured.broken
+    return Signal.TEST_DESIGN if only_structural and signal not in _GREEN else signal
 
 
 def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:
     verdict = measured.verdict
     match signal:
         case Signal.NOT_GREEN:
-            return f"not GREEN: {', '.join(measured.in_the_way[:3])}"
+            return f"not GREEN: {named(measured.in_the_way[:3], measured.observation)}"
         case Signal.REGRESSION:
-            return f"breaks {', '.join(measured.suspects.regressions[:3])}"
+            hidden = " (hidden by new test files)" if measured.masked else ""
+            return f"breaks {', '.join(measured.broken[:3])}{hidden}"
         case Signal.STALE_XFAIL:
             return f"passes now: {', '.join(verdict.stale_xfail[:3])}"
         case Signal.TEST_DESIGN if measured.structural:
             return f"pass on stubs too: {', '.join(measured.structural[:3])}"
         case _:
             return _claim(report)
+
+
+def _claim_md(report: MakeReport) -> str:
+    """Return why @make stopped: what is measured of work that was not done follows from that."""
+    if isinstance(report, Complete):
+        return ""
+    why = report.why if isinstance(report, CannotProceed) else "; ".join(report.attempts)
+    return f"# @make says {report.result}\n\n{block(_claim(report))}\n\n{block(why)}\n\n"
 
 
 def _claim(report: MakeReport) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
+from pipeline.reports.markdown import bullets
 from pipeline.routing.vocabulary import Question, Role
 from pipeline.runs.files import to_json
 from pipeline.steps.asking import Answer, ask
@@ -28,6 +29,14 @@ def asker_result(ctx: Context) -> DispatchResult | None:
     return ctx.run.results[finished[-1].dispatch] if finished else None
 
 
+def refusals_md(ctx: Context) -> str:
+    """Return what of the step that asked was refused, and why, in words; empty where nothing was."""
+    origin = ctx.state.origin.value if ctx.state.origin else ""
+    found = [r.dispatch for r in ctx.run.records.values() if r.step == origin and r.task == ctx.state.current]
+    results = [ctx.run.results[name] for name in found if name in ctx.run.results]
+    return bullets(f"{r.dispatch}: {r.signal}: {r.complaint}" for r in results if r.signal is not None)
+
+
 async def judge(
     ctx: Context, question: Question, *, accept: Callable[[Report], Malformed | None] | None = None
 ) -> Answer | Event:
@@ -36,7 +45,7 @@ async def judge(
     start = task.start or ctx.state.head
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
     visit = ctx.state.visit
-    if task.tests:
+    if task.tests and task.tests != start:
         name = ctx.write(f"judgements/{visit:03}-tests.patch", ctx.repository.patch(start, task.tests))
         artifacts["tests_diff"] = [ctx.path(name)]
     base = task.red or start
@@ -47,6 +56,9 @@ async def judge(
     if asked is not None and asked.report is not None:
         name = ctx.write(f"judgements/{visit:03}-report.json", to_json(asked.report))
         artifacts["report"] = [ctx.path(name)]
+    refused = refusals_md(ctx)
+    if refused:
+        artifacts["refusals"] = [ctx.path(ctx.write(f"judgements/{visit:03}-refusals.md", refused))]
     output = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")]
     if output:
         artifacts["test_output"] = output

@@ -10,10 +10,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.modules import is_module
-from pipeline.policy.borrowed_cases import borrowed_in
+from pipeline.limited import UnreadableError
 from pipeline.policy.control import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
-from pipeline.policy.weakening import added, is_read, weakenings
+from pipeline.policy.weakening import is_read
+from pipeline.readers import added, borrowed_in, weakenings
 from pipeline.steps.around_tests import served, serves
 from pipeline.steps.composing import both, shares_file
 from pipeline.steps.sanity import baseline_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from pipeline.evidence.observation import Layout
+    from pipeline.policy.borrowed_cases import Borrowed
     from pipeline.policy.suites import Test
     from pipeline.steps.composing import Holder
     from pipeline.steps.context import Context
@@ -79,8 +81,18 @@ def cases_from_production(ctx: Holder, made: Collection[str], tree: str, paths: 
         paths: The test files in question.
     """
     texts = both(ctx, tree, tree, [path for path in paths if is_read(path)][:_MOST_FILES])
-    found = [(path, borrowed) for path, text, _ in texts if text is not None for borrowed in borrowed_in(path, text)]
-    return tuple(
+    found = [(path, borrowed_in(path, text)) for path, text, _ in texts if text is not None]
+    unread = [
+        f"{path} {why}; where the cases of its tests are written is not known"
+        for path, why in found
+        if isinstance(why, UnreadableError)
+    ]
+    read = [(path, one) for path, ones in found if not isinstance(ones, UnreadableError) for one in ones]
+    return (*unread, *_borrowed(made, read))
+
+
+def _borrowed(made: Collection[str], found: Sequence[tuple[str, Borrowed]]) -> Iterator[str]:
+    return (
         f"{path}: {borrowed.test}: its cases ({borrowed.cases}) are written in {file}, which is to be changed (line "
         f"{borrowed.line})"
         for path, borrowed in found

@@ -6,17 +6,16 @@ test run in the box.
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
-from pipeline.errors import UserError
 from pipeline.evidence.observation import Ended, Observation
 from pipeline.process import WORKSPACE, Mount, SandboxError
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.steps import remembered
+from pipeline.steps.ignored_files import ignored_names, put_ignored
 from pipeline.steps.sharding import measure_in_parts, remember
 from pipeline.toolchains.protocol import Cache, Missing, Selection, View
 from pipeline.toolchains.several import Several, left_out
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from pipeline.runs.journal import Kind
     from pipeline.toolchains.protocol import Environment, Toolchain
 
-_INCLUDE_FILE = ".worktreeinclude"
 CACHE = "pycache"
 """The folder, in the run's own place, of compiled code and of what else the baseline leaves for later runs."""
 
@@ -157,9 +155,11 @@ async def measure(
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     cache = _cache(ctx, warm=warm)
 
+    touched: set[str] = set()
+
     async def run(chosen: Selection | None) -> Observation:
-        with ctx.copies.lent(tree) as folder:
-            _include(ctx, folder)
+        with ctx.copies.lent(tree, touched.update) as folder:
+            put_ignored(ctx.checkout.root, folder)
             return await ctx.toolchain.run_tests(
                 ctx.sandbox,
                 View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True)),
@@ -179,7 +179,8 @@ async def measure(
             observation = await run(selection)
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
-    observation = quiet_observation(observation, ctx.secrets)
+    written = tuple(sorted(touched - ignored_names(ctx.checkout.root)))
+    observation = quiet_observation(observation, ctx.secrets).model_copy(update={"touched": written})
     if warm and isinstance(ctx.toolchain, Several):
         for part in (part for part in ctx.toolchain.parts if part.table.workers > 1):
             ctx.say(f"    [toolchains.{part.name}] workers does not count where several languages are measured")
@@ -207,7 +208,7 @@ async def measure_types(ctx: Apparatus, tree: str) -> Observation:
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     try:
         with ctx.copies.lent(tree) as folder:
-            _include(ctx, folder)
+            put_ignored(ctx.checkout.root, folder)
             view = View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True))
             seen = await ctx.toolchain.check_types(ctx.sandbox, view, env, timeout_s=limits.timeout_s)
     except SandboxError as error:
@@ -234,40 +235,6 @@ def _cache(ctx: Apparatus, *, warm: bool) -> Cache:
 def forget_cache(ctx: Apparatus) -> None:
     """Throw the shared cache away: where the disk was full Python leaves broken bytecode there, and trips on it."""
     remove_tree(ctx.checkout.root / CACHE)
-
-
-def include_ignored(ctx: Apparatus) -> None:
-    """Keep the ignored files that `.worktreeinclude` names, as they are now, for every later measurement.
-
-    Raises:
-        UserError: one of them cannot be read.
-    """
-    patterns = ctx.repository.worktree / _INCLUDE_FILE
-    kept = ctx.checkout.root / "include"
-    if not patterns.is_file() or kept.exists():
-        return
-    staging = kept.with_name("include.tmp")
-    remove_tree(staging)
-    for name in ctx.repository.ignored_matching(patterns):
-        source = ctx.repository.worktree / name
-        if source.is_symlink() or not source.is_file():
-            continue
-        target = staging / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            shutil.copy2(source, target)
-        except OSError as error:
-            raise UserError(
-                f"{_INCLUDE_FILE} names {name}, which cannot be read: {error.strerror}.", Reason.DISK, path=name
-            ) from error
-    if staging.exists():
-        staging.rename(kept)
-
-
-def _include(ctx: Apparatus, folder: Path) -> None:
-    kept = ctx.checkout.root / "include"
-    if kept.exists():
-        shutil.copytree(kept, folder, dirs_exist_ok=True)
 
 
 def _journal(ctx: Apparatus, tree: str, selection: Selection | None, observation: Observation) -> None:

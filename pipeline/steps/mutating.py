@@ -1,7 +1,8 @@
 """The mutation probe: small faults in the lines that a task changed. A fault that no test notices is told to @check.
 
-Bounded twice, in number and in time. A fault is tried with the task's own tests; what survives them is tried with the
-tests that touch the same files. A run that does not end counts as noticed, if it had the time that it usually takes.
+Bounded twice, in number and in time. A fault is tried with the task's own tests; what survives them is tried with all
+tests that touch the same files, and is told only if none of them noticed it. A run that does not end counts as noticed,
+if it had the time that it usually takes.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
-from pipeline.errors import UserError
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
-from pipeline.mutation import LANGUAGES, mutants, spread
+from pipeline.mutation import LANGUAGES, spread
 from pipeline.policy.paths import is_tracker
+from pipeline.readers import mutants
 from pipeline.steps.changed_lines import changed_lines
 from pipeline.steps.measuring import UnmeasurableError, environment, measure
 from pipeline.steps.probe_evidence import MutationEvidence, Survivor
 from pipeline.steps.quiet import Quiet
+from pipeline.steps.side_by_side import side_by_side
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ async def mutation_probe(
         not_tried=len(chosen) - len(counted) + counted.count(Fate.NOT_TRIED),
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
+        asked=trial.asked if survivors else 0,
     )
 
 
@@ -148,11 +151,17 @@ class _Trial:
     deadline: float
     _usual: dict[frozenset[str], float] = field(default_factory=dict[frozenset[str], float])
     _trusted: frozenset[str] | None = None
+    _all_asked: bool = True
     _looking: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def left(self) -> float:
         return self.deadline - anyio.current_time()
+
+    @property
+    def asked(self) -> int:
+        """Return over how many tests a fault was tried that none of them noticed."""
+        return len(self.judges.own | (self._trusted or frozenset()))
 
     async def time_own(self) -> str:
         """Measure how long the task's own tests take; return in words why nothing can be tried, if so.
@@ -175,21 +184,13 @@ class _Trial:
         """
         fates: dict[Mutant, Fate] = {}
         waiting = deque(chosen)
-        broken: list[UserError] = []
 
         async def work() -> None:
-            while waiting and not broken and self.left > self._usual[self.judges.own]:
+            while waiting and self.left > self._usual[self.judges.own]:
                 mutant = waiting.popleft()
-                try:
-                    fates[mutant] = await self._fate(mutant)
-                except UserError as error:  # the disk is full: one handler tells it, not a group of them
-                    broken.append(error)
+                fates[mutant] = await self._fate(mutant)
 
-        async with anyio.create_task_group() as group:
-            for _ in range(jobs):
-                group.start_soon(work)
-        if broken:
-            raise broken[0]
+        await side_by_side([work] * jobs)
         return fates
 
     async def _timed(self, ids: frozenset[str], limit_s: float) -> Observation:
@@ -202,9 +203,9 @@ class _Trial:
         tree = self._mutated(mutant)
         fate = await self._judged(tree, self.judges.own)
         if fate is Fate.SURVIVED and (others := await self._others()):
-            later = await self._judged(tree, others)
-            return later if later is Fate.KILLED else fate
-        return fate
+            fate = await self._judged(tree, others)
+        # what only some of the tests were asked about, nobody knows to be unnoticed
+        return Fate.NOT_TRIED if fate is Fate.SURVIVED and not self._all_asked else fate
 
     async def _others(self) -> frozenset[str]:
         """Return those of the other tests that pass on the tree as it is; looked at when the first fault survives.
@@ -215,10 +216,12 @@ class _Trial:
             if self._trusted is None:
                 self._trusted = frozenset()
                 wanted = self.judges.others - self.judges.own
+                self._all_asked = not wanted
                 if wanted and self.left > self._usual[self.judges.own]:
                     seen = await self._timed(wanted, self.left * _SHARE)
                     self._trusted = frozenset(entry for entry in wanted if _passes(seen, entry))
                     self._usual[self._trusted] = self._usual[wanted]
+                    self._all_asked = seen.state is not RunState.TIMED_OUT
         return self._trusted
 
     async def _judged(self, tree: str, ids: frozenset[str]) -> Fate:

@@ -8,19 +8,24 @@ control how tests run. Views are fresh, so that nothing which tests or productio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.policy.control import is_control
-from pipeline.policy.rust_splice import Unspliced, regions_of
+from pipeline.policy.rust_splice import Unspliced
 from pipeline.policy.test_support import lies_among_tests
+from pipeline.readers import regions_of
 from pipeline.steps.composing import Holder, both, shares_file
 from pipeline.steps.loosening import loosened_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from pipeline.evidence.observation import Layout
+    from pipeline.evidence.observation import Layout, Observation
     from pipeline.toolchains.protocol import Toolchain
+
+_RUNNERS_OWN: Final = frozenset({"Cargo.lock", "go.sum"})
+"""What a runner itself brings up to date."""
+_SNAPSHOTS: Final = (".snap", ".ambr")
 
 Regions = dict[tuple[str, str], bytes]
 """Test regions with their bytes, by file and by name."""
@@ -78,6 +83,37 @@ def pinned(ctx: Ground, layout: Layout, named: Collection[str], red: str, tree: 
             support.append(f"{path} {what}")
     loosened = tuple(f"loosened: {line}" for line in loosened_in(ctx, red, tree, allowed))
     return Pinned(tuple(regions), tuple(support), (*allowed.values(), *loosened), tuple(unsure))
+
+
+def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: str) -> tuple[str, ...]:
+    """Return what tests stand on and was written while they ran, in words; what is tested has no business there.
+
+    What the run before has written as well is how the project works.
+
+    Args:
+        ctx: A run or a laboratory.
+        before: The run of the tests as they were.
+        after: The run that is judged.
+        tree: Its tree.
+    """
+    written = sorted({*after.touched} - {*before.touched})
+    there = {entry.path for entry in ctx.repository.entries(tree)} if written else frozenset[str]()
+    return tuple(
+        f"{path} was written while the tests ran"
+        for path in written
+        if (_is_ground(ctx, after.layout, path) if path in there else _loads(ctx, after.layout, path))
+    )
+
+
+def _is_ground(ctx: Ground, layout: Layout, path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name not in _RUNNERS_OWN and (_serves(ctx, layout, path) is not None or path.endswith(ctx.toolchain.sources))
+
+
+def _loads(ctx: Ground, layout: Layout, path: str) -> bool:
+    """Return whether a new file is one that a runner loads by its name."""
+    is_kept = path.endswith(_SNAPSHOTS) or path.rpartition("/")[2] in _RUNNERS_OWN
+    return not is_kept and (is_control(path) or ctx.toolchain.is_control_path(path) or layout.is_test(path))
 
 
 def _serves(ctx: Ground, layout: Layout, path: str) -> str | None:

@@ -15,7 +15,7 @@ from pipeline.errors import UserError
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.run import Run
-from pipeline.runs.store import CLAIM_REFS, WORKFLOW, claim_holder, worktree_key
+from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, runs_folder, worktree_key
 from pipeline.steps.tracker import FOLDER, as_user_errors, in_worktree, shown_files
 from todo import Status
 
@@ -71,7 +71,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             actions=(f"git switch -c {issue.lower()}", "redfirst run ISSUE --worktree"),
         )
     _check_writable(repository.worktree)
-    require_untracked(repository)
+    runs_folder(repository)
     _check_tracker(repository, issue, ours)
     _check_alone(repository, issue)
     _check_clean(repository)
@@ -87,23 +87,6 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             actions=(f"redfirst show {run}", f"redfirst resume {run}", f"redfirst abandon {run}"),
         )
     return Ground(branch, base_branch, commit, repository.tree_of(commit))
-
-
-def require_untracked(repository: Repository) -> None:
-    """Return if nothing of `.workflow` is the repository's: a link in it would be written through, a run be believed.
-
-    Raises:
-        UserError: something is.
-    """
-    found = repository.entries("HEAD", WORKFLOW)
-    if found:
-        raise UserError(
-            f"The repository tracks {found[0].path}. Runs are kept in {WORKFLOW}, and nobody else may put anything "
-            f"there. Look at it, then remove it: git rm -r {WORKFLOW}",
-            Reason.USAGE,
-            path=found[0].path,
-            actions=(f"git rm -r {WORKFLOW} && git commit",),
-        )
 
 
 def _base_branch(repository: Repository, base: str | None) -> str:
@@ -156,9 +139,8 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
 
 def _check_alone(repository: Repository, issue: str) -> None:
     """Refuse a second unfinished run in one worktree: only one of two could publish to its branch."""
-    for ref in repository.refs(CLAIM_REFS):
-        other = ref.removeprefix(CLAIM_REFS)
-        where, _, run = (claim_holder(repository, other) or "").partition("/")
+    for other, holder in claim_holders(repository).items():
+        where, _, run = holder.partition("/")
         if other != issue and where == worktree_key(repository):
             raise UserError(
                 f"{run} is unfinished in this worktree, and only one run can publish to its branch. Finish it, or: "
@@ -186,9 +168,9 @@ def _shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
     """Return the tracker files that runs holding a claim have rewritten here, while they are as we wrote them."""
     found: list[str] = []
     here = worktree_key(repository)
-    for ref in repository.refs(CLAIM_REFS):
-        where, _, name = (claim_holder(repository, ref.removeprefix(CLAIM_REFS)) or "").partition("/")
-        folder = repository.worktree / ".workflow" / name
+    for holder in claim_holders(repository).values():
+        where, _, name = holder.partition("/")
+        folder = repository.worktree / WORKFLOW / name
         if where != here or not (folder / "run.json").exists():
             continue
         for file, (_, after) in shown_files(Run.load(folder, MatrixMachine(), driving=False)).items():

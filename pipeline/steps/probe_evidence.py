@@ -39,7 +39,8 @@ class MutationEvidence(_Value):
     """Faults put into the changed lines, one at a time.
 
     `unfit` are those that did not compile, or could not be imported: they say nothing. `not_tried` is what the time was
-    not enough for; None where the engine does not tell. `trouble` says why nothing was tried.
+    not enough for; None where the engine does not tell. `trouble` says why nothing was tried. `asked` is how many tests
+    were run over each survivor; 0 where the engine does not tell.
     """
 
     engine: str
@@ -49,6 +50,7 @@ class MutationEvidence(_Value):
     not_tried: int | None = 0
     seconds: float = 0.0
     trouble: str = ""
+    asked: int = 0
 
     @property
     def tried(self) -> int:

@@ -86,7 +86,9 @@ def _mutated(found: MutationEvidence) -> str:
     head = f"Engine {found.engine}, {found.seconds:.0f} s: {', '.join(counted)}."
     if not found.survivors:
         return head
-    note = "Each of these changes leaves all tests passing. It may change nothing that matters, or a test is missing."
+    run = f"all of the {found.asked} test(s) that were run" if found.asked else "the tests that were run"
+    who = f"With each of these changes {run} pass: the task's own, and others that touch the changed files."
+    note = f"{who} It may change nothing that matters, or a test is missing."
     return "\n\n".join([head, note, *map(_survivor, found.survivors)])
 
 

@@ -1,14 +1,15 @@
 """PUBLISH (phase 9): code, tracker and follow-ups as commits on the branch, in one publication (architecture 8).
 
-The order makes a crash harmless anywhere: commits as objects, kept by a ref and named in the journal; then the user's
-tracker files put back; then index and files; then compare-and-swap of the branch; then `published`. A crash in between
-leaves our change staged on the old branch, never the reverse.
+Before anything is written the suite over the result is held against the baseline once more (`holding`). The order makes
+a crash harmless anywhere: commits as objects, kept by a ref and named in the journal; then the user's tracker files put
+back; then index and files; then compare-and-swap of the branch; then `published`. A crash in between leaves our change
+staged on the old branch, never the reverse.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.git import SigningError
 from pipeline.routing.state import Event
@@ -16,18 +17,28 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps import tracker
 from pipeline.steps.commits import build_commits
+from pipeline.steps.holding import held_md, hold
+from pipeline.steps.measuring import UnmeasurableError
 from pipeline.steps.summary import write_summary
 from pipeline.steps.wording import evidence, notes, word
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
+_SHOWN: Final = 3
+
 
 async def run(ctx: Context) -> Event:
-    """Return PUBLISHED, or why the branch cannot be moved now; then nothing of the user's has changed."""
+    """Return PUBLISHED, or why the branch cannot be moved now; then nothing of the user's has changed.
+
+    REGRESSION is returned where a test that passed before the run does not pass over its result.
+    """
     intended = ctx.run.journal.of("publish_intended")
     again = bool(intended)
     if not intended:
+        broken = None if ctx.state.nothing_changed else await _regression(ctx)
+        if broken is not None:
+            return broken
         worded = await word(ctx)
         if isinstance(worded, Event):
             return worded
@@ -51,6 +62,20 @@ async def run(ctx: Context) -> Event:
     name = write_summary(ctx, commits=commits, follow_ups=(*follow_ups, *told))
     note = "; ".join((f"{len(commits)} commit(s) on {ctx.run.info.branch}", *told))
     return Event(signal=Signal.PUBLISHED, note=note, evidence=(name, *evidence(ctx)))
+
+
+async def _regression(ctx: Context) -> Event | None:
+    """Return why the result cannot go out, whatever was said of it; None where nothing is lost."""
+    try:
+        held = await hold(ctx, ctx.state.head)
+    except UnmeasurableError as error:
+        return error.event
+    if not held.lost:
+        return None
+    name = ctx.write("evidence/published.md", held_md(held))
+    more = f"; and {len(held.lost) - _SHOWN} more" if len(held.lost) > _SHOWN else ""
+    note = f"not published: {'; '.join(held.lost[:_SHOWN])}{more}"
+    return Event(signal=Signal.REGRESSION, note=note, evidence=(name,))
 
 
 def move(ctx: Context, new: str, *, again: bool) -> Event | None:

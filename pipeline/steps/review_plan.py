@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.reports import reduce
@@ -13,19 +13,27 @@ from pipeline.steps.asking import ask_all
 from pipeline.steps.reviews import Review
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pipeline.reports.decode import Malformed
     from pipeline.reports.fields import Report
     from pipeline.steps.asking import Answer
     from pipeline.steps.context import Context
+
+    Refusal = Callable[[Report], Malformed | None]
+    """Says what is wrong with a well-formed report that cannot be true here."""
+
+
+_FOR_ADVICE: Final = frozenset({"issue", "plan", "diff", "changes"})
+"""What @simplify is given of a review's artifacts: what was measured, and what is open, is for @check to judge."""
 
 
 async def run(ctx: Context) -> Event:
     """Return the review's signal, with the open blockers on record."""
     review = Review(ctx)
-    artifacts = review_artifacts(ctx, review)
-    answers = await ask_reviewers(ctx, "review-plan", ctx.state.start, artifacts)
+    artifacts = review_artifacts(ctx, review) | review.changes(ctx.read("plan.md"))
+    answers = await ask_reviewers(review, "review-plan", ctx.state.start, artifacts)
     if isinstance(answers, Event):
         return answers
     check, simplify = check_of(answers), simplify_of(answers)
@@ -49,13 +57,23 @@ def review_artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
 
 
 async def ask_reviewers(
-    ctx: Context, kind: str, tree: str, artifacts: Mapping[str, list[Path]]
+    review: Review,
+    kind: str,
+    tree: str,
+    artifacts: Mapping[str, list[Path]],
+    accept: Refusal | None = None,
 ) -> list[Answer] | Event:
-    """Ask @check, and @simplify unless it is off or was left out of this visit."""
-    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts)]
+    """Ask @check, whose report *accept* may refuse, and @simplify unless it is off or was left out of this visit."""
+    ctx = review.ctx
+    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, accept=_both(review.forgotten, accept))]
     if not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.state.left_out:
-        asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=artifacts))
+        fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
+        asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer))
     return await ask_all(ctx, asks)
+
+
+def _both(first: Refusal, second: Refusal | None) -> Refusal:
+    return first if second is None else lambda report: first(report) or second(report)
 
 
 def check_of(answers: list[Answer]) -> CheckReview:

@@ -20,11 +20,14 @@ async def run(ctx: Context) -> Event:
     """Return the review's signal, with the open blockers on record."""
     review = Review(ctx)
     artifacts = review_artifacts(ctx, review)
-    artifacts["tasks"] = [ctx.path(f"task-{task}.md") for task in ctx.state.queue]
-    answer = await ask(ctx, Request(Role.CHECK, "review-split", ctx.state.head, artifacts=artifacts))
+    names = [f"task-{task}.md" for task in ctx.state.queue]
+    artifacts["tasks"] = [ctx.path(name) for name in names]
+    artifacts |= review.changes("\n".join(ctx.read(name) for name in names))
+    asked = Request(Role.CHECK, "review-split", ctx.state.head, artifacts=artifacts, accept=review.forgotten)
+    answer = await ask(ctx, asked)
     if isinstance(answer, Event):
         return answer
     check = check_of([answer])
     reviewed = reduce.review_split(review.ledger, review.number, check)
-    names = review.record(reviewed, check, None, ctx.state.head)
-    return Event(signal=reviewed.signal, blockers=blockers(reviewed), note=summarise(reviewed), evidence=names)
+    written = review.record(reviewed, check, None, ctx.state.head)
+    return Event(signal=reviewed.signal, blockers=blockers(reviewed), note=summarise(reviewed), evidence=written)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.reports.artifacts import advice_md, findings_md, review_md
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import Ledger, Stage
+from pipeline.reports.reviews import CheckReview
 from pipeline.routing.machine import purse
-from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.reports.fields import Report
     from pipeline.reports.reduce import Reviewed
-    from pipeline.reports.reviews import CheckReview, SimplifyReview
+    from pipeline.reports.reviews import SimplifyReview
     from pipeline.steps.context import Context
 
 _STAGES = {
@@ -23,6 +28,9 @@ _STAGES = {
     Step.REVIEW_SPLIT: (Stage.SPLIT, Loop.SPLIT_REVIEW),
     Step.FINAL_REVIEW: (Stage.FINAL, Loop.FINAL_REVIEW),
 }
+
+
+_SAME: Final = "Nothing was changed since your last review.\n"
 
 
 class ReviewRecord(BaseModel):
@@ -51,6 +59,7 @@ class Review:
         same = self.previous is not None and self.previous.revision == self.revision
         self.number = self.previous.review + 1 if self.previous is not None and same else 1
         self.ledger = self.previous.ledger if self.previous is not None else Ledger(stage=self.stage)
+        self.is_first = not same
         if not same:
             self.ledger = self.ledger.renewed()
 
@@ -61,6 +70,40 @@ class Review:
         name = f"reviews/{self.stage}-{self.ordinal}-open.md"
         self.ctx.write(name, findings_md(self.ledger.open))
         return (self.ctx.path(name),)
+
+    def changes(self, now: str) -> dict[str, list[Path]]:
+        """Keep the text that is reviewed; return the artifact with what changed since the last review of this loop."""
+        self.ctx.write(self._reviewed(self.ordinal), now)
+        if self.is_first:
+            return {}
+        before = self.ctx.read(self._reviewed(self.ordinal - 1))
+        lines = unified_diff(before.splitlines(), now.splitlines(), "before", "now", lineterm="")
+        return self.changed("\n".join(lines))
+
+    def changed(self, patch: str | bytes) -> dict[str, list[Path]]:
+        """Return *patch* as the artifact with what changed since the last review."""
+        name = self.ctx.write(f"reviews/{self.stage}-{self.ordinal}-changes.patch", patch or _SAME)
+        return {"changes": [self.ctx.path(name)]}
+
+    def _reviewed(self, ordinal: int) -> str:
+        return f"reviews/{self.stage}-{ordinal}-reviewed.md"
+
+    def forgotten(self, report: Report) -> Malformed | None:
+        """Return what is missing in a review that accepts and leaves a blocker unanswered; None once it was told.
+
+        No answer counts as open, so that a result which the reviewer holds for good would end with blockers.
+        """
+        if not isinstance(report, CheckReview) or Role.CHECK in self.ctx.state.reasks:
+            return None
+        answered = {answer.id for answer in report.prior}
+        left = [finding.id for finding in self.ledger.blockers if finding.id not in answered]
+        if report.verdict is not Verdict.ACCEPTABLE or not left:
+            return None
+        return Malformed(
+            f"At /prior: the verdict is ACCEPTABLE, and {', '.join(left)} has no answer: accepted is an entry for each "
+            "open finding, resolved, open or withdrawn.",
+            "/prior",
+        )
 
     def record(
         self, reviewed: Reviewed, check: CheckReview, simplify: SimplifyReview | None, tree: str
@@ -81,6 +124,19 @@ class Review:
             written.append(self.ctx.write(f"{name}-simplify.md", advice_md(self.number, simplify, reviewed.ledger)))
         self.ctx.write_json(f"{name}.json", record.model_dump(mode="json", by_alias=True))
         return tuple(written)
+
+
+def remarks(ctx: Context, *steps: Step) -> dict[str, list[Path]]:
+    """Return the artifact with what the last reviews of *steps* left open: it stopped nothing, and is to be minded.
+
+    Fix tasks are about the findings of the final review, so that they get none.
+    """
+    found = [] if ctx.state.fixing else [last_review(ctx, step) for step in steps]
+    still = [finding for record in found if record is not None for finding in record.ledger.open]
+    if not still:
+        return {}
+    name = f"reviews/remarks-{'-'.join(step.value.removeprefix('review-') for step in steps)}.md"
+    return {"remarks": [ctx.path(ctx.write(name, findings_md(still)))]}
 
 
 def last_review(ctx: Context, step: Step) -> ReviewRecord | None:

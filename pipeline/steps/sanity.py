@@ -10,8 +10,10 @@ from pipeline.evidence.observation import Observation, RunState
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.steps import checks, setup
-from pipeline.steps.measuring import UnmeasurableError, failing, include_ignored, measure
+from pipeline.steps.ignored_files import include_ignored
+from pipeline.steps.measuring import UnmeasurableError, failing, measure
 from pipeline.steps.preconditions import examine
+from pipeline.steps.uncollectable import nothing_collected
 from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.toolchains.protocol import Selection
 
@@ -34,7 +36,7 @@ async def run(ctx: Context) -> Event:
             reason=Reason.BRANCH_MOVED,
             note=f"{info.branch} moved before the run began; start again",
         )
-    include_ignored(ctx)
+    include_ignored(ctx.repository, ctx.checkout.root)
     try:
         await setup.run_once(ctx)
         baseline = await measure(ctx, info.start_tree, warm=True)
@@ -42,6 +44,9 @@ async def run(ctx: Context) -> Event:
         return _impossible(str(error))
     if baseline.state is not RunState.COMPLETE:
         return _impossible(f"the test run did not come to its end ({baseline.state}): {baseline.detail}")
+    uncollectable = nothing_collected(ctx.repository, baseline)
+    if uncollectable is not None:
+        return _impossible(uncollectable)
     flaky = await _flaky(ctx, baseline)
     known = await checks.measure_checks(ctx, info.start_tree)
     document = {

@@ -14,11 +14,15 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import ask
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.grants import production_grants, test_scope
+from pipeline.steps.handing import came_back_tree
 from pipeline.steps.measuring import UnmeasurableError, measure
 from pipeline.steps.regression import confirm, kept_tests
+from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.steps.context import Context
 
 
@@ -26,12 +30,14 @@ async def run(ctx: Context) -> Event:
     """Return SEAM_DONE when the seam is there and every test is kept, or why not."""
     task = ctx.task()
     start = ctx.state.task.stubs or ctx.state.task.start or ctx.state.head
-    report_names = [name for name in ctx.handover() if name.endswith(".json")]
-    artifacts = {
-        "task": [ctx.path(f"task-{task.id}.md")],
-        "plan": [ctx.path("plan.md")],
-        "report": [ctx.path(name) for name in report_names],
-    }
+    base = came_back_tree(ctx) or start
+    artifacts = {"task": [ctx.path(f"task-{task.id}.md")], "plan": [ctx.path("plan.md")]}
+    wanted = _asked_for(ctx)
+    if wanted is not None:
+        artifacts["report"] = [wanted]
+    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")]
+    if came_back:
+        artifacts["diagnosis"] = came_back
     named = {grant.path for grant in production_grants(task)}
     grants = (
         *production_grants(task),
@@ -42,27 +48,35 @@ async def run(ctx: Context) -> Event:
     except UnmeasurableError as error:
         return error.event
     scope = test_scope(ctx, task)
-    request = Request(Role.MAKE, "seam", start, artifacts=artifacts, grants=grants, tests=scope, tools=tools)
+    request = Request(Role.MAKE, "seam", base, artifacts=artifacts, grants=grants, tests=scope, tools=tools)
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
         return answer
     report = answer.report
     if not isinstance(report, Complete | Incomplete | CannotProceed):
         raise TypeError(f"kind seam was answered by {type(report).__name__}")
-    tree = answer.result.tree or start
+    tree = answer.result.tree or base
     regressions: tuple[str, ...] = ()
     if tree != start:
         try:
             after = await measure(ctx, tree)
-            verdict = judge_green(None, after, kept_tests(ctx))
+            unread = {error.path for error in baseline_of(ctx).collection_errors}
+            verdict = judge_green(None, after, kept_tests(ctx), unread_before=unread)
             suspects = await confirm(ctx, verdict.regressions, tree, start, after)
         except UnmeasurableError as error:
             return error.event
-        regressions = (*suspects.regressions, *verdict.missing)
+        regressions = (*suspects.regressions, *verdict.missing, *verdict.uncollected)
     facts = reduce.SeamFacts(changed=tree != start, regression=bool(regressions))
     signal = reduce.seam(report, facts)
     note = f"breaks {', '.join(regressions[:3])}" if signal is Signal.REGRESSION else ""
     return Event(signal=signal, tree=tree, note=note, evidence=(answer.evidence,))
+
+
+def _asked_for(ctx: Context) -> Path | None:
+    """Return what @test says of the seam: it is the reason for this step, whoever was asked since."""
+    evidence = read_evidence(ctx, ctx.state.task.id)
+    said = evidence.not_testable if evidence is not None else None
+    return ctx.path(ctx.write_json(f"evidence/seam-{ctx.state.task.id}.json", said)) if said else None
 
 
 def _seam_files(ctx: Context) -> tuple[str, ...]:

@@ -11,12 +11,14 @@ from pipeline.reports.drafts import SplitReport
 from pipeline.reports.fields import Action, Evidence
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import tasks_from_split
+from pipeline.routing.arrival import SETTLED
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
-from pipeline.routing.state import Event, NewTask, TaskStatus
-from pipeline.routing.vocabulary import Role, Signal
+from pipeline.routing.state import Event, NewTask
+from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.steps.asking import ask
 from pipeline.steps.composing import shares_file
-from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
+from pipeline.steps.drafting import REFUSED, draft_artifacts, hygiene_evidence
+from pipeline.steps.reviews import remarks
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import scaffolds, wants_stubs, wants_stubs_in
 
@@ -32,10 +34,15 @@ async def run(ctx: Context) -> Event:
     """Return DRAFTED with the task files written, HYGIENE with the list of problems, or a failed dispatch."""
     artifacts = draft_artifacts(ctx)
     artifacts["plan"] = [ctx.path("plan.md")]
-    done = [task.id for task in ctx.state.tasks.values() if task.status in {TaskStatus.DONE, TaskStatus.ALREADY_DONE}]
+    artifacts |= remarks(ctx, Step.REVIEW_PLAN)
+    came_back = _came_back(ctx)
+    if came_back:
+        artifacts["previous_tasks"] = [ctx.path(name) for name in came_back]
+    done = [task.id for task in ctx.state.tasks.values() if task.status in SETTLED]
     if done:
         artifacts["done_tasks"] = [ctx.path(f"task-{task}.md") for task in done]
-    extra = "Draft fix tasks for these findings only; the done tasks stay as they are." if ctx.state.fixing else ""
+    fixes = "Draft fix tasks for these findings only; the done tasks stay as they are.\n" if ctx.state.fixing else ""
+    extra = f"{fixes}Your tasks get the ids {', '.join(_ids(ctx, 3))} ..., in the order of your list."
     request = Request(
         Role.ORCHESTRATOR,
         "split",
@@ -52,7 +59,9 @@ async def run(ctx: Context) -> Event:
         raise TypeError(f"an accepted split is malformed: {tasks.sentence}")
     problems = _lint(ctx, tasks)
     if drafted(problems) is Signal.HYGIENE:
-        return hygiene_evidence(ctx, "split", problems, answer)
+        folder = f"{REFUSED}{answer.result.dispatch[:3]}"
+        drafts = [ctx.write(f"{folder}/task-{task.id}.md", task_md(task)) for task in tasks]
+        return hygiene_evidence(ctx, "split", problems, answer, drafts)
     names = [ctx.write(f"task-{task.id}.md", task_md(task)) for task in tasks]
     return Event(
         signal=Signal.DRAFTED,
@@ -74,10 +83,23 @@ def _refused(ctx: Context, report: Report) -> Malformed | None:
     return tasks if isinstance(tasks, Malformed) else None
 
 
+def _came_back(ctx: Context) -> list[str]:
+    """Return the task files that this draft is a revision of: those that hygiene refused, or that were not done."""
+    if ctx.state.via is None:
+        return []
+    refused = [name for name in ctx.handover() if name.startswith(REFUSED)]
+    drafted = [line for line in ctx.run.journal.of("decision") if line.text("row") == "split/DRAFTED"]
+    if refused or not drafted:
+        return refused
+    settled = {f"task-{t.id}.md" for t in ctx.state.tasks.values() if t.status in SETTLED}
+    return [name for name in drafted[-1].texts("evidence") if name.startswith("task-") and name not in settled]
+
+
 def _ids(ctx: Context, count: int) -> list[str]:
-    """Return the next free task ids; an id is never used twice in a run (contract 6)."""
+    """Return the next task ids; that of a task which has begun is never used again (contract 6), others are kept."""
     prefix = "fix-" if ctx.state.fixing else ""
-    used = [task for task in ctx.state.tasks if task.startswith("fix-") == bool(prefix)]
+    begun = [task.id for task in ctx.state.tasks.values() if task.start is not None or task.status in SETTLED]
+    used = [task for task in begun if task.startswith("fix-") == bool(prefix)]
     first = max((int(task.removeprefix("fix-")) for task in used), default=0) + 1
     return [f"{prefix}{number}" for number in range(first, first + count)]
 

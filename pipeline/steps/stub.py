@@ -18,6 +18,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json
 from pipeline.steps.asking import ask
 from pipeline.steps.grants import production_grants, test_scope
+from pipeline.steps.handing import came_back_tree, handed_on
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.steps.provisional import texts
 from pipeline.steps.regression import confirm, kept_tests
@@ -60,13 +61,18 @@ async def run(ctx: Context) -> Event:
     task = ctx.task()
     start = ctx.state.task.start or ctx.state.head
     came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
-    artifacts = {"task": [ctx.path(f"task-{task.id}.md")], **({"diagnosis": came_back} if came_back else {})}
+    artifacts = {
+        "task": [ctx.path(f"task-{task.id}.md")],
+        **handed_on(ctx),
+        **({"diagnosis": came_back} if came_back else {}),
+    }
+    base = came_back_tree(ctx) or start
     try:
         tools = await project_tools(ctx)
         request = Request(
             Role.MAKE,
             "stub",
-            start,
+            base,
             artifacts=artifacts,
             grants=production_grants(task),
             tests=test_scope(ctx, task),
@@ -79,7 +85,7 @@ async def run(ctx: Context) -> Event:
         report = answer.report
         if not isinstance(report, Complete | Incomplete | CannotProceed):
             raise TypeError(f"kind stub was answered by {type(report).__name__}")
-        tree = answer.result.tree or start
+        tree = answer.result.tree or base
         checked = await _check(ctx, task, start, tree)
     except UnmeasurableError as error:
         return error.event

@@ -17,6 +17,7 @@ from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.reviews import all_last_reviews
 from pipeline.steps.sanity import BASELINE, baseline_of
 from pipeline.steps.unprotected import limit_of, not_protected
+from pipeline.steps.work_notes import work_notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
         ("Not Protected", bullets(_not_protected(ctx))),
         ("Quarantine", bullets(_quarantined(ctx))),
         ("Without Tests", bullets(_without_tests(ctx))),
+        ("What Agents Said", bullets(work_notes(ctx))),
         ("Reviews", bullets(_reviews(ctx))),
         ("Blockers on Record", bullets(_blockers(ctx))),
         ("Filed Follow-ups", bullets(follow_ups)),

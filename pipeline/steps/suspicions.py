@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.policy import documented, forgery, rust_splice, special_cases
-from pipeline.policy.python_examples import THE_FILE
+from pipeline import readers
+from pipeline.policy import rust_splice, special_cases
 from pipeline.reports.markdown import bullets
 from pipeline.steps.composing import both, shares_file
 from pipeline.steps.measuring import changed_paths
@@ -39,7 +39,7 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
     texts = both(ctx, old, new, changed_paths(ctx, old, new))
     production: dict[str, tuple[tuple[int, str], ...]] = {}
     tests: list[str] = []
-    known = [ctx.path(name).read_text("utf-8") for name in _words(ctx)]
+    known = [ctx.read(name) for name in _words(ctx)]
     means: list[str] = []
     for path, before, after in texts:
         if before is not None:
@@ -50,8 +50,8 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
         tests += (line for _, line in test)
         if code:
             production[path] = code
-            means += forgery.notes(path, before, after)
-    return (*means, *special_cases.notes(production, tests, known), *_examples(ctx, layout, texts))
+            means += readers.means(path, before, after)
+    return (*means, *readers.inputs_of_tests(production, tests, known), *_examples(ctx, layout, texts))
 
 
 def _examples(ctx: Context, layout: Layout, texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> tuple[str, ...]:
@@ -60,11 +60,8 @@ def _examples(ctx: Context, layout: Layout, texts: Iterable[tuple[str, bytes | N
     for record in baseline_of(ctx).records.values():
         name = record.id.rpartition("::")[2].partition("#")[0]
         run.setdefault(record.path, set()).add(name.rpartition(".")[2])
-
-    def is_run(path: str, item: str) -> bool:
-        return path in run and (item == THE_FILE or item.rpartition(".")[2] in run[path])
-
-    return documented.notes([one for one in texts if not layout.is_test_side(one[0])], is_run)
+    items = {path: frozenset(names) for path, names in run.items()}
+    return readers.examples_lost([one for one in texts if not layout.is_test_side(one[0])], items)
 
 
 def _parted(
@@ -74,7 +71,7 @@ def _parted(
     lines = special_cases.added(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
     if not shares_file(path, layout):
         return ((), lines) if layout.is_test_side(path) else (lines, ())
-    regions = rust_splice.regions_of(after)
+    regions = readers.regions_of(after)
     if isinstance(regions, rust_splice.Unspliced):
         return lines, lines
     inside = {line for region in regions.values() for line in region.decode("utf-8", "replace").split("\n")}

@@ -80,7 +80,7 @@ def show_in_progress(run: Run, worktree: Path, edits: Edits) -> None:
         files[name] = {"before": _sha256(before), "after": _sha256(content)}
     run.journal.append("tracker_written", files=files)
     for name, content in edits.items():
-        _write_keeping_mode(run, worktree / FOLDER / name, content)
+        _write_keeping_mode(run, worktree, name, content)
 
 
 def shown_files(run: Run) -> Mapping[str, tuple[str, str]]:
@@ -97,20 +97,21 @@ def put_back(run: Run, worktree: Path) -> tuple[str, ...]:
     """Undo `show_in_progress`, file by file, where the file is as we wrote it; return what the user changed since."""
     changed: list[str] = []
     for name, (before, after) in shown_files(run).items():
-        path = worktree / FOLDER / name
-        now = _sha256(path.read_bytes()) if path.is_file() else ""
+        with as_user_errors():
+            now = _sha256(FolderSource(worktree / FOLDER).read(name) or b"")
         if now == after:
-            _write_keeping_mode(run, path, (run.folder / "tracker" / name).read_bytes())
+            _write_keeping_mode(run, worktree, name, run.read(f"tracker/{name}"))
         elif now != before:
             changed.append(f"{FOLDER}/{name}")
     return tuple(changed)
 
 
-def _write_keeping_mode(run: Run, path: Path, content: bytes) -> None:
+def _write_keeping_mode(run: Run, worktree: Path, name: str, content: bytes) -> None:
+    path = worktree / FOLDER / name
     # Staged in the run folder: what a crash leaves beside the user's files would make their tree dirty.
     near = run.folder.stat().st_dev == path.parent.stat().st_dev
     mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
-    write_atomic(path, content, mode=mode, staging=run.folder if near else None)
+    write_atomic(path, content, mode=mode, staging=run.folder if near else None, below=worktree)
 
 
 def _sha256(content: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
@@ -14,17 +15,22 @@ from pipeline.reports.markdown import bullets
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.steps import criteria
 from pipeline.steps.absent import with_absent
 from pipeline.steps.around_tests import changed_without_a_change
+from pipeline.steps.asked_tests import is_borrowed, named_by, taken_up_by
 from pipeline.steps.asking import Answer, ask
 from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
+from pipeline.steps.facts import baseline_md
 from pipeline.steps.grants import test_scope
-from pipeline.steps.loosening import cases_from_production, loosened
+from pipeline.steps.handing import handed_on
+from pipeline.steps.loosening import cases_from_production
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.plan import planned
 from pipeline.steps.provisional import laid_bare
-from pipeline.steps.sanity import BASELINE, baseline_of
+from pipeline.steps.reworking import loosened_or_reworked
+from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import scaffolds, symbols_of
 from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
@@ -46,9 +52,10 @@ async def run(ctx: Context) -> Event:
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],
         "plan": [ctx.path("plan.md")],
-        "baseline": [ctx.path(BASELINE)],
+        "baseline": [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))],
     }
-    came_back = [ctx.path(name) for name in ctx.handover()] if ctx.state.via is not None else []
+    artifacts |= handed_on(ctx)
+    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
     if came_back:
         artifacts["findings"] = came_back
     try:
@@ -63,6 +70,7 @@ async def run(ctx: Context) -> Event:
         grants=scope.files,
         tests=scope,
         tools=tools,
+        accept=partial(criteria.unshown, task),
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
@@ -77,7 +85,7 @@ async def run(ctx: Context) -> Event:
                 )
             return Event(signal=Signal.BLOCKED, tree=tree, note=answer.report.problem, evidence=(answer.evidence,))
         case NotTestable() as report:
-            return _not_testable(ctx, report, answer)
+            return _not_testable(ctx, report, answer, tree)
         case ReadyTests() as report:
             try:
                 return await _measured(ctx, task, report, answer, tree)
@@ -105,7 +113,7 @@ def _start(ctx: Context) -> str:
     return task.stubs or task.start or ctx.state.head
 
 
-def _not_testable(ctx: Context, report: NotTestable, answer: Answer) -> Event:
+def _not_testable(ctx: Context, report: NotTestable, answer: Answer, tree: str) -> Event:
     """Return NOT_TESTABLE, or MISSING_SEAM when the seam lies in files of the plan (matrix 6)."""
     files = {file.path for file in planned(ctx).files}
     signal = reduce.write_tests(report, reduce.WriteTestsFacts(), plan_files=files)
@@ -118,7 +126,7 @@ def _not_testable(ctx: Context, report: NotTestable, answer: Answer) -> Event:
         not_testable=report.model_dump(mode="json", include={"reason", "attempted", "future_seam", "seam_files"}),
     )
     name = write_evidence(ctx, evidence)
-    return Event(signal=signal, note=report.reason, evidence=(answer.evidence, name))
+    return Event(signal=signal, tree=tree, note=report.reason, evidence=(answer.evidence, name))
 
 
 @dataclass(frozen=True)
@@ -127,22 +135,23 @@ class _Measured:
     after: Observation
     production: str
     test_paths: tuple[str, ...]
+    borrowed: bool = False
 
 
 async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
     measured = await _measure_red(ctx, task, report, tree)
     verdict = measured.verdict
-    # A redesign may drop what its own last version noticed, too: @check sees it with the evidence.
-    before = dict.fromkeys((_start(ctx), ctx.state.task.tests or _start(ctx)))
-    lines = [line for tests in before for line in loosened(ctx, tests, tree)]
+    lines, reworked = loosened_or_reworked(ctx, _start(ctx), tree)
     made = {change.path for change in task.files} - {change.path for change in task.test_files}
     told = tuple(dict.fromkeys((*lines, *cases_from_production(ctx, made, tree, measured.test_paths))))
+    nowhere = criteria.missing_tests(report, measured.after)
     facts = reduce.WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
-        any_change=bool(measured.test_paths),
+        any_change=bool(measured.test_paths or verdict.ledger.red),
+        borrowed=measured.borrowed,
         all_new_pass=verdict.all_new_pass,
         structural_only=verdict.structural_only,
-        illegal_red=bool(verdict.illegal),
+        illegal_red=bool(verdict.illegal or nowhere),
         red_unstable=bool(verdict.unstable),
         changed_old_test=bool(verdict.changed_old or verdict.removed_old),
     )
@@ -156,12 +165,13 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
         ledger=verdict.ledger,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
         loosened=told,
+        criteria=report.criteria,
+        reworked=reworked,
     )
     names = [answer.evidence, write_evidence(ctx, evidence)]
-    names.append(
-        ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", _red_md(task, signal, measured, report, told))
-    )
-    return Event(signal=signal, tree=tree, note=_note(signal, verdict, report), evidence=tuple(names))
+    words = _red_md(task, signal, measured, report, told, (reworked, nowhere))
+    names.append(ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", words))
+    return Event(signal=signal, tree=tree, note=_note(signal, measured, report, nowhere), evidence=tuple(names))
 
 
 async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> _Measured:
@@ -193,12 +203,14 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     before = await measure(ctx, start if start != ctx.state.task.stubs else ctx.state.task.start or start)
     after = await measure(ctx, composed, Selection(files=frozenset(paths)))
     allowed = frozenset(test.id for test in task.tests_to_change)
+    asked = named_by(task, before) | taken_up_by(task, report, paths, before)
     # cases from a helper outside the changed files; old tests that compare with one of them
     wanted = {*derive_new_ids(before, after), *(r.id for r in after.records.values() if may_change(r, allowed))}
+    wanted |= asked & after.records.keys()
     if any(not after.records[entry].ran for entry in wanted):
         ran = {record.id for record in after.records.values() if record.ran}
         after = await measure(ctx, composed, Selection(ids=frozenset(wanted | ran)))
-    new = frozenset(derive_new_ids(before, after, allowed))
+    new = frozenset(derive_new_ids(before, after, allowed)) | (asked & after.records.keys())
     after = with_absent(ctx, after, composed, production, side)
     traced = await measure(ctx, composed, Selection(ids=new), trace=True) if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
@@ -206,9 +218,11 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))
     has_stubs = ctx.state.task.stubs is not None and production == start
     is_bare = production not in {start, ctx.state.start}
+    unread = {error.path for error in before.collection_errors if after.layout.is_test(error.path)}
     context = classify.Context(
         symbols=symbols,
-        existing=frozenset(entry.path for entry in ctx.repository.entries(production)),
+        # a file that could not be read before hides no test
+        existing=frozenset(entry.path for entry in ctx.repository.entries(production)) - unread,
         layout=after.layout,
         task_files=frozenset(change.path for one in tasks for change in one.files),
         symptom=task.symptom.value if task.symptom else None,
@@ -217,11 +231,12 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
         scaffolds=scaffolds(ctx, task),
     )
     again = after if new else None
-    verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=allowed)
+    verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=allowed, asked=asked)
     around = changed_without_a_change(ctx, after.layout, before.records, start, tree)
     more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
-    return _Measured(verdict, after, production, paths)
+    borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
+    return _Measured(verdict, after, production, paths, borrowed)
 
 
 def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
@@ -234,32 +249,52 @@ def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
     return tuple(sorted(paths))
 
 
-def _note(signal: Signal, verdict: RedVerdict, report: ReadyTests) -> str:
+def _note(signal: Signal, measured: _Measured, report: ReadyTests, nowhere: tuple[str, ...]) -> str:
+    verdict = measured.verdict
     match signal:
         case Signal.ENV_BROKEN:
             return verdict.env_broken or ""
         case Signal.ILLEGAL_RED | Signal.STRUCTURAL_ONLY:
-            return "; ".join(refusal.message for refusal in verdict.illegal[:3]) or "no test was changed"
+            return (
+                "; ".join([*(refusal.message for refusal in verdict.illegal[:3]), *nowhere[:3]])
+                or "no test was changed"
+            )
         case Signal.RED_UNSTABLE:
             return f"two runs disagree on {', '.join(verdict.unstable[:3])}"
         case Signal.CHANGED_OLD_TEST:
             return f"changed or removed: {', '.join((*verdict.changed_old, *verdict.removed_old)[:3])}"
         case Signal.DISPUTED:
-            return report.escalation_reason or "@test asks @check to look"
+            return report.escalation_reason or (
+                "a failing test that the task does not name is taken as its own"
+                if measured.borrowed
+                else "@test asks @check to look"
+            )
         case _:
             red = len(verdict.ledger.red)
             return f"{red} test(s) RED" + (f", {len(verdict.ledger.guards)} guard(s)" if verdict.ledger.guards else "")
 
 
-def _red_md(task: Task, signal: Signal, measured: _Measured, report: ReadyTests, told: tuple[str, ...]) -> str:
-    """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
-    verdict = measured.verdict
+def _red_md(
+    task: Task,
+    signal: Signal,
+    measured: _Measured,
+    report: ReadyTests,
+    told: Sequence[str],
+    more: tuple[Sequence[str], Sequence[str]],
+) -> str:
+    """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged.
+
+    `more` is what was reworked on order, and the tests that a criterion names and that are not there.
+    """
+    verdict, (reworked, nowhere) = measured.verdict, more
     head = f"# RED measurement of task {task.id}: {signal}\n\nCommand: `{' '.join(measured.after.command)}`"
     said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in verdict.illegal]
+    said += [f"refused: {line}" for line in nowhere]
     said += [f"unstable: {entry}" for entry in verdict.unstable]
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]
     said += [f"loosened: {line}" for line in told]
+    said += [f"rewritten on order: {line}" for line in reworked]
     said += [f"{entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
     said += [f"{entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
     if verdict.all_new_pass:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.box_folder import private_place
 from pipeline.process import Mount
 from pipeline.toolchains.protocol import Cache, View
 
@@ -36,13 +35,13 @@ def own_views(sandbox: Sandbox, view: View, names: Iterable[str]) -> Generator[d
         view: The files as they are.
         names: The runners, in the order in which they run.
     """
-    with tempfile.TemporaryDirectory(prefix="redfirst-several-") as place:
+    with private_place("redfirst-several-") as place:
         views: dict[str, View] = {}
         for name in names:
             if not views:
                 views[name] = view
                 continue
-            copy = Path(place) / name
+            copy = place / name
             shutil.copytree(view.host, copy, symlinks=True)
             shown = sandbox.inside(copy, view.workspace)
             views[name] = View(Mount(copy, shown, writable=view.mount.writable))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LIMIT_S: Final = 900.0
 """How long a wrapper may take, in seconds: the first `nix develop` builds what the shell is made of."""
 
+_ROOT: Final = Path("/")
 _NIX_STORE: Final = Path("/nix/store")
 _PRINT: Final = ("/usr/bin/env", "-0")
 _CARRIED: Final = (
@@ -94,7 +95,7 @@ async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name
     program = found_program(wrapper[0], worktree, search_path)
     if program is None:
         return Missing(f"[toolchains.{name}] command: {wrapper[0]} was not found.")
-    said = await ask((program, *wrapper[1:], *_PRINT), worktree, search_path, limit_s=LIMIT_S)
+    said = await ask((program, *wrapper[1:], *_PRINT), search_path, limit_s=LIMIT_S, folder=worktree)
     if said is None:
         return Missing(f"[toolchains.{name}] command: `{shown}` does not start a program given behind it.")
     return _shell(variables_in(said), search_path)
@@ -108,21 +109,26 @@ def found_program(word: str, worktree: Path, search_path: str) -> str | None:
 
 
 async def ask(
-    argv: Sequence[str], worktree: Path, search_path: str, *, limit_s: float, environ: Mapping[str, str] | None = None
+    argv: Sequence[str],
+    search_path: str,
+    *,
+    limit_s: float,
+    environ: Mapping[str, str] | None = None,
+    folder: Path = _ROOT,
 ) -> str | None:
     """Return what a program prints, without blanks around it; None if it does not run, fails, or prints nothing.
 
     Args:
         argv: What to run.
-        worktree: Where.
         search_path: Its PATH.
         limit_s: How long it may take.
         environ: Variables beside those of this process.
+        folder: Where; in the root no file of a project chooses what runs.
     """
     given = {**os.environ, **(environ or {}), "PATH": search_path}
     with anyio.move_on_after(limit_s):
         try:
-            done = await anyio.run_process(argv, cwd=worktree, env=given, stdin=DEVNULL, stderr=DEVNULL, check=False)
+            done = await anyio.run_process(argv, cwd=folder, env=given, stdin=DEVNULL, stderr=DEVNULL, check=False)
         except OSError:
             return None
         return done.stdout.decode("utf-8", "replace").strip() or None if done.returncode == 0 else None

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.box_folder import remove_below
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
@@ -35,20 +36,21 @@ def linked(env: Environment, view: View, *, isolated: bool) -> Generator[None]:
 
     Args:
         env: The environment.
-        view: The view; what is made in it is taken away again, as far as it is still a link.
+        view: The view; what is made in it is taken away again, whatever it is by then, and no link is followed.
         isolated: The box shows mounts at their targets: nothing is to do.
     """
-    made: list[Path] = []
+    made: list[str] = []
     try:
         for folder in env.installed if not isolated else ():
             place = view.host / folder.relative
             if _has_parent(view, folder) and not os.path.lexists(place):
-                made.append(place)
+                made.append(folder.relative)
                 _link(folder, place, view.host)
         yield
     finally:
-        for place in reversed(made):
-            _unlink(place)
+        for relative in reversed(made):
+            with contextlib.suppress(OSError):  # the tests have moved what is around it
+                remove_below(view.host, relative)
 
 
 def _has_parent(view: View, folder: InstalledFolder) -> bool:
@@ -84,16 +86,3 @@ def _target(entry: Path, checkout: Path, view: Path) -> Path:
         if "node_modules" not in inside.parts:
             return view / inside
     return entry
-
-
-def _unlink(place: Path) -> None:
-    with contextlib.suppress(OSError):
-        for top, folders, files in os.walk(place, topdown=False):
-            for name in (*files, *folders):
-                path = Path(top, name)
-                if path.is_symlink():
-                    path.unlink()
-                elif path.is_dir():
-                    with contextlib.suppress(OSError):
-                        path.rmdir()
-        place.rmdir()

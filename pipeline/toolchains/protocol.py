@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from pipeline.trees import Files
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
@@ -40,6 +42,7 @@ class Environment:
     where the language is installed: its `bin` comes first on an agent's PATH. `versions` say for people what was found;
     `variables` are set where tests run, and for agents. `installed` is shown read-only inside the view
     (`installed.installed_mounts`): git ignores it, so that no tree has it. `test_variables` are set for tests alone.
+    `source_folders` of the project are put on the import path, since nothing is installed that would do it.
     """
 
     command: tuple[str, ...]
@@ -51,6 +54,7 @@ class Environment:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     installed: tuple[InstalledFolder, ...] = ()
     test_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    source_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,11 @@ class View:
     def host(self) -> Path:
         """Return the path at which this process finds them."""
         return self.mount.reach
+
+    @property
+    def files(self) -> Files:
+        """Return the files for reading while, or after, something has run that may have changed them."""
+        return Files(Path(str(self.host).removesuffix(self.mount.inner)), self.mount.inner)
 
     @property
     def workspace(self) -> Path:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.ledger import may_change
-from pipeline.policy.weakening import added, is_read, weakenings
+from pipeline.policy.weakening import is_read
+from pipeline.readers import added, weakenings
 from pipeline.steps.composing import both, shares_file
 from pipeline.steps.loosening import told
 from pipeline.steps.measuring import changed_paths

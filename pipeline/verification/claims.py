@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from pipeline.runs.store import WORKFLOW
+from pipeline.runs.records import RECORD_LIMIT, read_record
+from pipeline.runs.store import WORKFLOW, run_names, runs_folder
 from pipeline.steps.evidence_files import TaskEvidence, name_of
 
 if TYPE_CHECKING:
@@ -21,9 +22,10 @@ RUN_ID: Final = "Run-Id"
 FETCH: Final = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
 """What brings the evidence of others, once they have pushed it."""
 _KEYS: Final = frozenset({"Issue", RUN_ID, "Task", "Red-Evidence", "Red-Base", "Task-File"})
-_RUN_NAME: Final = re.compile(r"run-[^/\s]+")
+_RUN_NAME: Final = re.compile(r"run-[A-Za-z0-9._@-]+")
 _TASK_NAME: Final = re.compile(r"[A-Za-z0-9-]+")
-_RUN_REF: Final = re.compile(r"refs/(?:.+/)?redfirst/runs/(?:[^/]+/)?(?P<run>run-[^/]+)")
+_TASK_FILE: Final = re.compile(r"task-(?P<task>[A-Za-z0-9-]+)\.md")
+_RUN_REF: Final = re.compile(r"refs/(?:.+/)?redfirst/runs/(?:[^/]+/)?(?P<run>run-[A-Za-z0-9._@-]+)")
 _DIGEST: Final = re.compile(r"sha256:(?P<hex>[0-9a-f]{64})")
 
 
@@ -78,19 +80,21 @@ class Store:
     folder: Path | None
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of an artifact, or None."""
-        if self.tree is not None:
-            return self.repository.blob(f"{self.tree}:run/{name}")
-        path = None if self.folder is None else self.folder / name
-        return path.read_bytes() if path is not None and path.is_file() else None
+        """Return the content of an artifact, None where there is none, or something that no run writes."""
+        try:
+            if self.tree is not None:
+                return self.repository.blob(f"{self.tree}:run/{name}", RECORD_LIMIT)
+            return read_record(self.folder, name) if self.folder is not None else None
+        except (OSError, ValueError):
+            return None
 
     def tasks(self) -> tuple[str, ...]:
         """Return the ids of all tasks that the run ever had."""
         if self.tree is not None:
-            names = [entry.path.removeprefix("run/") for entry in self.repository.entries(self.tree, "run")]
+            names = self.repository.names(self.tree, "run")
         else:
             names = [path.name for path in self.folder.iterdir()] if self.folder is not None else []
-        return tuple(sorted(name[5:-3] for name in names if name.startswith("task-") and name.endswith(".md")))
+        return tuple(sorted(match["task"] for match in map(_TASK_FILE.fullmatch, names) if match is not None))
 
 
 def stores(repository: UntouchedRepository, run_id: str) -> Iterator[Store]:
@@ -99,7 +103,7 @@ def stores(repository: UntouchedRepository, run_id: str) -> Iterator[Store]:
         match = _RUN_REF.fullmatch(ref)
         if match is not None and match["run"] == run_id:
             yield Store(ref, repository, oid, None)
-    folder = repository.worktree / WORKFLOW / run_id
+    folder = runs_folder(repository) / run_id
     if (folder / "run.json").is_file():
         yield Store(f"{WORKFLOW}/{run_id}", repository, None, folder)
 
@@ -107,8 +111,7 @@ def stores(repository: UntouchedRepository, run_id: str) -> Iterator[Store]:
 def known_runs(repository: UntouchedRepository) -> frozenset[str]:
     """Return the names of the runs of which something is kept here."""
     refs = (_RUN_REF.fullmatch(ref) for ref in repository.refs("refs/"))
-    folders = (path.name for path in (repository.worktree / WORKFLOW).glob("run-*") if (path / "run.json").is_file())
-    return frozenset({*(match["run"] for match in refs if match is not None), *folders})
+    return frozenset({*(match["run"] for match in refs if match is not None), *run_names(repository)})
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,8 @@ def kept_evidence(repository: UntouchedRepository, claim: Claim) -> Kept | NotKe
         except ValidationError:
             others.append(store.where)
             continue
-        if evidence.red_digest() == claim.digest and claim.task == evidence.task:
+        tasks = {evidence.task} if evidence.ledger is None else {evidence.task, evidence.ledger.task}
+        if evidence.red_digest() == claim.digest and tasks == {claim.task}:
             return Kept(evidence, store)
         others.append(store.where)
     return NotKept(tuple(others))

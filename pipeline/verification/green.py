@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green, passed
+from pipeline.steps.pinned import touched_ground
 from pipeline.steps.quarantining import quarantine, today
 from pipeline.steps.regression import confirm
 from pipeline.steps.unprotected import limit_of, not_protected
@@ -50,19 +51,22 @@ async def check_green(
     own = () if ledger is None else (ledger,)
     standing = quarantine(lab.config, tuple(after.records.values()), today(), own)
     kept = standing.without(expectations(before))
-    verdict = judge_green(ledger, after, kept, tests_to_change=may_change)
+    unread = {error.path for error in before.collection_errors}
+    verdict = judge_green(ledger, after, kept, tests_to_change=may_change, unread_before=unread)
     suspects = await confirm(lab, verdict.regressions, trees[1], trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
     # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.
     gone = [entry for entry in verdict.missing if entry in before.records or _is_named(entry, ledger)]
     words = {
         "is gone": gone,
+        "cannot be collected, and could before": verdict.uncollected,
         "is not the test that was judged": verdict.changed_regions,
         "is not the file that was judged": verdict.changed_files,
         "passed before and fails now, twice each": suspects.regressions,
         "is a strict xfail, and passes now": verdict.stale_xfail,
     }
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
+    problems += [Problem(why=line) for line in touched_ground(lab, before, after, trees[1])]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
     flaky = tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky)
     excused = {*standing.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}

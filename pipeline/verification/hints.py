@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.classify import RedClass
 from pipeline.policy.test_regions import RUST
-from pipeline.policy.weakening import is_read, suite_of
+from pipeline.policy.weakening import is_read
+from pipeline.readers import suite_of
 from pipeline.steps.composing import both
 from pipeline.verification.changed_tests import is_called
 

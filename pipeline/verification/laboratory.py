@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.copies import Copies
+from pipeline.dispatch.escape import watched
 from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.steps import setup
-from pipeline.steps.measuring import include_ignored
+from pipeline.steps.ignored_files import include_ignored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +43,7 @@ class Laboratory:
     copies: Copies = field(init=False)
 
     def __post_init__(self) -> None:
-        self.copies = Copies(self.checkout, "measured", self.sandbox)
+        self.copies = Copies(self.checkout, "measured", self.sandbox, partial(watched, self.repository))
 
     def note(self, kind: Kind, **facts: object) -> None:
         """Take nothing down: there is no journal."""
@@ -54,5 +56,5 @@ class Laboratory:
             UserError: the disk does not take it.
         """
         self.checkout.open(tree)
-        include_ignored(self)
+        include_ignored(self.repository, self.checkout.root)
         await setup.run_once(self)

@@ -1,7 +1,8 @@
 """One commit, checked again: the evidence is the one that it names, its tests were RED before, and all is GREEN now.
 
-The evidence tells which tests are meant and what they showed. That it is true is measured here, over the commit and its
-parent: nothing that a store says beyond what the trailer's digest covers decides, but for the words of the task.
+The evidence tells which tests are meant and what they showed. Who wrote the commit may have written that, too: it
+selects and explains. A commit is verified when its own tests, measured over its parent's code, showed at least one
+legal RED, and all of it, measured in the commit, is GREEN with nothing lost.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.evidence.classify import RedClass
-from pipeline.evidence.compare import passed
+from pydantic import ValidationError
+
+from pipeline.git import GitError, TooLargeError
 from pipeline.policy.paths import is_tracker
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
@@ -19,15 +21,17 @@ from pipeline.runs.info import RunInfo
 from pipeline.steps.composing import shares_file, with_other_code, with_other_regions
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.provisional import confirm_provisional, laid_bare
-from pipeline.steps.reverting import Wanted, not_red
-from pipeline.verification.claims import Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
+from pipeline.steps.reverting import Wanted
+from pipeline.verification.claimed import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
+from pipeline.verification.claims import RUN_ID, Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
 from pipeline.verification.green import check_green
+from pipeline.verification.old_tests import Runs, old_tests
 from pipeline.verification.red import measure_red, measure_whole
-from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
+from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.evidence.observation import Layout, Observation
     from pipeline.reports.tasks import Task
     from pipeline.steps.reverting import Red
     from pipeline.verification.laboratory import Laboratory
@@ -37,6 +41,12 @@ Over = Literal["parent", "start", "seam", "stubs"]
 
 class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
     """The commit cannot be checked here; the message says why and what helps."""
+
+
+def unchecked(lab: Laboratory, commit: str, error: Exception) -> CommitCheck:
+    """Return that *commit* cannot be checked here, and why."""
+    subject = lab.repository.subject(commit)
+    return CommitCheck(commit=commit, subject=subject, status=Status.UNCHECKED, why=str(error))
 
 
 async def recheck(lab: Laboratory, commit: str) -> CommitCheck:
@@ -51,14 +61,14 @@ async def recheck(lab: Laboratory, commit: str) -> CommitCheck:
         lab.say(f"{commit[:12]}: task {claim.task} of {claim.run_id}")
         found = found.model_copy(update={"run_id": claim.run_id, "task": claim.task})
         return await _checked(lab, claim, found)
-    except (Unchecked, UnmeasurableError) as error:
+    except (Unchecked, UnmeasurableError, TooLargeError, GitError) as error:
         return found.model_copy(update={"status": Status.UNCHECKED, "why": str(error)})
 
 
 async def _without_task(lab: Laboratory, found: CommitCheck) -> CommitCheck:
     """Return the check of a commit that closes the issue, or tidies production: it touches no test and breaks none."""
-    parents = [lab.repository.tree_of(commit) for commit in lab.repository.parents(found.commit)]
-    tree = lab.repository.tree_of(found.commit)
+    parents = [_tree_of(lab, commit) for commit in lab.repository.parents(found.commit)]
+    tree = _tree_of(lab, found.commit)
     changed = [path for path in changed_paths(lab, parents[0], tree) if not is_tracker(path)] if parents else []
     if not changed:
         return found
@@ -91,21 +101,36 @@ async def _checked(lab: Laboratory, claim: Claim, found: CommitCheck) -> CommitC
         claim,
         kept,
         tasks=_tasks(kept, claim),
-        parent=repository.tree_of(parents[0]),
-        tree=repository.tree_of(found.commit),
+        parent=_tree_of(lab, parents[0]),
+        tree=_tree_of(lab, found.commit),
         start=_red_base(lab, claim, found.commit),
     )
     return await case.check(found.model_copy(update={"evidence": kept.store.where}))
 
 
+def _tree_of(lab: Laboratory, commit: str) -> str:
+    """Return the tree of a commit.
+
+    Raises:
+        TooLargeError: it names paths without number; git would never end to compare it.
+    """
+    tree = lab.repository.tree_of(commit)
+    lab.repository.entries(tree)
+    return tree
+
+
 def _red_base(lab: Laboratory, claim: Claim, commit: str) -> str | None:
-    """Return the tree that a fix of tests alone was measured over."""
+    """Return the tree that a fix of tests alone was measured over: that of the start of its run."""
     if claim.red_base is None:
         return None
     base = lab.repository.resolve(f"{claim.red_base}^{{commit}}")
     if base is None or not lab.repository.is_ancestor(base, commit):
         raise Unchecked(f"the trailer Red-Base names {claim.red_base}, which is not in the history of this commit")
-    return lab.repository.tree_of(base)
+    for each in lab.repository.history(f"{base}..{commit}"):  # over an old enough commit every test is RED
+        if (RUN_ID, claim.run_id) not in lab.repository.trailers(each):
+            told = f"{each[:12]} ({lab.repository.subject(each)})"
+            raise Unchecked(f"the trailer Red-Base names {base[:12]}; since then came {told}, not of {claim.run_id}")
+    return _tree_of(lab, base)
 
 
 def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
@@ -158,22 +183,31 @@ class _Case:
             UserError: the disk does not take it.
         """
         ledger = self.kept.evidence.ledger
+        if ledger is not None and not self._is_here(ledger.tree):
+            raise Unchecked(f"the tests were judged on the tree {ledger.tree[:12]}, which is not here")
+        if ledger is not None:
+            self.lab.repository.entries(ledger.tree)
+        misnamed = self._misnamed()
         before = await measure_whole(self.lab, self.parent, "the parent")
         after = await measure_whole(self.lab, self.tree, "the commit")
         green = await check_green(self.lab, ledger, before, after, (self.parent, self.tree), self.may_change)
-        found = found.model_copy(update={"kept": green.kept, "notes": green.notes})
-        problems = [*self._misnamed(), *green.problems]
+        gone = {problem.id for problem in green.problems}
+        old = old_tests(self.lab, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
+        notes = (*green.notes, *old.notes, *self._made(after.layout))
+        found = found.model_copy(update={"kept": green.kept, "notes": notes})
+        problems = [*misnamed, *green.problems, *(each for each in old.problems if each.id not in gone)]
         if ledger is None:
             reason = (self.kept.evidence.not_testable or {}).get("reason", "no reason")
             note = f"NOT_TESTABLE ({reason}): no test was RED; only that nothing broke is measured"
-            return _judged(found, problems, notes=(*green.notes, note))
-        problems += self._changed_since(ledger, before, after)
+            return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
+        problems += [*not_claimed(ledger), *misjudged(ledger, after), *self._changed_since(ledger, after)]
+        if not ledger.red:
+            return _judged(found, problems)
         over, red = await self._red(ledger, after.layout)
-        _refuse_broken(ledger, red)
-        problems += _not_red(ledger, red)
+        refuse_broken(ledger, red)
+        problems += problems_of_red(ledger, red)
         problems += await self._structural(ledger, red, before, after)
-        tests = tuple(_line(entry, ledger, red, after) for entry in (*ledger.red, *ledger.guards))
-        notes = green.notes
+        tests = tuple(line_of(entry, ledger, red, after) for entry in (*ledger.red, *ledger.guards))
         if over == "seam":
             notes = (
                 *notes,
@@ -191,36 +225,46 @@ class _Case:
         content = self.kept.store.read("run.json")
         if content is None or self.claim.issue is None:
             return []
-        issue = RunInfo.model_validate_json(content).issue
+        try:
+            issue = RunInfo.model_validate_json(content).issue
+        except ValidationError as error:
+            raise Unchecked(f"run.json in {self.kept.store.where} is none that a run has written") from error
         if issue == self.claim.issue:
             return []
         return [Problem(why=f"the trailer Issue says {self.claim.issue}, and the run worked on {issue}")]
+
+    def _is_here(self, tree: str) -> bool:
+        return self.lab.repository.resolve(f"{tree}^{{tree}}") is not None
+
+    def _may_make(self) -> frozenset[str]:
+        """Return the files that @make may change and @test may not."""
+        return frozenset(each.path for each in self.task.files) - {each.path for each in self.task.test_files}
+
+    def _made(self, layout: Layout) -> list[str]:
+        """Return a note for each file that looks like a test's and is taken for code, since the task says so."""
+        changed = self._may_make().intersection(changed_paths(self.lab, self.parent, self.tree))
+        return [
+            f"{path} is taken for code: its task lets @make change it"
+            for path in sorted(filter(layout.is_test_side, changed))
+        ]
 
     def _test_paths(self, old: str, layout: Layout) -> frozenset[str]:
         """Return the files that serve tests and differ from *old* in the commit; what @make may change is none.
 
         Production files whose test regions differ are among them, whoever may change their code.
         """
-        made = {change.path for change in self.task.files} - {change.path for change in self.task.test_files}
+        made = self._may_make()
         changed = changed_paths(self.lab, old, self.tree)
         beside = with_other_regions(self.lab, old, self.tree, changed, layout)
         return frozenset((*(path for path in changed if layout.is_test_side(path) and path not in made), *beside))
 
-    def _changed_since(self, ledger: RedLedger, before: Observation, after: Observation) -> list[Problem]:
-        """Return what of the tests is not as it was when they were judged; the ids themselves are judged by GREEN."""
-        found = [
-            Problem(id=entry, why="is an old test that this commit changes, and the evidence does not speak of it")
-            for entry, record in after.records.items()
-            if entry in before.records and before.records[entry].region_sha256 != record.region_sha256
-            if _is_suite(record, after.layout) and not ledger.owns(record)
-        ]
-        if self.lab.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
-            return found
+    def _changed_since(self, ledger: RedLedger, after: Observation) -> list[Problem]:
+        """Return the files of tests that are not as they were when these were judged."""
         paths = self._test_paths(self.parent, after.layout) - set(ledger.frozen.files)
         changed = paths.intersection(changed_paths(self.lab, ledger.tree, self.tree))
         since = {path for path in changed if not shares_file(path, after.layout)}
         since.update(with_other_regions(self.lab, ledger.tree, self.tree, sorted(changed), after.layout))
-        return [*found, *(Problem(id=path, why="was changed after the tests were judged") for path in sorted(since))]
+        return [Problem(id=path, why="was changed after the tests were judged") for path in sorted(since)]
 
     async def _red(self, ledger: RedLedger, layout: Layout) -> tuple[Over, Red]:
         """Return what the tests show over the code before, and which code that was."""
@@ -232,7 +276,7 @@ class _Case:
         if self.start is not None:
             return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
         seam = self._seam(ledger, paths, layout)
-        if seam is None or not _not_red(ledger, red) or any(map(red.passes, ledger.red)):
+        if seam is None or not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
             return "parent", red
         return "seam", await measure_red(self.lab, (self.tree, seam), paths, ids, wanted, layout)
 
@@ -241,7 +285,7 @@ class _Case:
     ) -> tuple[Over, Red] | None:
         """Return what tests show over stubs that cannot be compiled with the start; None where that is not the case."""
         unread = [entry for entry in ledger.red if entry not in red.observation.records]
-        if not unread or not _not_red(ledger, red) or any(map(red.passes, ledger.red)) or self.start is None:
+        if not unread or not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)) or self.start is None:
             return None
         bare = laid_bare(self.lab, self.tasks, self.tree, self.start, layout)
         if bare is None:
@@ -251,8 +295,6 @@ class _Case:
 
     def _seam(self, ledger: RedLedger, test_paths: frozenset[str], layout: Layout) -> str | None:
         """Return the tree with the seam that the tests were written over, if this commit brings one."""
-        if self.lab.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
-            return None
         brought = set(with_other_code(self.lab, self.parent, ledger.tree, test_paths, layout))
         ours = brought and brought <= set(changed_paths(self.lab, self.parent, self.tree))
         return ledger.tree if ours else None
@@ -267,44 +309,8 @@ class _Case:
         return [Problem(id=entry, why="passes although what it tests is only a stub") for entry in passing]
 
 
-def _judged(found: CommitCheck, problems: list[Problem], **facts: object) -> CommitCheck:
-    status = Status.REFUTED if problems else Status.VERIFIED
+def _judged(
+    found: CommitCheck, problems: list[Problem], holds: Status = Status.VERIFIED, **facts: object
+) -> CommitCheck:
+    status = Status.REFUTED if problems else holds
     return found.model_copy(update={"status": status, "problems": tuple(dict.fromkeys(problems)), **facts})
-
-
-def _is_suite(record: TestRecord, layout: Layout) -> bool:
-    """Return whether the test is one of the test side; an example in the documentation of production code is none."""
-    is_example = "::doc::" in record.id
-    return layout.is_test_side(record.path) or (shares_file(record.path, layout) and not is_example)
-
-
-def _refuse_broken(ledger: RedLedger, red: Red) -> None:
-    """Return when the tests could be run: what is not installed here says nothing about them.
-
-    Raises:
-        UnmeasurableError: something is missing in the test environment.
-    """
-    for found in filter(None, map(red.of, ledger.red)):
-        if found.cls is RedClass.ENV_BROKEN:
-            raise UnmeasurableError(found.message)
-
-
-def _not_red(ledger: RedLedger, red: Red) -> list[Problem]:
-    """Return the tests that do not show over the code before what the evidence says they did."""
-    return [Problem(id=entry, why=why) for entry, why in not_red(ledger, red)]
-
-
-def _line(entry: str, ledger: RedLedger, red: Red, after: Observation) -> TestLine:
-    recorded = ledger.red.get(entry)
-    found = red.of(entry)
-    granularity = "id" if recorded is None else recorded.granularity
-    now = [r for r in after.records.values() if r.id == entry or (granularity == "file" and r.path == entry)]
-    cls = RedClass.GUARD if recorded is None else recorded.cls
-    return TestLine(
-        id=entry,
-        granularity=granularity,
-        recorded=cls.value,
-        measured=None if found is None else found.cls.value,
-        before_holds=found is not None and found.legal and found.cls is cls,
-        after_holds=bool(now) and all(passed(record) for record in now),
-    )

@@ -20,6 +20,8 @@ class Status(StrEnum):
     VERIFIED = "verified"
     REFUTED = "refuted"
     UNCHECKED = "unchecked"
+    NOT_TESTABLE = "not_testable"
+    """Nothing is lost, and no test was RED: the run said that none could be written."""
     NOTHING_CLAIMED = "nothing_claimed"
 
 
@@ -73,7 +75,10 @@ class CommitCheck(_Document):
 
 
 class VerifyDocument(_Document):
-    """What `verify --json` prints. `ok`: every commit that claims evidence is verified, and there is one."""
+    """What `verify --json` prints. `ok`: every commit that claims evidence is verified, and there is one.
+
+    The exit code is 0 then, 7 where something is refuted, else 2: unchecked, not testable, nothing claimed.
+    """
 
     schema_: Literal["redfirst.verify/1"] = Field(default="redfirst.verify/1", alias="schema")
     ok: bool

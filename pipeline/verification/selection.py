@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.errors import UserError
+from pipeline.git import GitError, TooLargeError
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.store import issue_of
 from pipeline.steps.measuring import UnmeasurableError
 from pipeline.verification.claims import FETCH, RUN_ID, known_runs
-from pipeline.verification.recheck import recheck
+from pipeline.verification.recheck import recheck, unchecked
 from pipeline.verification.results import Status, VerifyDocument
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _EXITS: Final[Mapping[Status, Literal[0, 2, 7]]] = {
     Status.VERIFIED: 0,
     Status.REFUTED: 7,
     Status.UNCHECKED: 2,
+    Status.NOT_TESTABLE: 2,
     Status.NOTHING_CLAIMED: 2,
 }
 
@@ -35,9 +37,11 @@ async def verified(lab: Laboratory, asked: str) -> VerifyDocument:
     commits = commits_of(lab.repository, asked)
     try:
         await lab.prepare(lab.repository.tree_of(commits[-1]))
+        checks = tuple([await recheck(lab, commit) for commit in commits])
     except UnmeasurableError as error:
         raise UserError(f"The tests cannot be run here: {error}", Reason.ENVIRONMENT) from error
-    checks = tuple([await recheck(lab, commit) for commit in commits])
+    except (TooLargeError, GitError) as error:  # of the tree that should be prepared
+        checks = tuple(unchecked(lab, commit, error) for commit in commits)
     status = together(check.status for check in checks)
     return VerifyDocument(
         ok=status is Status.VERIFIED, status=status, exit_code=_EXITS[status], asked=asked, commits=checks
@@ -45,9 +49,9 @@ async def verified(lab: Laboratory, asked: str) -> VerifyDocument:
 
 
 def together(statuses: Iterable[Status]) -> Status:
-    """Return the word for all of them: what is refuted outweighs what is unchecked, and that what is verified."""
+    """Return the word for all of them, the worst one; commits that claim nothing do not count beside others."""
     found = set(statuses)
-    order = (Status.REFUTED, Status.UNCHECKED, Status.VERIFIED)
+    order = (Status.REFUTED, Status.UNCHECKED, Status.NOT_TESTABLE, Status.VERIFIED)
     return next((status for status in order if status in found), Status.NOTHING_CLAIMED)
 
 

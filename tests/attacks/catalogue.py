@@ -134,7 +134,7 @@ class Change(_Data):
 
     Args:
         id: The case.
-        where: `everywhere`, or `shared`: only in boxes that show the host's own paths and processes.
+        where: `everywhere`, or `shared`: only where commands use the host's own paths.
         replace: Old words to new words; each old word has to be there.
         text: The whole new text, instead.
         why: The reason.
@@ -173,7 +173,7 @@ def script(case: Case, *, shared: bool, places: Mapping[str, str]) -> str:
 
     Args:
         case: A case of the layer kernel+gate.
-        shared: Whether the box shows the host's own paths and processes.
+        shared: Whether commands use the host's own paths.
         places: What stands for each placeholder.
     """
     text = case.text

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from attacks.world import World
 
-BOXES = ("bubblewrap-overlay", "bubblewrap-shadow", "landlock-shadow", "none-shadow")
+BOXES = ("bubblewrap-overlay", "bubblewrap-shadow", "none-shadow")
 _FIGURE = "attack"
 
 

@@ -23,11 +23,6 @@ ELSEWHERE: Final[Mapping[str, tuple[Verdict, str]]] = {
 }
 """By case: another end that is at least as strict, and why it comes to that."""
 
-WITHOUT_MOUNTS: Final[Mapping[str, tuple[Verdict, str]]] = {
-    "WF-18": (Verdict.VIOLATION, "without read-only mounts a mode can be changed in the view; the gate refuses it"),
-}
-"""The same, only for boxes that cannot mount anything."""
-
 NOT_WITHOUT_A_BOX: Final[Mapping[str, str]] = {
     "FS-09": "a link out of the view is followed, as by any process of the user; the gate's part is the same elsewhere",
     "OWN-25": "the real repository is in reach, as of any process of the user",
@@ -45,7 +40,7 @@ def is_expected(case: Case, happened: Happened, world: World) -> bool:
         return True  # there was not even anything to drop
     if wanted is Verdict.BLOCKED and happened.verdict is Verdict.DISCARDED:
         return happened.decoy_only  # the issue: a decoy repository may make it so
-    other = ELSEWHERE.get(case.id) or (WITHOUT_MOUNTS.get(case.id) if world.shared else None)
+    other = ELSEWHERE.get(case.id)
     return other is not None and happened.verdict is other[0]
 
 

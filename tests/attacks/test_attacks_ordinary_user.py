@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from toolchains import crates, modules
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ for place in "$@"; do
 done
 number=0
 while [ "$1" != -- ]; do
-  number=$((number + 1)); closed=$1
+  mkdir -p "$1"; number=$((number + 1)); closed=$1
   while [ "$closed" != / ]; do
     case $(stat -c %a "$closed") in *[1357]) ;; *) mount -t tmpfs -o mode=755 none "$closed" ;; esac
     closed=$(dirname "$closed")
@@ -58,6 +59,33 @@ def place() -> Generator[Path]:
 
 
 def test_the_positive_control_and_the_key_attacks_end_the_same_for_an_ordinary_user(place: Path) -> None:
+    chosen = ("tests/attacks/test_attacks_dispatch.py", "-k", " or ".join(CASES))
+    said = as_the_user(place, chosen)
+    whole = rf"^ +all +{len(CASES)} cases, +{len(CASES)} as expected$"
+    assert re.search(whole, said, re.MULTILINE), f"no kernel box was attacked: {said}"
+
+
+@crates.needs_cargo
+@modules.needs_go
+def test_no_other_program_speaks_for_a_test_of_an_ordinary_user(place: Path) -> None:
+    said = as_the_user(place, ("tests/attacks/test_attacks_other_program.py",), crates.environment().prefix)
+    assert re.search(r"^6 passed in ", said, re.MULTILINE), said
+
+
+def test_what_tests_leave_and_say_ends_the_same_for_an_ordinary_user(place: Path) -> None:
+    said = as_the_user(place, ("tests/attacks/test_attacks_measurements.py", "-k", "own-user or control"))
+    assert re.search(r"^\d+ passed", said, re.MULTILINE), said
+
+
+def test_a_hostile_repository_and_its_control_end_the_same_for_an_ordinary_user(place: Path) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    said = as_the_user(place, ("tests/attacks/test_attacks_untrusted_start.py", "-k", "whole or control_what"))
+    assert "2 passed" in said, said
+
+
+def as_the_user(place: Path, tests: Sequence[str], *programs: Path) -> str:
+    """Run tests of this checkout as that user, who has these programs too; return what pytest printed."""
     if os.getuid() != 0:
         pytest.skip("all of these tests run as an ordinary user already")
     unshare, setpriv = shutil.which("unshare"), shutil.which("setpriv")
@@ -65,31 +93,20 @@ def test_the_positive_control_and_the_key_attacks_end_the_same_for_an_ordinary_u
     assert setpriv is not None, "util-linux is not installed"
     if subprocess.run([unshare, "--mount", "true"], check=False, capture_output=True).returncode != 0:
         pytest.skip("this root may not mount anything (a container)")
-    shown = dict.fromkeys(str(path) for path in (CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)))
+    shown = dict.fromkeys(str(path) for path in (CHECKOUT, Path(sys.prefix), Path(sys.base_prefix), *programs))
     user = (setpriv, f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--")
     suite = (
-        *(sys.executable, "-m", "pytest", "tests/attacks/test_attacks_dispatch.py", "-q", "-p", "no:cacheprovider"),
-        *(f"--basetemp={place / 'tests' / 'base'}", "-k", " or ".join(f"{case}" for case in CASES)),
+        *(sys.executable, "-m", "pytest", *tests, "-q", "-p", "no:cacheprovider"),
+        f"--basetemp={place / 'tests' / 'base'}",
     )
     done = subprocess.run(
         [
-            unshare,
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            ENTER,
-            "sh",
-            place / "stage",
-            *shown,
-            "--",
-            *user,
-            *suite,
+            *(unshare, "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh"),
+            *(place / "stage", *shown, "--", *user, *suite),
         ],
         cwd=CHECKOUT,
         env={
-            "PATH": os.environ["PATH"],
+            "PATH": ":".join((*(f"{program}/bin" for program in programs), os.environ["PATH"])),
             "HOME": str(place / "home"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "LC_ALL": "C.UTF-8",
@@ -100,5 +117,4 @@ def test_the_positive_control_and_the_key_attacks_end_the_same_for_an_ordinary_u
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    whole = rf"^ +all +{len(CASES)} cases, +{len(CASES)} as expected$"
-    assert re.search(whole, done.stdout, re.MULTILINE), f"no kernel box was attacked: {done.stdout}"
+    return done.stdout

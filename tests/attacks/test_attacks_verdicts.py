@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import TestRecord
 
-BOXES = ("bubblewrap-overlay", "landlock-shadow", "none-shadow")  # a measurement has one kind of view
+BOXES = ("bubblewrap-overlay", "none-shadow")  # a measurement has one kind of view
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.broad,

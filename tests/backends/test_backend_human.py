@@ -299,9 +299,9 @@ def test_desks_are_found_by_where_one_stands_and_by_the_run(slot: Slot) -> None:
     run_folder = slot.folder / "try-1/.workflow/run-GAL-1"
     assert desk_around(slot.desk.files / "lib") == slot.desk
     assert desk_around(slot.folder) is None
-    assert desks_of(run_folder) == [slot.desk]
+    assert desks_of(run_folder, slot.folder) == [slot.desk]
     (run_folder / "dispatches/003-implement-make/result.json").touch()
-    assert desks_of(run_folder) == []
+    assert desks_of(run_folder, slot.folder) == []
 
 
 def test_without_a_session_the_desk_goes_with_the_dispatch(slot: Slot) -> None:

@@ -13,7 +13,7 @@ MARKED: Final = {"shop/pricing.py": PRICING + "\n\nDONE = True\n"}
 
 _STUBS: Final = Caught(By.STUBS, "implement/TEST_DESIGN", "pass on stubs too")
 _STRUCTURAL: Final = Told(By.REACH, "never enters")
-_SURVIVE: Final = Told(By.SURVIVORS, "leaves all tests passing")
+_SURVIVE: Final = Told(By.SURVIVORS, "With each of these changes")
 _SPRING: Final = 'pricing.coupon(1000, "SPRING")'
 _PATCHES: Final = """@pytest.fixture(autouse=True)
 def settled(monkeypatch):

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cheats import blind, crates, forgers, honest, honest_changes, honest_code, liars, makers, stubs, weakeners, writers
+from cheats import (
+    blind,
+    crates,
+    forgers,
+    honest,
+    honest_changes,
+    honest_code,
+    liars,
+    makers,
+    module,
+    stubs,
+    weakeners,
+    writers,
+)
 from cheats.kinds import Cheat, Honest, crowd
 from cheats.play import Stage
-from cheats.repositories import PYTHON, RUST
+from cheats.repositories import GO, PYTHON, RUST
 from toolchains.crates import environment
 
 if TYPE_CHECKING:
@@ -65,6 +78,7 @@ GROUPS: Final = {
     "liars": Group(PYTHON, (*liars.KNOWS, *liars.OBJECTS, *liars.ENDS)),
     "stubs": Group(stubs.SCAFFOLDED, stubs.STUBS, stubs.HONEST),
     "crates": Group(RUST, (*crates.WRITERS, *crates.MAKERS), honest_changes.CRATES),
+    "module": Group(GO, module.MAKERS),
     "honest": Group(PYTHON, (), honest.WRITERS),
     "honest changes": Group(PYTHON, (), (*honest_changes.CHANGERS, *honest_code.MAKERS, *honest_code.PLUGINS)),
 }

@@ -117,7 +117,7 @@ class Cheat:
     """One way to look done without being it.
 
     Args:
-        id: T for @test, M for @make, R in Rust.
+        id: T for @test, M for @make, R in Rust, G in Go.
         what: In one line.
         ends: What has to catch it, or why nothing can.
         tests: What @test writes; empty: what an honest one writes.

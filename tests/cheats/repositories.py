@@ -237,6 +237,41 @@ CRATE: Final = {
     **TRACKER,
 }
 
+# --- Go: a module of one package, without dependencies ----------------------------------------------------------------
+
+PRICE: Final = """// Package shop knows prices, in cents.
+package shop
+
+// Discounted returns what is left of a price.
+func Discounted(cents, percent int) int {
+	return cents - cents*percent/100
+}
+"""
+PRICE_DONE: Final = PRICE.replace("\treturn", "\tif percent > 100 {\n\t\treturn 0\n\t}\n\treturn")
+PRICE_TEST: Final = """package shop
+
+import "testing"
+
+func TestADiscount(t *testing.T) {
+	if got := Discounted(1000, 10); got != 900 {
+		t.Errorf("got %d, want 900", got)
+	}
+}
+"""
+NEW_TEST: Final = """
+func TestAPriceIsNeverNegative(t *testing.T) {
+	if got := Discounted(1000, 130); got != 0 {
+		t.Errorf("got %d, want 0", got)
+	}
+}
+"""
+MODULE: Final = {
+    "go.mod": "module example.com/shop\n\ngo 1.19\n",
+    "price.go": PRICE,
+    "price_test.go": PRICE_TEST,
+    **TRACKER,
+}
+
 
 @dataclass(frozen=True)
 class Repository:
@@ -273,7 +308,7 @@ def create(*paths: str) -> list[dict[str, str]]:
 _TASK: Final = {
     "title": "Let no price be negative",
     "description": "A discount of more than 100 percent leaves nothing; a negative one is refused.",
-    "acceptance_criteria": ["discounted(1000, 130) returns 0", "discounted(1000, -5) raises ValueError"],
+    "acceptance_criteria": ["discounted(1000, 130) returns 0, and discounted(1000, -5) raises ValueError"],
 }
 PYTHON: Final = Repository(
     "shop",
@@ -289,4 +324,11 @@ RUST: Final = Repository(
     {**_TASK, "files": modify("src/lib.rs", "src/round.rs"), "test_files": modify("src/lib.rs")},
     {"src/lib.rs": crate(LIB, NEW_REGION)},
     {"src/lib.rs": crate(LIB_DONE, NEW_REGION)},
+)
+GO: Final = Repository(
+    "module",
+    MODULE,
+    {**_TASK, "files": modify("price.go"), "test_files": modify("price_test.go")},
+    {"price_test.go": PRICE_TEST + NEW_TEST},
+    {"price.go": PRICE_DONE},
 )

@@ -73,15 +73,13 @@ def test_a_broken_role_file_is_told_with_its_line(tmp_path: Path) -> None:
 def test_a_broken_template_is_told_with_its_line(tmp_path: Path) -> None:
     text = (data_folder("commands") / "implement.md").read_text(encoding="utf-8")
     file = tmp_path / "implement.md"
-    file.write_text(text.replace("{workspace}", "{worskpace}"))
+    file.write_text(text.replace("kind: implement", "kind: implemnt"))
     answer = json.loads(ask("lint", str(file), "--json", exit_code=2))
-    assert [p["message"] for p in answer["problems"]] == [
-        "unknown placeholder {worskpace}",
-        "the placeholder {workspace} is missing",
-    ]
-    assert "workspace" in answer["problems"][0]["accepted"]
-    line = 1 + text[: text.index("{workspace}")].count("\n")
-    assert answer["problems"][0]["line"] == line
+    assert answer["problems"][0]["line"] == 2
+    file.write_text(text.replace("* `impacted_tests`", "* `impacted`"))
+    answer = json.loads(ask("lint", str(file), "--json", exit_code=2))
+    assert [p["message"] for p in answer["problems"]] == ["## Artifacts has a line for each artifact of the kind"]
+    assert "impacted_tests" in answer["problems"][0]["accepted"]
 
 
 def test_a_file_that_is_not_text_is_a_problem_of_that_file(tmp_path: Path) -> None:

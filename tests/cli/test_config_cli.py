@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.config import app
 from pipeline.errors import UserError
+from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +64,18 @@ def test_a_tracked_file_is_shown_as_head_has_it(worktree: Path) -> None:
 def test_an_untracked_file_in_a_repository_without_commits_is_shown(worktree: Path) -> None:
     (worktree / "pyproject.toml").write_text('[tool.redfirst]\nbase = "trunk"\n')
     assert shown()["values"]["base"]["value"] == "trunk"
+
+
+@pytest.mark.parametrize("name", ["redfirst.toml", "pyproject.toml"])
+@pytest.mark.parametrize("tracked", [True, False])
+def test_a_file_that_is_larger_than_any_configuration_is_refused(worktree: Path, name: str, *, tracked: bool) -> None:
+    text = "#" * (1 << 20) + "\n"
+    if tracked:
+        commit(worktree, name, text)
+    (worktree / name).write_text("" if tracked else text)
+    with pytest.raises(UserError, match=f"{name} is larger than 1 MiB") as caught:
+        show()
+    assert (caught.value.reason, caught.value.path) == (Reason.CONFIG, name)
 
 
 def test_the_top_is_found_from_a_folder_below(worktree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ from runs.real import alone, begin, make_repository
 
 from pipeline.backends.desk import POINTER, Asked, Desk
 from pipeline.backends.layout import manifest_of
+from pipeline.config.folders import state_folder
 from pipeline.routing.vocabulary import Question, Role
+from pipeline.runs.store import state_of_run
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
@@ -46,7 +48,7 @@ def lay_out(
     dispatch = f"{number:03}-step-{role}"
     exchange = repository.worktree / ".workflow/run-GAL-1/dispatches" / dispatch / "exchange"
     exchange.mkdir(parents=True)
-    desk = Desk(repository.worktree.parent / "desks" / dispatch)
+    desk = Desk(state_of_run(state_folder(os.environ), repository, "run-GAL-1") / "sessions" / dispatch)
     desk.files.mkdir(parents=True)
     (desk.files / "app.py").write_text("a = 1\n")
     desk.put(desk.base, json.dumps(manifest_of(desk.files)))

@@ -145,7 +145,7 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
     for signal in (Signal.OK, Signal.CLAIMED, Signal.DRAFTED, Signal.ACCEPTABLE):
         parked.decide(event(signal))
     begin(repository, "run-GAL-41", started_at="2026-11-22T09:00:00.000Z").decide(event(Signal.OK))
-    text = runs_text(list_runs(repository.worktree, now=ticking()())).splitlines()
+    text = runs_text(list_runs(repository, now=ticking()())).splitlines()
     assert [line.split() for line in text[1:]] == [
         ["run-GAL-41", "GAL-41", "interrupted", "issue", "0/0", "0", "0s"],
         ["run-GAL-40", "GAL-40", "parked", "approval,", "in", "gate", "0/0", "0", "0s"],

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kit import (
-    AFTER_MAKE,
     GREET,
     GREET_DONE,
     MAKE,
     PLAN,
     PLAN_ACCEPTED,
     PLAN_SIMPLE,
+    RESULT_ACCEPTED,
+    RESULT_SIMPLE,
     SPLIT_ACCEPTED,
     TASK,
     TEST_GREET_NEW,
@@ -52,7 +54,11 @@ MAKE_2 = {
     "files": {"greet.py": PART},
     "report": {"result": "COMPLETE", "summary": "part"},
 }
-SCRIPT = [PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED, TESTS, MAKE, TESTS_2, MAKE_2, *AFTER_MAKE]
+MET = {
+    **RESULT_ACCEPTED,
+    "report": {"verdict": "ACCEPTABLE", "criteria": [{"task": task, "id": "C1", "met": True} for task in ("1", "2")]},
+}
+SCRIPT = [PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED, TESTS, MAKE, TESTS_2, MAKE_2, MET, RESULT_SIMPLE]
 WEAK = TEST_GREET_NEW.replace(
     "with pytest.raises(ValueError):\n        greet", "with pytest.raises(Exception):\n        greet"
 )
@@ -302,7 +308,7 @@ def test_what_can_only_be_tested_through_a_seam_is_measured_over_it(tmp_path: Pa
             *(PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, split, SPLIT_ACCEPTED),
             {"when": {"kind": "write-tests"}, "report": untestable},
             {"when": {"kind": "seam"}, **seam},
-            *(tests, make, *AFTER_MAKE),
+            *(tests, make, RESULT_ACCEPTED, RESULT_SIMPLE),
         ]
     )
     document = project.run()
@@ -317,3 +323,59 @@ def test_other_people_s_files_do_not_come_in_the_way(clone: Clone) -> None:
     shutil.rmtree(clone.root / "tests")
     code, _ = clone.check(FIRST)
     assert code == 0
+
+
+def _tree(clone: Clone, *lines: str) -> str:
+    """Return the tree of these entries, as `git ls-tree` tells them."""
+    stdin = "".join(f"{line}\n" for line in lines)
+    argv = ["git", "mktree"]
+    done = subprocess.run(argv, cwd=clone.root, input=stdin, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _bomb(clone: Clone) -> str:
+    """Return a tree of a few objects that names a thousand million paths."""
+    entry = f"100644 blob {clone.git('rev-parse', 'HEAD:greet.py')}"
+    for _ in range(9):
+        lines = [f"{entry}\t{number}" for number in range(10)]
+        entry = f"040000 tree {_tree(clone, *lines)}"
+    return entry.split(" ")[2]
+
+
+def _with_folder(clone: Clone, tree: str, name: str, folder: str) -> str:
+    """Return *tree* with *folder* as *name*."""
+    kept = [line for line in clone.git("ls-tree", tree).splitlines() if line.partition("\t")[2] != name]
+    return _tree(clone, *kept, f"040000 tree {folder}\t{name}")
+
+
+@pytest.mark.parametrize("where", ["the commit", "its parent"])
+def test_a_commit_whose_tree_has_no_end_is_not_checked(clone: Clone, where: str) -> None:
+    tree, parent = clone.git("rev-parse", f"{FIRST}^{{tree}}"), clone.git("rev-parse", f"{FIRST}^")
+    endless = _with_folder(clone, tree, "bomb", _bomb(clone))
+    if where == "its parent":
+        parent = clone.git("commit-tree", endless, "-p", parent, "-m", "x")
+    else:
+        tree = endless
+    commit = clone.git("commit-tree", tree, "-p", parent, "-m", clone.message(FIRST))
+    code, check = clone.check(commit)
+    assert (code, check["status"]) == (2, "unchecked")
+    assert "is too large" in check["why"]
+
+
+def test_evidence_beside_which_lies_a_tree_without_an_end_is_read(clone: Clone) -> None:
+    ref = clone.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs")
+    run = _with_folder(clone, f"{ref}:run", "bomb", _bomb(clone))
+    clone.git("update-ref", ref, _with_folder(clone, ref, "run", run))
+    bent = clone.rewrite(FIRST, {}, message=clone.message(FIRST).replace("Task: 1", "Task: 9"))
+    code, check = clone.check(bent)
+    assert (code, check["status"]) == (2, "unchecked")
+    assert "run-GAL-1 has no task 9" in check["why"]
+
+
+def test_a_commit_that_git_itself_cannot_check_out_is_not_checked(clone: Clone) -> None:
+    tree = clone.git("rev-parse", f"{FIRST}^{{tree}}")
+    endless = _with_folder(clone, tree, "x" * 300, clone.git("rev-parse", f"{FIRST}:tests"))
+    commit = clone.git("commit-tree", endless, "-p", f"{FIRST}^", "-m", clone.message(FIRST))
+    code, check = clone.check(commit)
+    assert (code, check["status"]) == (2, "unchecked")
+    assert "File name too long" in check["why"]

@@ -7,7 +7,7 @@ import pytest
 from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load, require_agents
-from pipeline.config.model import Config, OnBlockers, SandboxKind, SandboxMode
+from pipeline.config.model import Config, OnBlockers, SandboxMode
 from pipeline.config.sources import Layer, Origin, RepositoryFile
 from pipeline.errors import UserError
 from pipeline.policy.roles import Network
@@ -311,28 +311,6 @@ def test_relative_folders_lie_beside_the_file_that_names_them(tmp_path: Path) ->
     assert config.agent(Role.MAKE).read == (str(tmp_path / "repo" / "bots"), "/opt/bot")
     user_bots = (str(tmp_path / "xdg" / "redfirst" / "bots"), str(tmp_path / "home" / "bots"))
     assert config.agent(Role.TEST).read == user_bots
-
-
-def test_no_box_where_one_is_required_is_a_contradiction(tmp_path: Path) -> None:
-    error = refused(tmp_path, repository='minimum_sandbox = "bubblewrap"\n', user='sandbox = "none"\n')
-    assert "config.toml:1" in error.message
-    assert "redfirst.toml:1" in error.message
-
-
-@pytest.mark.parametrize(
-    ("text", "required"),
-    [
-        ("", SandboxKind.LANDLOCK),
-        ('sandbox = "bubblewrap"', SandboxKind.LANDLOCK),
-        ('sandbox = "none"', SandboxKind.NONE),
-        ('minimum_sandbox = "bubblewrap"', SandboxKind.BUBBLEWRAP),
-        ('minimum_sandbox = "none"', SandboxKind.NONE),
-    ],
-)
-def test_the_required_box_follows_the_sandbox_unless_it_is_said(
-    tmp_path: Path, text: str, required: SandboxKind
-) -> None:
-    assert read(tmp_path, user=text).config.required_sandbox is required
 
 
 @pytest.mark.parametrize(

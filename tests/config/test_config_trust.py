@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,7 +43,6 @@ def initialise(folder: Path) -> Path:
     ("text", "key"),
     [
         ('sandbox = "none"', "sandbox"),
-        ('minimum_sandbox = "none"', "minimum_sandbox"),
         ('[agents]\nnetwork = "open"', "agents.network"),
         ('[agents.test]\nnetwork = "model"', "agents.test.network"),
         ('[agents]\nread = ["/etc"]', "agents.read"),
@@ -60,6 +60,11 @@ def initialise(folder: Path) -> Path:
         ('[toolchains.pytest]\ncommand = ["uv", "run", "./evil", "pytest"]', "toolchains.pytest.command"),
         ('[toolchains.pytest]\ncommand = ["python", "evil.py", "pytest"]', "toolchains.pytest.command"),
         ('[toolchains.pytest]\ncommand = ["tools/pytest"]', "toolchains.pytest.command"),
+        ('[toolchains.pytest]\ncommand = ["npm", "run", "x", "pytest"]', "toolchains.pytest.command"),
+        ('[toolchains.pytest]\ncommand = ["cargo", "run", "pytest"]', "toolchains.pytest.command"),
+        ('[toolchains.cargo]\ncommand = ["python", "-m", "pytest", "cargo", "test"]', "toolchains.cargo.command"),
+        ('[toolchains.cargo]\ncommand = ["cargo", "run", "cargo", "test"]', "toolchains.cargo.command"),
+        ('[toolchains.go]\ncommand = ["go", "run", ".", "go", "test"]', "toolchains.go.command"),
         ('[toolchains.go]\nsetup = ["go", "mod", "download"]', "toolchains.go.setup"),
         ('[checks]\ncommands = [["ruff"], ["~/bin/x"]]', "checks.commands"),
         ('[checks]\nfix = [["a/../../x"]]', "checks.fix"),
@@ -73,7 +78,6 @@ def test_a_value_that_opens_the_box_or_the_host_needs_trust(tmp_path: Path, text
     "text",
     [
         'sandbox = "auto"',
-        'minimum_sandbox = "bubblewrap"',
         '[agents]\nnetwork = "none"\nread = []\nargv = []\ntimeout_s = 5\nbackend = "command"',
         '[agents.simplify]\nbackend = "off"',
         '[toolchains.pytest]\ncommand = [".venv/bin/python", "-m", "pytest"]',
@@ -128,6 +132,31 @@ def test_trust_is_by_repository_and_shared_by_its_worktrees(
     subprocess.run([*git, "worktree", "add", "-q", "--detach", linked], check=True)
     assert is_trusted(asked, Repository.find(linked).common_dir, environ)
     assert not is_trusted(asked, initialise(tmp_path / "other"), environ)
+
+
+def test_what_a_file_brings_about_has_a_hash_of_its_own(
+    tmp_path: Path, common_dir: Path, environ: dict[str, str]
+) -> None:
+    asked = widening(tmp_path, '[agents]\nargv = ["bot"]\n')
+    lock = Widening("uv.lock", "uv sync --frozen", "it builds", is_file=True, instead="make it yourself: uv sync")
+    include = Widening(".worktreeinclude", ["a"], "it copies", is_file=True)
+    grant((*asked, lock), common_dir, environ)
+    for part in ((*asked, lock), asked, (lock,)):  # an environment may be there today, and gone tomorrow
+        assert is_trusted(part, common_dir, environ)
+    for more in ((*asked, lock, include), (include,), (replace(lock, value="uv sync"),)):
+        assert not is_trusted(more, common_dir, environ)
+    with pytest.raises(UserError) as caught:
+        require_trust((lock, include), common_dir, environ)
+    assert "make it yourself: uv sync" in caught.value.actions
+
+
+def test_a_word_that_was_given_to_the_keys_alone_stays(
+    tmp_path: Path, common_dir: Path, environ: dict[str, str]
+) -> None:
+    asked = widening(tmp_path, '[agents]\nargv = ["bot"]\n')
+    grant(asked, common_dir, environ)
+    record = json.loads((tmp_path / "state/redfirst/trust.json").read_text())
+    assert list(record["repositories"].values()) == [fingerprint(asked)]
 
 
 def test_revoked_trust_is_gone(tmp_path: Path, common_dir: Path, environ: dict[str, str]) -> None:

@@ -111,3 +111,50 @@ def test_mounts_do_not_overlap(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=False)
     targets = [mount.target for mount in locate(str(tmp_path / "env" / "bin" / "python")).mounts]
     assert not [(a, b) for a in targets for b in targets if a != b and os.path.commonpath([a, b]) == str(a)]
+
+
+def test_an_interpreter_is_not_started_to_find_its_installation(tmp_path: Path) -> None:
+    venv.create(tmp_path / "env", with_pip=False)
+    python = tmp_path / "env" / "bin" / "python"
+    python.unlink()
+    python.write_bytes(Path("/bin/false").resolve().read_bytes())  # one that says nothing
+    python.chmod(0o755)
+    assert _shows(locate(str(python)), tmp_path / "env" / "lib")
+
+
+def test_a_program_that_is_only_called_python_shows_no_folder_around_it(tmp_path: Path) -> None:
+    tool = tmp_path / "config" / "bin" / "python"
+    tool.parent.mkdir(parents=True)
+    tool.write_bytes(Path("/bin/true").resolve().read_bytes())
+    tool.chmod(0o755)
+    (tmp_path / "config" / "pyvenv.cfg").write_text(f"home = {tmp_path}/secrets/bin\n")
+    with pytest.raises(UserError, match="no installation"):
+        locate(str(tool))
+
+
+def test_of_an_environment_at_the_top_of_a_repository_the_rest_is_not_shown(tmp_path: Path) -> None:
+    venv.create(tmp_path / "top", with_pip=False)
+    (tmp_path / "top" / ".git").mkdir()
+    (tmp_path / "top" / ".env").write_text("TOKEN=x")
+    program = locate(str(tmp_path / "top" / "bin" / "python"))
+    assert _shows(program, tmp_path / "top" / "lib")
+    assert not _shows(program, tmp_path / "top" / ".env")
+
+
+def test_a_folder_of_shims_counts_only_on_the_search_path(tmp_path: Path) -> None:
+    shim = _script(tmp_path / "shims" / "python3", f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    with pytest.raises(UserError, match="absolute path"):
+        locate(str(shim), "/usr/bin:/bin")
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_shim_is_asked_in_the_root_where_no_file_chooses_a_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = _script(
+        tmp_path / "shims" / "python3",
+        f'#!/bin/sh\npwd > {tmp_path}/where\nexec {Path(sys.executable).resolve()} "$@"\n',
+    )
+    monkeypatch.chdir(tmp_path)
+    locate("python3", str(shim.parent))
+    assert (tmp_path / "where").read_text() == "/\n"

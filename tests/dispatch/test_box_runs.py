@@ -14,8 +14,6 @@ import pytest
 
 from pipeline.dispatch.box import Box, open_box
 from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.landlock import Landlock
-from pipeline.dispatch.landlock_kernel import missing_landlock
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.process import Command, Completed, Mount, SandboxError
@@ -28,21 +26,12 @@ if TYPE_CHECKING:
 
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
-needs_landlock = pytest.mark.skipif(bool(missing_landlock()), reason=missing_landlock())
 WORK = Path("/view")
 
 
-@pytest.fixture(
-    params=[pytest.param("bwrap", marks=needs_bwrap), pytest.param("landlock", marks=needs_landlock), "none"]
-)
+@pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
 def box(request: pytest.FixtureRequest) -> Box:
-    match request.param:
-        case "bwrap":
-            return Bubblewrap(str(BWRAP))
-        case "landlock":
-            return Landlock()
-        case _:
-            return NoBox()
+    return Bubblewrap(str(BWRAP)) if request.param == "bwrap" else NoBox()
 
 
 @pytest.fixture
@@ -147,7 +136,6 @@ def test_when_the_driver_is_killed_its_commands_die(box: Box) -> None:
 import anyio
 from pathlib import Path
 from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.landlock import Landlock
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Command
 box = {f"Bubblewrap({BWRAP!r})" if isinstance(box, Bubblewrap) else f"{type(box).__name__}()"}
@@ -363,19 +351,17 @@ def test_none_opens_no_box() -> None:
     assert anyio.run(open_box, "none").maps_paths is False
 
 
-@needs_landlock
-def test_without_bubblewrap_the_second_box_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert anyio.run(open_box, "auto").name == "landlock"
-
-
-def test_without_bubblewrap_the_user_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("setting", ["auto", "bubblewrap"])
+def test_without_bubblewrap_the_user_is_told_what_to_do(
+    setting: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError) as caught:
-        anyio.run(open_box, "bubblewrap")
+        anyio.run(open_box, setting)
     assert caught.value.reason is Reason.CONFIG
     assert "apt install bubblewrap" in caught.value.message
-    assert 'sandbox = "none"' in caught.value.message
+    assert 'sandbox = "none" in your own configuration' in caught.value.message
+    assert any('sandbox = "none"' in action for action in caught.value.actions)
 
 
 @pytest.mark.parametrize(

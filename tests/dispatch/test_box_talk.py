@@ -11,8 +11,6 @@ import anyio
 import pytest
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.landlock import Landlock
-from pipeline.dispatch.landlock_kernel import missing_landlock
 from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Command, Completed, Talk
 
@@ -25,20 +23,11 @@ if TYPE_CHECKING:
 
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
-needs_landlock = pytest.mark.skipif(bool(missing_landlock()), reason=missing_landlock())
 
 
-@pytest.fixture(
-    params=[pytest.param("bwrap", marks=needs_bwrap), pytest.param("landlock", marks=needs_landlock), "none"]
-)
+@pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
 def box(request: pytest.FixtureRequest) -> Box:
-    match request.param:
-        case "bwrap":
-            return Bubblewrap(str(BWRAP))
-        case "landlock":
-            return Landlock()
-        case _:
-            return NoBox()
+    return Bubblewrap(str(BWRAP)) if request.param == "bwrap" else NoBox()
 
 
 class TalkError(Exception):

@@ -66,12 +66,12 @@ class Place:
         return path
 
     def fingerprint(self) -> Fingerprint:
-        return Fingerprint.take(self.repository, self.checkout, RUN)
+        return Fingerprint.take(self.repository, RUN)
 
     def escape_by(self, deed: Callable[[Place], object]) -> Escape | None:
         before = self.fingerprint()
         deed(self)
-        return before.differs(self.repository, self.checkout, RUN)
+        return before.differs(self.repository, RUN, self.checkout)
 
 
 @pytest.fixture(autouse=True)
@@ -348,9 +348,9 @@ def test_a_linked_worktree_has_settings_and_rules_of_its_own(place: Place) -> No
         lambda: (linked.worktree / ".git").write_text(f"gitdir: {place.common}\n"),
         lambda: (place.common / "hooks/pre-commit").write_text("x"),
     ):
-        before = Fingerprint.take(linked, place.checkout, RUN)
+        before = Fingerprint.take(linked, RUN)
         act()
-        assert before.differs(linked, place.checkout, RUN) is not None
+        assert before.differs(linked, RUN, place.checkout) is not None
 
 
 @given(

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pipeline.dispatch.prompt import (
-    HOLES,
     DispatchDocument,
-    Template,
     WriteGrant,
     build_prompt,
     parse_template,
@@ -27,6 +25,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.foreign import one_line
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
+from pipeline.reports.shapes import shape
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.vocabulary import Loop, Question, Role
 
@@ -38,7 +37,9 @@ ASKED: list[Asked] = [
     for question in (*kind.by_question,) or (None,)
 ]
 FENCED = re.compile(r"^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
-BODY = "{workspace} {reask} {artifacts} {write}"
+BODY = "Do it.\n\n## Artifacts\n\n" + "\n".join(
+    f"* `{name}`: what it is." for name in (*KINDS["implement"].required, *KINDS["implement"].optional)
+)
 
 
 def document(kind: str, role: Role, question: Question | None = None, **changed: Any) -> DispatchDocument:
@@ -97,10 +98,6 @@ def test_the_shipped_writers_have_their_families() -> None:
     assert not roles[Role.PM].shell
 
 
-def test_only_the_drafter_reads_the_operational_rules() -> None:
-    assert [role for role, spec in load_roles().items() if read_workflow() in spec.prompt] == [Role.ORCHESTRATOR]
-
-
 def test_every_kind_and_question_has_a_template_for_its_roles() -> None:
     templates = load_templates()
     assert {(kind, role, question) for (kind, question), t in templates.items() for role in t.roles} == set(ASKED)
@@ -118,11 +115,10 @@ def test_the_rules_name_every_kind_and_role() -> None:
 
 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
-def test_the_prose_names_each_required_field_and_artifact(kind: str, role: Role, question: Question | None) -> None:
+def test_the_prose_names_each_required_field(kind: str, role: Role, question: Question | None) -> None:
     schema = report_schema(kind, role, question)
     prose = load_roles()[role].prompt + load_templates()[kind, question].body
     assert [field for field in required_fields(schema) if f"`{field}`" not in prose] == []
-    assert [name for name in KINDS[kind].required if f"`{name}`" not in prose] == []
 
 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
@@ -191,31 +187,80 @@ def test_the_rules_state_the_bounds_of_the_matrix(loop: Loop, sentence: str) -> 
 
 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
-def test_no_placeholder_is_left_and_every_path_is_absolute(kind: str, role: Role, question: Question | None) -> None:
-    artifacts = {name: f"/run/{name}.md" for name in (*KINDS[kind].required, *KINDS[kind].optional)}
-    artifacts |= {"tasks": ("/run/task-1.md", "/run/task-2.md")}
+@pytest.mark.parametrize("some", [(), "all", "one each"])
+def test_a_prompt_speaks_of_the_artifacts_that_are_there_and_of_no_other(
+    kind: str, role: Role, question: Question | None, some: tuple[str, ...] | str
+) -> None:
+    """Whatever a dispatch carries: each artifact has its path and its sentence, and no other is named anywhere."""
+    row = KINDS[kind]
+    sets = {"all": [row.optional], "one each": [(name,) for name in row.optional]}.get(str(some), [()])
+    for optional in sets:
+        there = {*row.required, *optional}
+        artifacts: dict[str, Any] = {name: f"/run/{name}.md" for name in there}
+        text = prompt(kind, role, question, artifacts=artifacts)
+        assert listed(text) == there
+        assert named_artifacts(text, kind, role, question) <= there
+
+
+def listed(text: str) -> set[str]:
+    """Return the artifacts that a prompt lists, each with a sentence of more than a word."""
+    found = re.findall(r"^\* `(\w+)`: `/[^`]*`\n(?:\* `\1`: `/[^`]*`\n)*  (\S.+)$", text, re.MULTILINE)
+    assert all(len(sentence.split()) > 2 for _, sentence in found)
+    return {name for name, _ in found}
+
+
+def named_artifacts(text: str, kind: str, role: Role, question: Question | None) -> set[str]:
+    """Return the artifacts that a prompt speaks of; what is a word of the role's reports counts as that."""
+    page, _, request = text.partition("# How to answer")
+    mine = [asked for asked in ASKED if asked[1] is role]
+    every = {name for row in KINDS.values() for name in (*row.required, *row.optional)}
+    found = {name for name in every - words_of(mine) if f"`{name}`" in page}
+    return found | {name for name in every - words_of([(kind, role, question)]) if f"`{name}`" in request}
+
+
+def words_of(asked: list[Asked]) -> set[str]:
+    """Return the keys and words of reports."""
+    return {word for one in asked for word in re.findall(r'"(\w+)"', json.dumps(report_schema(*one)))}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_what_is_of_one_dispatch_comes_last(role: Role) -> None:
+    """What a role is told each time is the same, byte for byte, so that a provider keeps it."""
+    asked = [(kind, question) for kind, one, question in ASKED if one is role]
+    for kind, question in asked:
+        one = prompt(kind, role, question)
+        other = prompt(kind, role, question, why="why", reask="no", attempt=7, task="9", workspace="/other")
+        fixed, here, _ = one.partition("\n# This request: ")
+        assert here
+        assert other.startswith(fixed)
+        assert one.startswith(prompt(*asked[0][:1], role, asked[0][1]).partition("\n# What is asked: ")[0])
+
+
+@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
+def test_every_path_is_absolute(kind: str, role: Role, question: Question | None) -> None:
+    artifacts: dict[str, Any] = {
+        name: f"/run/{name}.md" for name in (*KINDS[kind].required, *KINDS[kind].optional) if name != "tasks"
+    }
+    if "tasks" in (*KINDS[kind].required, *KINDS[kind].optional):
+        artifacts["tasks"] = ("/run/task-1.md", "/run/task-2.md")
     grant = WriteGrant(path="src/a.py", action=Action.MODIFY)
-    text = prompt(kind, role, question, artifacts=artifacts, write=(grant,))
-    request = text.split("# This request")[1]
-    assert [hole for hole in HOLES if f"{{{hole}}}" in request] == []
-    listed = re.findall(r"^\* `\w+`: `(.*)`$", request, re.MULTILINE)
-    assert sorted(listed) == sorted(
+    request = prompt(kind, role, question, artifacts=artifacts, write=(grant,)).split("# This request")[1]
+    paths = re.findall(r"^\* `\w+`: `(.*)`$", request, re.MULTILINE)
+    assert sorted(paths) == sorted(
         path for paths in artifacts.values() for path in ([paths] if isinstance(paths, str) else paths)
     )
     assert "* `/view/tree/src/a.py` (modify)" in request
-    assert "`/view/tree`" in request
+    assert "Workspace: `/view/tree`" in request
 
 
 def test_a_prompt_says_why_how_to_answer_and_what_went_wrong() -> None:
     text = prompt("implement", Role.MAKE, why="RED measured", reask="changed tests/test_a.py", attempt=2)
     assert "Why you are asked now: RED measured" in text
     assert "Your last answer to this request did not count: changed tests/test_a.py" in text
-    assert "Implement task 1 (issue GAL-39, attempt 2)." in text
+    assert "Issue GAL-39, task 1, attempt 2." in text
     assert "`REDFIRST_REPORT`" in text
     assert "the last line of your output" in text
-    schema = re.search(r"```json-schema\n(.*)\n```", text)
-    assert schema is not None
-    assert json.loads(schema[1]) == report_schema("implement", Role.MAKE)
+    assert shape(report_schema("implement", Role.MAKE)) in text
 
 
 def test_a_first_prompt_mentions_no_earlier_answer() -> None:
@@ -278,8 +323,9 @@ def test_the_document_knows_no_other_keys() -> None:
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        (template_file(f"line\n{BODY}\n{{isue}}"), "implement", "implement.md:7: unknown placeholder {isue}"),
-        (template_file("{workspace} {artifacts} {write}"), "implement", "the placeholder {reask} is missing"),
+        (template_file("Do it."), "implement", "## Artifacts has a line for each artifact of the kind"),
+        (template_file(f"{BODY}\n* `isue`: what it is."), "implement", "## Artifacts has a line for each"),
+        (template_file(f"{BODY}\nSo be it."), "implement", "## Artifacts has a line for each"),
         (template_file(kind="implemnt"), "implement", "kind: accepted: plan, split"),
         (template_file(roles="[make, test]"), "implement", "the roles of this kind are: make"),
         (template_file(strict="true"), "implement", "unknown key 'strict'"),
@@ -296,22 +342,15 @@ def test_a_template_that_is_not_understood_is_refused(text: str, name: str, mess
     assert message in str(caught.value)
 
 
-def test_json_in_a_template_is_no_placeholder() -> None:
-    body = f'{BODY} {{"a": {{}}}} {{path, action}}'
-    assert parse_template(template_file(body), "implement").body == body
-
-
 @given(why=st.text(max_size=40), reask=st.text(max_size=40), extra=st.text(max_size=40))
 def test_context_reaches_the_agent_and_a_complaint_stays_one_line(why: str, reask: str, extra: str) -> None:
-    template = Template(
-        kind="implement", roles=(Role.MAKE,), body="<{why}|{reask}|{extra}>{workspace}{artifacts}{write}"
-    )
-    flat = re.compile(r"\n{3,}")
     facts = document("implement", Role.MAKE, reask=reask)
+    template = load_templates()["implement", None]
     text = build_prompt(load_roles()[Role.MAKE], template, facts, why=why, extra=extra)
-    told_why = f"Why you are asked now: {why}" if why else ""
-    told_reask = f"Your last answer to this request did not count: {one_line(reask)}" if reask else ""
-    assert flat.sub("\n\n", f"<{told_why}|{told_reask}|{extra}>") in text
+    told = [f"Why you are asked now: {why}"] if why else []
+    told += [f"Your last answer to this request did not count: {one_line(reask)}"] if reask else []
+    assert "\n\n".join(told) in text
+    assert text.endswith(f"{extra}\n")
 
 
 def test_what_a_complaint_quotes_cannot_speak_as_the_prompt() -> None:

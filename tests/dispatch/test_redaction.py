@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 import pytest
+from encoded import ENCODINGS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,25 @@ def test_a_known_value_is_taken_out_in_every_spelling(spelling: str) -> None:
     assert clean.endswith(b" after")
     for piece in ("p@ss", "ord+", "%2Bord", "w%22ord"):
         assert piece.encode() not in clean
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(VALUES)
+def test_no_known_value_is_left_in_any_encoding(encoding: str, secret: str) -> None:
+    hidden = ENCODINGS[encoding](secret)
+    clean = redact(f"before {hidden} after".encode(), [secret])
+    _, mark, rest = clean.partition(MARK)
+    assert mark
+    assert clean.startswith(b"before ")
+    left = rest.removesuffix(b" after").split(MARK)[-1]
+    assert len(left) <= (len("LCBhbmQgbW9yZQ==") if "in a text" in encoding else 4)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_short_value_is_not_looked_for_in_any_encoding(encoding: str) -> None:
+    short = '/q"9;z1'
+    text = f"before {ENCODINGS[encoding](short)} after".encode()
+    assert redact(text, [short]) == text
 
 
 @given(VALUES, AROUND, AROUND, st.integers(0, 4))
@@ -115,13 +135,13 @@ def test_an_observation_is_quiet_in_what_it_says_and_keeps_its_facts() -> None:
 def test_run_json_names_the_variables_of_agents_and_holds_none_of_their_values() -> None:
     names = dict.fromkeys(
         ("run_id", "workflow_version", "workflow_hash", "redfirst_version", "issue", "branch", "base_branch",
-         "start_commit", "start_tree", "config_hash", "prompts_hash", "started_at"), "x",
+         "start_commit", "start_tree", "config_hash", "prompts_hash"), "x",
     )  # fmt: skip
     config: dict[str, object] = {
         "agents": {"env": {"A_KEY": "secret"}, "check": {"env": {"B": "secret"}, "argv": ["x"]}},
         "base": None,
     }
-    info = RunInfo.model_validate({**names, "config": config})
+    info = RunInfo.model_validate({**names, "started_at": "2026-01-01T00:00:00Z", "config": config})
     assert "secret" not in info.model_dump_json()
     assert info.config["agents"] == {"env": {"A_KEY": "(hidden)"}, "check": {"env": {"B": "(hidden)"}, "argv": ["x"]}}
 

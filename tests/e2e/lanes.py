@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,20 @@ class Dispatch:
     def artifacts(self) -> set[str]:
         """Return the names of the artifacts that the document offers."""
         return set(self.document["artifacts"])
+
+    def assert_artifact_rule(self) -> None:
+        """Assert that the prompt names exactly what is there, with a sentence, and that nothing of it is empty."""
+        prompt = self.document["prompt"]
+        assert prompt == (self.folder / "prompt.md").read_text(encoding="utf-8")
+        there = {folder.name: list(folder.iterdir()) for folder in (self.folder / "artifacts").iterdir()}
+        assert self.artifacts == set(there), self.folder
+        _, _, here = prompt.rpartition("\n# This request: ")
+        listed = re.findall(r"^\* `(\w+)`: `(/[^`]*)`\n(?:  (\S))?", here, re.MULTILINE)
+        assert {name for name, _, _ in listed} == set(there), self.folder
+        assert {name for name, _, said in listed if said} == set(there), "each has a sentence"
+        assert len(listed) == sum(map(len, there.values()))
+        empty = [str(file) for files in there.values() for file in files if not file.read_text("utf-8").strip()]
+        assert empty == [], self.folder
 
     def text(self, artifact: str) -> str:
         """Return all the text of one artifact; the document must offer exactly the files that lie there."""
@@ -86,6 +101,13 @@ class Played:
             for data in started
             if data["step"] == step and role in {None, data["role"]} and task in {None, data["task"]}
         ]
+
+    def assert_artifact_rule(self) -> int:
+        """Assert of each dispatch that it is given what its prompt names; return how many there are."""
+        folders = sorted((self.folder / "dispatches").iterdir())
+        for folder in folders:
+            Dispatch(folder).assert_artifact_rule()
+        return len(folders)
 
     @property
     def folder(self) -> Path:

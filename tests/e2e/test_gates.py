@@ -141,12 +141,12 @@ def resplit(at_split: Played, broken_tasks: dict[str, Played]) -> Played:
 @pytest.fixture(scope="module")
 def at_commit(resplit: Played) -> Played:
     """Return the run at the commit gate, after a person edited the task: title, criterion, test file."""
-    file = resplit.folder / "task-2.md"
+    file = resplit.folder / "task-1.md"
     text = file.read_text(encoding="utf-8")
     for old, new in (
         ("title: Reject empty names", "title: Refuse no name"),
         ("path: tests/test_greet.py\n  action: modify", "path: tests/test_empty.py\n  action: create"),
-        ('- [ ] greet("") raises ValueError', '- [ ] `greet("")` raises ValueError at once'),
+        ('- [ ] C1: greet("") raises ValueError', '- [ ] `greet("")` raises ValueError at once'),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -218,9 +218,9 @@ def test_a_broken_task_file_is_refused_and_the_run_stays_parked(
     assert at_split.name in document["error"]["message"]
 
 
-def test_a_rejected_split_is_drafted_again_with_new_ids(resplit: Played) -> None:
+def test_a_rejected_split_is_drafted_again_under_the_same_ids(resplit: Played) -> None:
     assert "Name the test file." in resplit.asked("split", 2).text("feedback")
-    assert resplit.tasks() == {"2": "waiting"}
+    assert resplit.tasks() == {"1": "waiting"}
 
 
 def test_an_edited_task_counts(at_commit: Played) -> None:
@@ -228,14 +228,14 @@ def test_an_edited_task_counts(at_commit: Played) -> None:
     asked = at_commit.asked("write-tests").document
     assert asked["write"] == [{"path": "tests/test_empty.py", "action": "create"}]
     assert "raises ValueError at once" in at_commit.asked("write-tests").text("task")
-    digest = hashlib.sha256((at_commit.folder / "task-2.md").read_bytes()).hexdigest()
-    assert answered(at_commit)[-1]["artifacts"]["task-2.md"] == digest
+    digest = hashlib.sha256((at_commit.folder / "task-1.md").read_bytes()).hexdigest()
+    assert answered(at_commit)[-1]["artifacts"]["task-1.md"] == digest
     assert at_commit.project.git("rev-parse", "work") == at_commit.document["start_commit"]
 
 
 def test_a_rejected_result_becomes_fix_tasks_from_the_feedback(fixed: Played) -> None:
     assert "Say which name." in fixed.asked("split", 3).text("feedback")
-    assert fixed.tasks() == {"2": "done", "fix-1": "done"}
+    assert fixed.tasks() == {"1": "done", "fix-1": "done"}
     assert fixed.rows[-1] == "final-review/ACCEPTABLE"
     assert fixed.document["_code"] == 4
 
@@ -295,3 +295,7 @@ def test_worktree_makes_a_branch_beside_the_checkout_and_lands_there(tmp_path: P
     again = project.run("--worktree")
     assert again["_code"] == 2
     assert json.dumps(again).count("exists already")
+
+
+def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(fixed: Played) -> None:
+    assert fixed.assert_artifact_rule() > 3

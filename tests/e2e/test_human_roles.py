@@ -55,7 +55,7 @@ def turns(project: Project, driver: subprocess.Popen[str], *, within_s: float = 
     end = time.monotonic() + within_s
     while driver.poll() is None:
         assert time.monotonic() < end, "the run neither ends nor asks"
-        for desk in desks_of(project.run_folder()):
+        for desk in desks_of(project.run_folder(), project.home / "state"):
             asked = desk.asked()
             if asked is not None and not desk.report.exists():
                 yield desk, asked
@@ -107,7 +107,7 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["ctrl-c", "ended", "killed"])
 def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: signal.Signals) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -116,10 +116,9 @@ def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: sig
     assert (desk.files / "greet.py").read_text() == GREET
     (desk.files / "greet.py").write_text(GREET_DONE)
     driver.send_signal(how)
-    if how is signal.SIGINT:
-        wait_for(project, "stopping at the next safe point")
-        driver.send_signal(signal.SIGINT)
+    if how is not signal.SIGKILL:
         assert result(driver)["outcome"] == "cancelled"
+        assert "stopped; the desk stays" in log_of(project).read_text(encoding="utf-8")
     else:
         driver.communicate(timeout=60)
     told = project.document("hand-in", "--verdict", "COMPLETE")

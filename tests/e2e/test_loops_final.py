@@ -239,3 +239,7 @@ def test_a_cosmetic_edit_that_keeps_the_code_is_applied_by_our_code(replanned: P
     assert replanned.project.git("show", "work:m2.py").startswith("# returns two\n")
     assert replanned.counters("final-review/COSMETIC") == {"cosmetic@run": 1}
     assert "-# returns won" in replanned.asked("final-review", 4).text("changes")
+
+
+def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(parked: Played) -> None:
+    assert parked.assert_artifact_rule() > 3

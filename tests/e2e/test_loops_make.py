@@ -124,7 +124,10 @@ def test_make_is_handed_the_tests_that_import_what_it_touches_the_nearest_first(
     """By name nothing is found of these: `m4` is no word of `tests/test_old4.py`."""
 
     def handed(task: str) -> list[str]:
-        return json.loads(lanes.asked("implement", task=task).text("impacted_tests"))
+        asked = lanes.asked("implement", task=task)
+        return (
+            asked.text("impacted_tests").replace("- ", "").splitlines() if "impacted_tests" in asked.artifacts else []
+        )
 
     assert handed("4") == ["tests/test_old4.py::test_old_4", "tests/test_a_far.py::test_far_4"]
     assert handed("7") == ["tests/test_z7.py::test_nothing_was_seen"]
@@ -148,6 +151,15 @@ def test_a_second_failure_goes_back_to_the_tests(lanes: Played) -> None:
     base = lanes.asked("implement", 3, task="1").result["base_tree"]
     assert "return 6" in lanes.project.git("show", f"{base}:m1.py")
     assert "test_is_odd" in lanes.project.git("show", f"{base}:tests/test_m1.py"), "the new tests over the candidate"
+
+
+def test_make_is_told_what_its_workspace_shows_where_work_is_applied_already(lanes: Played) -> None:
+    assert "measured" not in lanes.asked("implement", task="1").artifacts
+    again = lanes.asked("implement", 3, task="1")
+    assert "not GREEN: tests/test_m1.py::test_value_1: fails: assert 6 == 1" in again.text("measured")
+    retry = lanes.asked("implement", 2, task="5")
+    assert "breaks (2 of 2): tests/test_old5.py::test_helper_5" in retry.text("measured")
+    assert "breaks (2 of 2)" not in retry.text("diagnosis"), "it was measured again"
 
 
 def test_a_granted_file_is_added_and_the_candidate_continues(lanes: Played) -> None:
@@ -206,3 +218,7 @@ def test_a_strict_xfail_that_passes_now_goes_to_the_test_writer(lanes: Played) -
 
 def test_a_test_that_breaks_only_in_company_is_a_regression_too(lanes: Played) -> None:
     assert lanes.rows_of("7")[1:] == ["implement/REGRESSION", "diagnose/PRODUCTION_LOGIC", "implement/GREEN"]
+
+
+def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(lanes: Played) -> None:
+    assert lanes.assert_artifact_rule() > 3

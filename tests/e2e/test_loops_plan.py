@@ -102,6 +102,23 @@ def test_a_redraft_gets_the_review_that_sent_it_back(redrafted: Played) -> None:
     assert "tell the caller" in redrafted.artifact("plan.md")
 
 
+def test_a_redraft_gets_the_draft_that_came_back(redrafted: Played) -> None:
+    assert "previous_plan" not in redrafted.asked("plan", 1).artifacts
+    assert "Should greet raise?" in redrafted.asked("plan", 2).text("previous_plan")
+    assert "Raise ValueError early." in redrafted.asked("plan", 3).text("previous_plan")
+    assert "for spaces too" in redrafted.asked("plan", 4).text("previous_plan")
+
+
+def test_a_rereview_is_shown_what_changed_in_the_draft(redrafted: Played) -> None:
+    for role in ("check", "simplify"):
+        assert "changes" not in redrafted.asked("review-plan", 1, role=role).artifacts
+    changes = redrafted.asked("review-plan", 2, role="check").text("changes")
+    assert "-Raise ValueError early." in changes
+    assert "+Raise ValueError early, for spaces too." in changes
+    assert "previous" not in changes
+    assert "tell the caller" in redrafted.asked("review-plan", 4, role="simplify").text("changes")
+
+
 def test_a_rereview_gets_the_open_findings_by_their_ids(redrafted: Played) -> None:
     assert "open_findings" not in redrafted.asked("review-plan", 1, role="check").artifacts
     assert "plan-1-01 [HIGH]" in redrafted.asked("review-plan", 2, role="check").text("open_findings")
@@ -254,8 +271,52 @@ def test_a_split_is_revised_on_the_review_and_a_block_goes_to_the_plan(resplit: 
     assert "blank names" in fresh.text("plan")
 
 
-def test_task_ids_are_never_used_again(resplit: Played) -> None:
-    assert list(resplit.tasks()) == ["4", "5"]
-    assert [path.name for path in sorted(resplit.folder.glob("task-*.md"))] == [f"task-{n}.md" for n in range(1, 6)]
-    assert "task-4.md" in str(resplit.asked("review-split", 3).document["artifacts"]["tasks"])
-    assert "task-1.md" not in str(resplit.asked("review-split", 3).document["artifacts"]["tasks"])
+def test_tasks_that_have_not_begun_keep_their_numbers(resplit: Played) -> None:
+    assert list(resplit.tasks()) == ["1", "2"]
+    assert [path.name for path in sorted(resplit.folder.glob("task-*.md"))] == ["task-1.md", "task-2.md"]
+    assert "Your tasks get the ids 1, 2, 3" in resplit.asked("split", 5).document["prompt"]
+
+
+def test_a_split_that_is_done_again_gets_the_tasks_that_came_back(resplit: Played) -> None:
+    assert "previous_tasks" not in resplit.asked("split", 1).artifacts
+    untidy = resplit.asked("split", 3)
+    assert "Reject spaces" in untidy.text("previous_tasks")
+    assert "- [ ] C1: works" in resplit.asked("split", 4).text("previous_tasks")
+    assert "raises ValueError" in resplit.asked("split", 5).text("previous_tasks")
+
+
+def test_a_rereview_of_the_split_is_shown_what_changed(resplit: Played) -> None:
+    assert "changes" not in resplit.asked("review-split", 1).artifacts
+    assert "+# Task 2: Reject spaces" in resplit.asked("review-split", 2).text("changes")
+    assert "changes" not in resplit.asked("review-split", 3).artifacts, "a new plan is reviewed afresh"
+
+
+def test_an_acceptance_that_forgets_an_open_finding_is_asked_again(tmp_path: Path) -> None:
+    """A finding without an answer stays open: the run would end with a blocker that its reviewer holds for mended."""
+    entries = [
+        planned("Raise ValueError early."),
+        reviewed("NEEDS WORK", finding("No edge cases")),
+        planned("Raise ValueError early, for spaces too."),
+        reviewed("ACCEPTABLE"),
+        reviewed("ACCEPTABLE", prior=[{"id": "plan-1-01", "status": "resolved"}]),
+    ]
+    played = play(make_project(tmp_path), entries, "--approve", "plan", extra=FAST)
+    assert played.rows[-2:] == ["any/MALFORMED", "review-plan/ACCEPTABLE"], played.document["_stderr"]
+    assert "plan-1-01 has no answer" in played.asked("review-plan", 2, role="check").result["complaint"]
+
+
+def test_one_that_forgets_it_twice_leaves_it_open(tmp_path: Path) -> None:
+    entries = [
+        planned("Raise ValueError early."),
+        reviewed("NEEDS WORK", finding("No edge cases")),
+        planned("Raise ValueError early, for spaces too."),
+        reviewed("ACCEPTABLE"),
+        reviewed("ACCEPTABLE"),
+    ]
+    played = play(make_project(tmp_path), entries, "--approve", "plan", extra=FAST)
+    assert played.rows[-2:] == ["any/MALFORMED", "review-plan/CONVERGED"], played.document["_stderr"]
+
+
+def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(redrafted: Played, resplit: Played) -> None:
+    assert redrafted.assert_artifact_rule() > 3
+    assert resplit.assert_artifact_rule() > 3

@@ -192,3 +192,7 @@ def test_an_empty_purse_leads_where_the_bounds_say(tmp_path: Path) -> None:
     assert played.document["advisory"] == ["final-1-01: A typo"]
     assert project.git("show", "work:m1.py").startswith("# won"), "advice is not applied"
     assert played.tasks() == {"4": "done"}
+
+
+def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(resumed: Played) -> None:
+    assert resumed.assert_artifact_rule() > 3

@@ -20,7 +20,7 @@ from e2e.lanes import (
     until_tests,
     writes,
 )
-from kit import AFTER_MAKE
+from kit import AFTER_MAKE, RESULT_ACCEPTED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,9 +93,10 @@ def seams(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def test_a_task_without_tests_is_signed_off_made_and_flagged(seams: Played) -> None:
     assert seams.document.get("outcome") == "completed", seams.document["_stderr"]
     assert seams.rows_of("1") == ["write-tests/NOT_TESTABLE", "check-tests/ACCEPTABLE", "implement/GREEN"]
-    red = json.loads(seams.asked("implement", task="1").text("red"))
-    assert red["ids"] == []
-    assert red["not_testable"]["reason"] == "missing-seam"
+    asked = seams.asked("implement", task="1")
+    assert "red" not in asked.artifacts
+    assert "This task has no tests of its own" in asked.document["prompt"]
+    assert "accepted" in asked.text("remarks")
     manifest = json.loads(seams.asked("final-review").text("not_testable"))
     assert [(entry["task"], entry["reason"]) for entry in manifest] == [
         ("1", "missing-seam"),
@@ -154,11 +155,15 @@ def test_a_task_without_tests_is_not_green_before_make_says_so(seams: Played) ->
 
 def test_an_issue_that_is_done_already_changes_only_the_tracker(tmp_path: Path) -> None:
     project = modules_project(tmp_path, range(1, 2), more={"m1.py": module(1, 1)})
-    entries = [*until_tests(module_task(1)), writes(1), diagnoses(1, "already_done", "it returns 1")]
+    entries = [*until_tests(module_task(1)), writes(1), diagnoses(1, "already_done", "it returns 1"), RESULT_ACCEPTED]
     played = play(project, entries, extra=FAST)
     assert (played.document["outcome"], played.document["reason"]) == ("completed", "nothing_to_do")
     assert played.document["_code"] == 0
-    assert played.rows[-2:] == ["diagnose/ALREADY_DONE", "publish/PUBLISHED[every task was done already]"]
+    rows = ["diagnose/ALREADY_DONE", "final-review/ACCEPTABLE", "publish/PUBLISHED[every task was done already]"]
+    assert played.rows[-3:] == rows
+    shown = played.asked("final-review", role="check").text("evidence")
+    assert "it returns 1" in shown
+    assert "+def test_value_1():" in shown, "the tests that pass without any change are what there is to review"
     assert played.subjects() == ["chore(todo): close GAL-1"]
     assert set(project.git("diff", "--name-only", "main", "work").splitlines()) == {"TODO/GAL-1.md", "TODO/README.md"}
     assert "status: Done" in project.git("show", "work:TODO/GAL-1.md")
@@ -175,3 +180,7 @@ def test_a_module_that_is_not_installed_parks_the_run(tmp_path: Path) -> None:
     assert played.rows[-1] == "any/ENV_BROKEN"
     again = go_on(played, "resume").document
     assert (again["reason"], again["usage"]["dispatches"]) == ("environment", played.document["usage"]["dispatches"])
+
+
+def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(seams: Played) -> None:
+    assert seams.assert_artifact_rule() > 3

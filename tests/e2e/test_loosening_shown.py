@@ -42,8 +42,31 @@ def test_a_loosened_assertion_is_told_to_who_judges_the_tests_and_the_result(tmp
     judged, reviewed = (
         played.asked(step, role="check").folder / "prompt.md" for step in ("check-tests", "final-review")
     )
-    assert "A line there that begins with `loosened:` says" in judged.read_text(encoding="utf-8")
-    assert "`evidence` lists under `loosened`" in reviewed.read_text(encoding="utf-8")
+    assert "A line that begins with `loosened:` says" in judged.read_text(encoding="utf-8")
+    assert "A line that begins with `loosened:` says" in reviewed.read_text(encoding="utf-8")
+
+
+def test_tests_that_check_ordered_anew_are_not_accused_of_what_they_dropped(tmp_path: Path) -> None:
+    tests = {**TESTS, "report": {**TESTS["report"], "escalate_to_check": True}}
+    strict = 'with pytest.raises(ValueError, match="name"):'
+    first = {
+        **tests,
+        "files": {"tests/test_greet.py": TEST_GREET_NEW.replace("with pytest.raises(ValueError):", strict)},
+    }
+    order = {
+        "severity": "HIGH",
+        "title": "the message is no criterion",
+        "problem": "match is too much",
+        "evidence": "the issue names the type only",
+        "concern": "test",
+    }
+    no = judge("tests", verdict="NEEDS WORK", findings=[order])
+    yes = judge("tests", verdict="ACCEPTABLE")
+    played = play(make_project(tmp_path), [*UNTIL_TESTS, first, no, tests, yes, MAKE, *AFTER_MAKE])
+    assert played.document["outcome"] == "completed", played.document["note"]
+    told = played.asked("check-tests", 2).text("test_output")
+    assert "loosened:" not in told
+    assert "rewritten on order: tests/test_greet.py: test_an_empty_name_is_refused" in told
 
 
 def test_cases_that_stand_in_what_is_to_be_changed_are_told_with_red(tmp_path: Path) -> None:

@@ -77,6 +77,11 @@ def test_submodules_ignored_and_hidden_files_are_where_they_are_needed(tmp_path:
     project.use_script(answers(["greet.py", *files], {"tests/test_greet.py": TEST_GREET + NOBODY}, code, run=look))
     module = project.git("rev-parse", "HEAD:vendor")
 
+    refused = project.run()
+    assert (refused["_code"], refused["error"]["kind"]) == (2, "untrusted")
+    assert ".worktreeinclude" in refused["error"]["message"]
+    assert project.redfirst("trust", "--yes").returncode == 0
+
     done(project)
 
     assert changed(project, "HEAD~1") == ["greet.py", "notes/größe.md", "tests/test_greet.py"]

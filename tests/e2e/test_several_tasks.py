@@ -66,15 +66,15 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> Played:
         review("review-split", "NEEDS WORK", finding("Too small")),
         drafts,
         review("review-split", "NEEDS WORK", finding("Too large"), prior=[{"id": "split-1-01", "status": "resolved"}]),
-        {**TESTS, "when": {"kind": "write-tests", "task": "4"}},
-        {**MAKE, "when": {"kind": "implement", "task": "4"}},
+        {**TESTS, "when": {"kind": "write-tests", "task": "2"}},
+        {**MAKE, "when": {"kind": "implement", "task": "2"}},
         {
-            "when": {"kind": "write-tests", "task": "3"},
+            "when": {"kind": "write-tests", "task": "1"},
             "files": {"tests/test_spaces.py": SPACES},
             "report": {"verdict": "TESTS_READY", "tests": tests},
         },
         {
-            "when": {"kind": "implement", "task": "3"},
+            "when": {"kind": "implement", "task": "1"},
             "files": {"greet.py": BLANK_DONE},
             "report": {"result": "COMPLETE", "summary": "strips"},
         },
@@ -91,15 +91,15 @@ def test_two_split_reviews_with_new_findings_each_go_on_with_the_blocker(ordered
 
 def test_tasks_are_done_in_the_order_of_their_dependencies(ordered: Played) -> None:
     asked = [entry.document["task"] for entry in ordered.dispatches("implement")]
-    assert asked == ["4", "3"]
+    assert asked == ["2", "1"]
     assert ordered.subjects() == ["fix: reject empty names", "fix: reject spaces", "chore(todo): close GAL-1"]
 
 
 def test_the_second_task_is_red_over_the_result_of_the_first(ordered: Played) -> None:
-    ledger = json.loads(ordered.artifact("evidence/task-3.json"))["ledger"]
+    ledger = json.loads(ordered.artifact("evidence/task-1.json"))["ledger"]
     assert list(ledger["red"]) == ["tests/test_spaces.py::test_a_blank_name_is_refused"]
     assert list(ledger["guards"]) == ["tests/test_spaces.py::test_an_empty_name_is_still_refused"]
-    base = ordered.asked("write-tests", task="3").result["base_tree"]
+    base = ordered.asked("write-tests", task="1").result["base_tree"]
     assert base == ordered.project.git("rev-parse", "work~2^{tree}"), "what the first task left"
 
 
@@ -108,7 +108,7 @@ def test_each_commit_holds_its_task_and_says_so(ordered: Played) -> None:
     assert git("diff", "--name-only", "work~2", "work~1").splitlines() == ["greet.py", "tests/test_spaces.py"]
     message = git("show", "--no-patch", "--format=%B", "work~1")
     digest = "Red-Evidence: sha256:"
-    assert all(line in message for line in ("Issue: GAL-1", "Run-Id: run-GAL-1", "Task: 3", digest, "Assisted-by: "))
+    assert all(line in message for line in ("Issue: GAL-1", "Run-Id: run-GAL-1", "Task: 1", digest, "Assisted-by: "))
 
 
 def test_the_published_tests_pass_and_the_last_fail_without_the_last_change(ordered: Played) -> None:

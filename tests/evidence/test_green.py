@@ -7,7 +7,7 @@ from evidence.observed import NO_IMPORT, context, endings, observations, observe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.compare import Verdict, confirm_regression, expectations, judge_green, judge_stubs
+from pipeline.evidence.compare import Verdict, confirm_regression, expectations, judge_green, judge_stubs, still_passing
 from pipeline.evidence.ledger import RedLedger, judge_red
 from pipeline.evidence.observation import PASSING, CollectionError, Ended, Observation
 
@@ -89,8 +89,39 @@ def test_a_baseline_test_that_is_gone_or_did_not_run_is_lost() -> None:
     assert green(observed({OLD: None}), None) == {"regressions": (OLD,)}
 
 
-def test_a_test_that_the_task_may_change_is_not_compared() -> None:
-    assert green(observed({OLD: Ended.FAILED}), None, may=frozenset({OLD})) == {}
+def test_a_test_that_the_task_may_change_passes_or_is_gone() -> None:
+    may = frozenset({OLD})
+    assert green(observed({OLD: Ended.FAILED}), None, may=may) == {"regressions": (OLD,)}
+    assert green(observed({OLD: Ended.SKIPPED}), None, may=may) == {"regressions": (OLD,)}
+    assert green(observed({OLD: Ended.PASSED}), None, may=may) == {}
+    assert green(observed({}), None, may=may) == {}
+
+
+def test_a_test_in_a_file_that_cannot_be_collected_is_not_gone() -> None:
+    error = CollectionError(path="tests/test_old.py", fault=NO_IMPORT)
+    hidden = {"uncollected": ("tests/test_old.py",), "missing": (OLD,)}
+    assert green(observed({}, errors=(error,)), None, may=frozenset({OLD})) == hidden
+
+
+def test_a_file_that_cannot_be_collected_is_never_green_unless_it_was_so_before() -> None:
+    error = CollectionError(path="tests/test_else.py", fault=NO_IMPORT)
+    after = observed({OLD: Ended.PASSED}, errors=(error,))
+    assert green(after, None) == {"uncollected": ("tests/test_else.py",)}
+    assert judge_green(None, after, expectations(BASE), unread_before={"tests/test_else.py"}).green
+
+
+def test_red_evidence_is_never_gone_with_leave() -> None:
+    after = observed({OLD: Ended.PASSED, f"{NEW}[2]": Ended.PASSED})
+    listed = {**BASE.records, f"{NEW}[1]": record(f"{NEW}[1]", Ended.FAILED)}
+    may = frozenset({f"{NEW}[1]"})
+    assert judge_green(LEDGER, after, listed, tests_to_change=may).missing == (f"{NEW}[1]",)
+
+
+def test_what_still_passes_is_counted_from_outcomes() -> None:
+    expected = expectations(observed({OLD: Ended.PASSED, "t.py::b": Ended.FAILED, f"{NEW}[2]": Ended.PASSED}))
+    assert still_passing(expected, observed({OLD: Ended.PASSED, "t.py::b": Ended.PASSED}), None) == 1
+    assert still_passing(expected, observed({OLD: Ended.FAILED}), None) == 0
+    assert still_passing(expected, observed({OLD: Ended.PASSED, f"{NEW}[2]": Ended.PASSED}), LEDGER) == 1
 
 
 def test_a_task_is_also_held_to_what_earlier_tasks_made_green() -> None:

@@ -93,6 +93,14 @@ def test_a_passing_function_beside_a_red_one_is_refused_unless_announced_as_guar
     assert set(guarded.ledger.guards) == {"tests/test_a.py::test_keeps"}
 
 
+def test_a_guard_is_announced_by_function_for_all_its_cases() -> None:
+    keeps = "tests/test_a.py::test_keeps"
+    cases = {f"{keeps}[1]": Ended.PASSED, f"{keeps}[2]": Ended.PASSED}
+    found = verdict(plus({NEW: Ended.FAILED, **cases}), expected={keeps: "GUARD"})
+    assert found.legal
+    assert set(found.ledger.guards) == set(cases)
+
+
 def test_guards_alone_are_not_evidence() -> None:
     found = verdict(plus({NEW: Ended.PASSED}), expected={NEW: "GUARD"})
     assert found.all_new_pass

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import anyio
 import pytest
+from encoded import ENCODINGS
 from gateway.box import SECRET, box, provider
 from gateway.upstream import Answer, upstream
 from hypothesis import given
@@ -195,6 +198,35 @@ async def test_an_agent_cannot_forge_lines_of_the_log(log: Path) -> None:
     assert first["path"] == target[:300]
     assert (second["path"], third["path"]) == (None, None)
     assert agent.written().isascii()
+
+
+CREDENTIALS = st.text([chr(code) for code in range(0x21, 0x7F)], min_size=8, max_size=60)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(CREDENTIALS, st.lists(st.integers(0, 200), max_size=4))
+def test_the_credential_is_masked_in_every_encoding_and_across_pieces(
+    encoding: str, credential: str, cuts: list[int]
+) -> None:
+    hidden = ENCODINGS[encoding](credential)
+    text = f"your key was {hidden} here".encode()
+    mask = Mask(SecretStr(credential))
+    stream = MaskedStream(mask)
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    pieces = [text[start:end] for start, end in pairwise(edges)]
+    passed = b"".join([*(stream.feed(piece) for piece in pieces), stream.rest()])
+    assert len(passed) == len(text)
+    shown = passed.removeprefix(b"your key was ").removesuffix(b" here")
+    longest = max(map(len, re.split(rb"\*+", shown)))
+    assert b"*" in shown
+    assert longest <= (len("LCBhbmQgbW9yZQ==") if "in a text" in encoding else 4)
+
+
+@pytest.mark.parametrize("encoding", sorted(ENCODINGS.keys() - {"plain"}))
+def test_a_short_credential_is_masked_as_it_is_and_nothing_else_for_it(encoding: str) -> None:
+    text = ENCODINGS[encoding]("ollama").encode()
+    assert text == b"ollama" or Mask(SecretStr("ollama")).cover(text) == text
+    assert Mask(SecretStr("ollama")).cover(b"ollama") == b"******"
 
 
 @given(st.lists(st.binary(max_size=6) | st.sampled_from([b"abc", b"ab", b"abcabcab", b"cab"]), max_size=12))

@@ -36,7 +36,7 @@ from model_service.structured import example, shaped
 
 from pipeline.dispatch.prompt import DispatchDocument, build_prompt, continued_prompt, parse_template
 from pipeline.policy.roles import parse_role
-from pipeline.reports.kinds import KINDS
+from pipeline.reports.kinds import KINDS, report_schema
 
 if TYPE_CHECKING:
     from model_service.documents import Json
@@ -96,7 +96,7 @@ def test_every_template_says_what_conversations_are_matched_by() -> None:
                 attempt=2,
                 workspace="/redfirst-view",
                 artifacts={},
-                report_schema={},
+                report_schema=report_schema(template.kind, role, template.question),
             )
             spec = parse_role((ROOT / "agents" / f"{role}.md").read_text(encoding="utf-8"), role)
             said = Prompt(build_prompt(spec, template, document))

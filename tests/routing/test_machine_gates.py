@@ -15,7 +15,7 @@ from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, S
 MACHINE = MatrixMachine()
 TO_REVIEW_SPLIT = f"{TO_SPLIT} DRAFTED:1"
 TO_FINAL = f"{TO_REVIEW_SPLIT} ACCEPTABLE RED=r GREEN=c"
-ALL_DONE = f"{TO_REVIEW_SPLIT} ACCEPTABLE PASSES_ALREADY=t ALREADY_DONE"
+ALL_DONE = f"{TO_REVIEW_SPLIT} ACCEPTABLE PASSES_ALREADY=t ALREADY_DONE ACCEPTABLE"
 ALL = ("plan", "split", "commit")
 
 
@@ -179,7 +179,7 @@ def test_a_run_that_was_only_interrupted_needs_no_resuming() -> None:
     assert MACHINE.resume(state) == state
 
 
-@pytest.mark.parametrize("word", ["BRANCH_MOVED", "WORKTREE_CHANGED", "SIGNING_FAILED"])
+@pytest.mark.parametrize("word", ["REGRESSION", "BRANCH_MOVED", "WORKTREE_CHANGED", "SIGNING_FAILED"])
 def test_a_publication_that_was_parked_is_tried_again(word: str) -> None:
     again = MACHINE.resume(parked(f"RED=r GREEN=c ACCEPTABLE {word}"))
     assert walk(again, "PUBLISHED").outcome is Outcome.COMPLETED

@@ -100,14 +100,14 @@ def test_effects_have_ids_of_their_own() -> None:
 def test_when_all_is_done_already_only_the_tracker_is_published() -> None:
     done = "PASSES_ALREADY=t ALREADY_DONE"
     state = walk(at_first_task("1", "2"), done, done)
-    assert state.step is Step.PUBLISH
-    ended = walk(state, "PUBLISHED")
+    assert state.step is Step.FINAL_REVIEW, "one word of a judgement closes no issue"
+    ended = walk(state, "ACCEPTABLE PUBLISHED")
     assert (ended.outcome, ended.reason) == (Outcome.COMPLETED, Reason.NOTHING_TO_DO)
 
 
 def test_blockers_are_filed_even_when_nothing_had_to_be_done() -> None:
-    words = "OK CLAIMED DRAFTED CONVERGED!plan-2-01 DRAFTED:1 ACCEPTABLE PASSES_ALREADY=t ALREADY_DONE PUBLISHED"
-    assert walk(begin(), words).outcome is Outcome.COMPLETED_WITH_BLOCKERS
+    words = "OK CLAIMED DRAFTED CONVERGED!plan-2-01 DRAFTED:1 ACCEPTABLE PASSES_ALREADY=t ALREADY_DONE"
+    assert walk(begin(), f"{words} ACCEPTABLE PUBLISHED").outcome is Outcome.COMPLETED_WITH_BLOCKERS
 
 
 def test_one_change_is_enough_for_a_final_review() -> None:

@@ -59,11 +59,11 @@ def trees(state: RunState, task: str = "1") -> str:
         ),
         ("new tests, old candidate", "RED=r1 TEST_DESIGN=c1 TEST_DESIGN RED=r2", Step.IMPLEMENT, "r2 start - r2 r2 c1"),
         ("a stale xfail is rewritten over RED", "RED=r1 STALE_XFAIL=c1 RED=r2", Step.IMPLEMENT, "r2 start - r2 r2 c1"),
-        ("already done drops the tests", "PASSES_ALREADY=t1 ALREADY_DONE", Step.PUBLISH, "start start - t1 - -"),
+        ("already done drops the tests", "PASSES_ALREADY=t1 ALREADY_DONE", Step.FINAL_REVIEW, "start start - t1 - -"),
         (
             "already done gives an earlier RED back too",
             "RED=r1 TEST_DESIGN=c1 TEST_DESIGN PASSES_ALREADY=t2 ALREADY_DONE",
-            Step.PUBLISH,
+            Step.FINAL_REVIEW,
             "start start - t2 r1 c1",
         ),
     ],

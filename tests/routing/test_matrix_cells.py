@@ -59,7 +59,7 @@ CHECK_TESTS NEEDS_WORK -> WRITE_TESTS by TEST_REWRITE
 SEAM SEAM_DONE -> WRITE_TESTS
 SEAM REGRESSION, NO_CHANGE, INCOMPLETE, CANNOT_PROCEED -> CHECK_TESTS (not_testable)
 SEAM NEEDS_FILE -> DIAGNOSE (amend)
-IMPLEMENT GREEN -> next task
+IMPLEMENT GREEN, GREEN_INCOMPLETE -> next task
 IMPLEMENT NEEDS_FILE -> DIAGNOSE (amend)
 IMPLEMENT ENTRY_FLAG, TEST_DESIGN, SPLIT_NEEDED, REGRESSION, NO_CHANGE -> DIAGNOSE (diagnose)
 IMPLEMENT NOT_GREEN, INCOMPLETE, CANNOT_PROCEED -> DIAGNOSE (diagnose)
@@ -83,6 +83,7 @@ FINAL_REVIEW PLAN -> PLAN by PLAN_REWORK
 PUBLISH PUBLISHED -> completed done
 PUBLISH PUBLISHED, if blockers on record -> completed_with_blockers blockers
 PUBLISH PUBLISHED, if every task was done already -> completed nothing_to_do
+PUBLISH REGRESSION -> parked regression
 PUBLISH BRANCH_MOVED -> parked branch_moved
 PUBLISH WORKTREE_CHANGED -> parked worktree_changed
 PUBLISH SIGNING_FAILED -> parked signing
@@ -151,9 +152,9 @@ def test_the_rows_of_any_dispatch_hold_where_agents_have_slots() -> None:
             assert steps_of_row(row) == agents
 
 
-def test_an_agent_behind_pm_can_escape_though_it_has_no_slot() -> None:
+def test_tests_and_an_agent_behind_pm_can_escape_though_they_have_no_slot() -> None:
     (row,) = [row for row in MATRIX if row.signal is Signal.ESCAPE]
-    assert steps_of_row(row) == {*ASKS, Step.PUBLISH}
+    assert steps_of_row(row) == {*ASKS, Step.SANITY, Step.PUBLISH}
 
 
 def test_each_step_asks_whom_the_design_names() -> None:

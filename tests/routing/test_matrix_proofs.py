@@ -124,5 +124,6 @@ def test_only_tasks_and_their_splits_take_the_next_task() -> None:
         "review-split/ACCEPTABLE",
         "review-split/CONVERGED",
         "implement/GREEN",
+        "implement/GREEN_INCOMPLETE",
         "diagnose/ALREADY_DONE",
     }

@@ -99,7 +99,7 @@ def ticking() -> Callable[[], datetime]:
 
 
 def begin(repository: Repository, name: str = "run-GAL-39", **more: Any) -> Run:
-    folder = workflow_folder(repository.worktree) / name
+    folder = workflow_folder(repository) / name
     sandbox = {"sandbox": "bubblewrap", "network": "none"}
     return Run.create(folder, info_of(repository, name, **more), MACHINE, clock=ticking(), sandbox=sandbox)
 

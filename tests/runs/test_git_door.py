@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from runs.real import alone, git, make_repository, tree_with
 
 from pipeline.errors import UserError
-from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TreeChange
+from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TooLargeError, TreeChange
 from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.routing.vocabulary import Reason
 
@@ -651,3 +651,45 @@ def test_our_own_hardening_does_not_hide_where_the_users_hooks_are(repository: R
     git(repository.worktree, "config", "core.hooksPath", "first")
     git(repository.worktree, "config", "--add", "core.hooksPath", "last")
     assert obeyed_in_tree(repository) == ("last",)
+
+
+# --- what strangers put together -----------------------------------------------------------------------------------
+def bomb(repository: Repository, levels: int = 9) -> str:
+    """Return a tree of a few objects that names 10 to the power of *levels* paths."""
+    tree = repository.write_blob(b"x\n")
+    kind = "100644 blob"
+    for _ in range(levels):
+        lines = "".join(f"{kind} {tree}\t{number}\n" for number in range(10))
+        tree = git(repository.worktree, "mktree", stdin=lines.encode())
+        kind = "040000 tree"
+    return tree
+
+
+def test_a_tree_without_an_end_is_refused_before_anything_is_made_of_it(repository: Repository, tmp_path: Path) -> None:
+    tree = bomb(repository)
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    with pytest.raises(TooLargeError, match=f"The tree {tree} is too large"):
+        repository.materialise(tree, folder, tmp_path / "index")
+    assert list(folder.iterdir()) == []
+
+
+def test_the_names_in_a_folder_do_not_depend_on_what_lies_below(repository: Repository) -> None:
+    assert repository.names(bomb(repository), "0/1") == tuple(map(str, range(10)))
+    assert repository.names(bomb(repository), "none") == ()
+    assert repository.names(tree_with(repository, start_of(repository), {"ü/\n*": "x"}), "ü") == ("\n*",)
+
+
+def test_blobs_that_are_too_large_together_are_refused(repository: Repository) -> None:
+    oids = [repository.write_blob(bytes([number]) * 1000) for number in range(10)]
+    assert len(repository.blobs(oids, 20_000)) == 10
+    with pytest.raises(TooLargeError, match="too large"):
+        repository.blobs(oids, 9_000)
+
+
+def test_the_blobs_of_many_thousand_files_come_without_waiting_for_each_other(repository: Repository) -> None:
+    names = [str(number) for number in range(5_000)]
+    for name in names:
+        (repository.worktree / name).write_text(f"{name}\n" * 20)
+    oids = repository.write_files(repository.worktree, names)
+    assert len(repository.blobs(oids)) == 5_000

@@ -119,9 +119,9 @@ def test_any_text_survives_the_journal(tmp_path_factory: pytest.TempPathFactory,
 
 
 def test_a_file_name_that_is_no_text_does_not_stop_the_journal(run: Run) -> None:
-    run.journal.append("artifact_written", path=os.fsdecode(b"caf\xe9"), sha256="0")
+    run.journal.append("change_admitted", dispatch="001", paths=[os.fsdecode(b"caf\xe9")])
     run.journal.append("artifact_written", path="next", sha256="0")
-    assert os.fsencode(str(load(run).journal.lines[1].data["path"])) == b"caf\xe9"
+    assert os.fsencode(load(run).journal.lines[1].texts("paths")[0]) == b"caf\xe9"
 
 
 _FULL_DISK = """

@@ -67,31 +67,31 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def test_the_workflow_folder_hides_itself_from_git(repository: Repository) -> None:
-    workflow_folder(repository.worktree)
-    workflow_folder(repository.worktree)
+    workflow_folder(repository)
+    workflow_folder(repository)
     assert repository.status() == ()
     assert (repository.worktree / ".workflow/.gitignore").read_text() == "*\n"
 
 
 def test_attempts_are_numbered_and_sorted_as_numbers(repository: Repository) -> None:
     for attempt in range(1, 12):
-        name = next_name(repository.worktree, "GAL-3")
+        name = next_name(workflow_folder(repository), "GAL-3")
         assert name == ("run-GAL-3" if attempt == 1 else f"run-GAL-3@{attempt}")
         begin(repository, name)
-    assert run_names(repository.worktree)[-3:] == ["run-GAL-3@9", "run-GAL-3@10", "run-GAL-3@11"]
+    assert run_names(repository)[-3:] == ["run-GAL-3@9", "run-GAL-3@10", "run-GAL-3@11"]
 
 
 def test_a_folder_without_run_json_is_no_run_and_its_name_is_free(repository: Repository) -> None:
-    (workflow_folder(repository.worktree) / "run-GAL-3").mkdir()
-    assert run_names(repository.worktree) == []
-    assert next_name(repository.worktree, "GAL-3") == "run-GAL-3"
+    (workflow_folder(repository) / "run-GAL-3").mkdir()
+    assert run_names(repository) == []
+    assert next_name(workflow_folder(repository), "GAL-3") == "run-GAL-3"
 
 
 def test_an_exact_name_beats_every_prefix_and_an_issue_stands_for_its_newest_run(repository: Repository) -> None:
     for name in ("run-GAL-3", "run-GAL-3@2", "run-GAL-39", "run-run-GAL-3"):
         begin(repository, name)
     found = {
-        asked: find_run(repository.worktree, asked).name
+        asked: find_run(repository, asked).name
         for asked in ("run-GAL-3", "GAL-3", "GAL-3@2", "run-GAL-3@2", "GAL-39", "run-run")
     }
     assert found == {
@@ -108,12 +108,12 @@ def test_a_prefix_must_be_unique_and_the_error_names_the_runs(repository: Reposi
     for name in ("run-GAL-3", "run-GAL-39"):
         begin(repository, name)
     with pytest.raises(UserError, match="fits more than one run") as refused:
-        find_run(repository.worktree, "GAL")
+        find_run(repository, "GAL")
     assert refused.value.details == {"runs": ["run-GAL-3", "run-GAL-39"]}
     with pytest.raises(UserError, match="is not a run of this worktree"):
-        find_run(repository.worktree, "../project")
+        find_run(repository, "../project")
     with pytest.raises(UserError, match="fits more than one run"):
-        find_run(repository.worktree, "")
+        find_run(repository, "")
 
 
 def test_refs_and_state_folders_of_two_worktrees_and_attempts_differ(repository: Repository, tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 CONTRACT = {
     "completed": "done nothing_to_do",
     "completed_with_blockers": "blockers",
-    "parked": "approval worktree_changed branch_moved signing environment agent_unusable budget agent_unavailable",
+    "parked": "approval worktree_changed branch_moved signing regression environment agent_unusable budget "
+    "agent_unavailable",
     "failed": "escape loops_exhausted evidence_not_reached cleanup_needed",
     "rejected": "usage config bare_repository detached_head branch_is_base dirty_tree untrusted disk tracker_missing "
     "tracker_invalid issue_not_found issue_not_todo dependency_unmet dependency_missing baseline_impossible "

@@ -81,7 +81,7 @@ def test_what_a_blind_suite_does_not_notice_is_named_with_its_line(tmp_path: Pat
     assert ("shop.py", 10, "return total - 10") in lines
     assert all(path == "shop.py" and line > 7 for path, line, _ in lines)  # the old function was not touched
     assert found.killed > 0  # `return None` is noticed even so
-    assert found.trouble == ""
+    assert (found.trouble, found.asked) == ("", 1)
     document = probes_md("1", ProbeEvidence(mutation=found))
     assert "shop.py:9: `>=` becomes `>`" in document
     assert "```\nif member and total >= 100:\n```" in document
@@ -99,6 +99,16 @@ def test_what_the_own_tests_miss_the_others_may_notice(tmp_path: Path) -> None:
     project = repository(tmp_path, BEFORE, {"shop.py": SHOP, **tests})
     found = probed(project, mutants=5, own="tests/test_blind.py")
     assert (found.killed, found.survivors) == (5, ())
+
+
+def test_what_not_all_could_be_asked_about_is_not_called_unnoticed(tmp_path: Path) -> None:
+    """Among the others is one that notices; before it comes one for which the time is not enough."""
+    slow = "def test_long():\n    sum(range(10**9))\n"
+    tests = {"tests/test_a_slow.py": slow, "tests/test_blind.py": BLIND, "tests/test_shop.py": GOOD}
+    project = repository(tmp_path, BEFORE, {"shop.py": SHOP, **tests})
+    found = probed(project, mutants=3, seconds=14, own="tests/test_blind.py")
+    assert found.survivors == ()
+    assert found.not_tried
 
 
 HANGS = '''"""Shop."""

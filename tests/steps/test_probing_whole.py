@@ -11,9 +11,8 @@ import pytest
 from kit import make_project
 from steps.probed import PYPROJECT, laboratory, seen, tree_of
 
-from pipeline.cli.isolation import box_of_tests
-from pipeline.config.model import Config
 from pipeline.config.probes import Probes
+from pipeline.dispatch.box import open_box
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Context
 from pipeline.evidence.ledger import judge_red
@@ -95,7 +94,7 @@ def probed(
 
 
 def test_honest_work_holds(tmp_path: Path) -> None:
-    box = anyio.run(box_of_tests, Config())
+    box = anyio.run(open_box, "auto")
     found = probed(history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW}), box=box)
     assert found.repeated is not None
     assert (found.repeated.runs, found.repeated.unstable) == (2, {})

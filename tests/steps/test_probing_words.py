@@ -36,6 +36,14 @@ def test_nothing_of_the_code_becomes_a_heading_or_ends_a_fence() -> None:
     assert "<!--" not in "\n".join(line.text for line in document.prose)
 
 
+def test_how_many_tests_were_run_over_what_nobody_noticed_is_said() -> None:
+    survivor = Survivor(path="a.py", line=3, what="`<` becomes `>`", source="a < b")
+    found = MutationEvidence(engine="builtin", survivors=(survivor,), asked=12)
+    text = probes_md("1", ProbeEvidence(mutation=found))
+    assert "With each of these changes all of the 12 test(s) that were run pass" in text
+    assert "all tests" not in text
+
+
 def test_good_news_are_told_too() -> None:
     probes = ProbeEvidence(
         repeated=RepeatEvidence(runs=2),

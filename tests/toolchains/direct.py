@@ -48,10 +48,16 @@ def environment() -> Environment:
 
 
 @cache
-def _bytecode() -> Path:
+def _bytecode() -> Cache:
+    """Return what a run of no tests has compiled: pytest and its plugins."""
     folder = tempfile.TemporaryDirectory(prefix="redfirst-bytecode-")
     _KEPT.append(folder)
-    return Path(folder.name)
+    place, kept = Path(folder.name, "project"), Path(folder.name, "kept")
+    write(place, {"test_it.py": "def test_it(): pass\n"})
+    kept.mkdir()
+    view, env = View(Mount(place, place, writable=True)), environment()
+    anyio.run(lambda: TOOLCHAIN.run_tests(NoBox(), view, env, cache=Cache(kept, warm=True)))
+    return Cache(kept)
 
 
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []
@@ -71,6 +77,7 @@ def measure(
 
     chosen = env or environment()
     sandbox = box or NoBox()
+    kept = _bytecode()
 
     async def run() -> Observation:
         return await TOOLCHAIN.run_tests(
@@ -81,7 +88,7 @@ def measure(
             trace=trace,
             timeout_s=timeout_s,
             per_test_timeout_s=per_test_timeout_s,
-            cache=Cache(_bytecode(), warm=True),
+            cache=kept,
         )
 
     return anyio.run(run)

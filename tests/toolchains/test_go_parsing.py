@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from toolchains.direct import write
 
 from pipeline.evidence.observation import Frame
+from pipeline.process import Answer
 from pipeline.toolchains.go import errors as go_errors
 from pipeline.toolchains.go import faults as go_faults
 from pipeline.toolchains.go import output as go_output
@@ -18,6 +19,7 @@ from pipeline.toolchains.go import syntax as go_syntax
 from pipeline.toolchains.go.messages import read_session
 from pipeline.toolchains.go.processes import Ends, Frames
 from pipeline.toolchains.go.sources import TestFunction, read_folder
+from pipeline.trees import Files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,20 +100,20 @@ func TestA(t *testing.T) {
 def test_what_runs_before_every_test_is_part_of_each(tmp_path: Path) -> None:
     one = "package p\n\nfunc TestA(t *testing.T) {}\n\nfunc TestB(t *testing.T) {}\n"
     write(tmp_path, {"a_test.go": one, "helper_test.go": "package p\n\nfunc help() {}\n"})
-    before = read_folder(tmp_path, "", ["a_test.go", "helper_test.go"]).tests
+    before = read_folder(Files(tmp_path), "", ["a_test.go", "helper_test.go"]).tests
     write(tmp_path, {"helper_test.go": "package p\n\nfunc help() { panic(1) }\n"})
-    assert read_folder(tmp_path, "", ["a_test.go", "helper_test.go"]).tests == before
+    assert read_folder(Files(tmp_path), "", ["a_test.go", "helper_test.go"]).tests == before
     for common in ("func TestMain(m *testing.M) { m.Run() }", "func init() {}"):
         write(tmp_path, {"helper_test.go": f"package p\n\n{common}\n"})
-        after = read_folder(tmp_path, "", ["a_test.go", "helper_test.go"]).tests
+        after = read_folder(Files(tmp_path), "", ["a_test.go", "helper_test.go"]).tests
         assert all(after[name].sha256 != before[name].sha256 for name in ("TestA", "TestB"))
 
 
 def test_the_corpus_of_a_fuzz_test_is_part_of_it(tmp_path: Path) -> None:
     write(tmp_path, {"a_test.go": "package p\n\nfunc FuzzA(f *testing.F) {}\n\nfunc TestA(t *testing.T) {}\n"})
-    before = read_folder(tmp_path, "", ["a_test.go"]).tests
+    before = read_folder(Files(tmp_path), "", ["a_test.go"]).tests
     write(tmp_path, {"testdata/fuzz/FuzzA/one": "x"})
-    after = read_folder(tmp_path, "", ["a_test.go"]).tests
+    after = read_folder(Files(tmp_path), "", ["a_test.go"]).tests
     assert after["TestA"] == before["TestA"]
     assert after["FuzzA"].sha256 != before["FuzzA"].sha256
 
@@ -225,8 +227,8 @@ def test_errors_of_the_compiler_have_a_place_and_all_of_their_words() -> None:
 
 def test_records_that_are_not_ours_are_not_believed() -> None:
     good = b'{"kind": "start", "nonce": "n", "n": 0, "id": "x"}\n{"kind": "end", "nonce": "n", "n": 1}\n'
-    assert read_session(good, "n").is_whole
-    assert read_session(good, "other").fault.endswith("was not written by the harness")
-    assert read_session(good + good, "n").fault
-    assert read_session(good[:-5], "n").fault == ""
-    assert not read_session(good[:-5], "n").is_whole
+    assert read_session(Answer(good), "n").is_whole
+    assert read_session(Answer(good), "other").fault.endswith("was not written by the harness")
+    assert read_session(Answer(good + good), "n").fault
+    assert read_session(Answer(good[:-5]), "n").fault == ""
+    assert not read_session(Answer(good[:-5]), "n").is_whole

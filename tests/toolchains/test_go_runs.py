@@ -193,6 +193,14 @@ def test_build_flags_of_the_configured_command_are_kept(tmp_path: Path) -> None:
     assert seen.records[".::TestWord"].outcome is Ended.PASSED
 
 
+def test_the_command_that_is_told_has_the_projects_options(tmp_path: Path) -> None:
+    write(tmp_path, {"go.mod": MANIFEST, "a.go": "package greet\n"})
+    told = measure(
+        tmp_path, env=replace(environment(), command=(environment().command[0], "test", "-tags", "x", "-args", "y"))
+    ).command
+    assert told == ("go", "test", "-tags", "x", "./...", "-args", "y")
+
+
 def test_a_data_race_is_where_it_happened(tmp_path: Path) -> None:
     if environment().variables["CGO_ENABLED"] == "0":
         pytest.skip("the race detector needs a C compiler")

@@ -12,6 +12,8 @@ from toolchains.nodes import JEST, NODE, VITEST, measure
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.toolchains.protocol import Selection
+from pipeline.toolchains.watched import REPLACED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +89,41 @@ def test_a_test_that_ends_the_process_has_crashed_and_the_others_run(tmp_path: P
         "last": Ended.PASSED,
     }
     assert observation.state is RunState.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("way", "how"),
+    [
+        ("process.exitCode = 3", "exited by itself with 3"),
+        ("process.kill(process.pid, 'SIGKILL')", "ended by signal 9"),
+    ],
+)
+def test_a_process_that_ends_otherwise_than_it_said_is_not_believed(tmp_path: Path, way: str, how: str) -> None:
+    more = {"b.test.js": f"{START}test('of another process', () => {{}});\n"}
+    observation = run(write(tmp_path, more), f"process.on('exit', () => {{ {way}; }});\ntest('good', () => {{}});\n")
+    assert ends(observation) == {"good": Ended.CRASHED, "of another process": Ended.PASSED}
+    assert how in observation.records["a.test.js::good"].reason
+
+
+def test_no_other_program_takes_the_place_of_a_process(tmp_path: Path) -> None:
+    body = "test('becomes', () => { process.execve('/bin/true', ['true'], {}); });\n"
+    write(tmp_path, {"package.json": NODE, "a.test.js": START + body})
+    observation = measure(tmp_path, "newest")  # earlier versions have no such function
+    assert ends(observation) == {"becomes": Ended.CRASHED}
+    assert REPLACED in observation.tail
+
+
+def test_one_that_fails_explains_how_its_process_ended(tmp_path: Path) -> None:
+    observation = run(tmp_path, f"{FAILS}test('good', () => {{}});\n")
+    assert ends(observation) == {"bad": Ended.FAILED, "good": Ended.PASSED}
+
+
+def test_what_fails_unasked_says_nothing_of_the_others(tmp_path: Path) -> None:
+    hook = "describe('broken', () => { before(() => { throw new Error('no'); }); test('in it', () => {}); });\n"
+    names = "const { describe, before } = require('node:test');\n"
+    write(tmp_path, {"package.json": NODE, "a.test.js": f"{START}{names}{hook}test('good', () => {{}});\n"})
+    observation = measure(tmp_path, selection=Selection(ids=frozenset({"a.test.js::good"})))
+    assert ends(observation)["good"] is Ended.PASSED
 
 
 def test_one_that_leaves_while_the_next_one_waits_is_found(tmp_path: Path) -> None:
@@ -259,6 +296,53 @@ def test_files_of_ours_that_are_deleted_make_no_test_pass(tmp_path: Path, packag
     write(tmp_path, {"package.json": package, **tests})
     observation = measure(tmp_path, name)
     assert set(ends(observation).values()) <= {Ended.FAILED, Ended.CRASHED, None}
+    lost = {error.path for error in observation.collection_errors} | {r.path for r in observation.records.values()}
+    assert lost == set(tests) or observation.state is not RunState.COMPLETE, observation
+
+
+CHANGED = """
+const fs = require('node:fs');
+const path = require('node:path');
+for (const number of fs.readdirSync('/proc/self/fd')) {
+  let place = '';
+  try { place = fs.readlinkSync(`/proc/self/fd/${number}`); } catch {}
+  if (place.endsWith('/shared/hints.jsonl')) {
+    const file = path.join(path.dirname(place), 'plan.json');
+    const plan = JSON.parse(fs.readFileSync(file, 'utf8'));
+    const evil = path.join(path.dirname(place), plan.circus ? 'evil.cjs' : 'evil.mjs');
+    if (plan.circus && plan.circus !== evil) {
+      fs.writeFileSync(evil, `
+        const real = require(${JSON.stringify(plan.circus)});
+        module.exports = (globals, config, environment, ...more) => {
+          const own = environment.handleTestEvent;
+          environment.handleTestEvent = (event, state) => {
+            if (event.name === 'test_done') event.test.errors.length = 0;
+            return own(event, state);
+          };
+          return (real.default ?? real)(globals, config, environment, ...more);
+        };`);
+      fs.writeFileSync(file, JSON.stringify({ ...plan, circus: evil }));
+    } else if (plan.base && !plan.base.url.endsWith('evil.mjs')) {
+      fs.writeFileSync(evil, `
+        import * as real from ${JSON.stringify(plan.base.url)};
+        export class Evil extends real[${JSON.stringify(plan.base.name)}] { runTask() {} }`);
+      fs.writeFileSync(file, JSON.stringify({ ...plan, base: { url: `file://${evil}`, name: 'Evil' } }));
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
+def test_a_plan_that_a_test_has_changed_makes_no_test_pass(tmp_path: Path, package: str, name: str) -> None:
+    head = "" if name == "jest" else VITEST_HEAD
+    tests = {
+        f"test/{letter}.test.js": f"{head}{CHANGED}\nit('bad {letter}', () => {{ expect(1).toBe(2); }});\n"
+        for letter in "abcd"
+    }
+    write(tmp_path, {"package.json": package, **tests})
+    observation = measure(tmp_path, name)
+    assert set(ends(observation).values()) <= {Ended.FAILED, None}, ends(observation)
     lost = {error.path for error in observation.collection_errors} | {r.path for r in observation.records.values()}
     assert lost == set(tests) or observation.state is not RunState.COMPLETE, observation
 

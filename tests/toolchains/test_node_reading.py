@@ -13,12 +13,12 @@ from toolchains.direct import write
 
 from pipeline.evidence.modules import is_module, is_part_of
 from pipeline.evidence.observation import Missing
+from pipeline.process import Answer
 from pipeline.toolchains.node import faults as node_faults
 from pipeline.toolchains.node import missing as node_missing
 from pipeline.toolchains.node.channel import Channel, Progress, json_of
 from pipeline.toolchains.node.imports import Binding
 from pipeline.toolchains.node.messages import Thrown, read_session
-from pipeline.toolchains.node.regions import is_bare, region_of
 from pipeline.toolchains.node.sources import Sources
 
 if TYPE_CHECKING:
@@ -198,9 +198,7 @@ def test_imports_and_what_they_stand_for(sources: Sources) -> None:
 )  # fmt: skip
 def test_lines_that_only_state_failure(tmp_path: Path, line: str, *, bare: bool) -> None:
     known = Sources.read(write(tmp_path, {"a.js": f"test('a', (t) => {{\n  {line}\n}});\n"}))
-    node = known.node_at("a.js", 2, 4)
-    assert node is not None
-    assert is_bare(node) is bare
+    assert known.is_bare("a.js", 2, 4) is bare
 
 
 def test_regions_of_tests_behind_wrappers_and_in_typescript(tmp_path: Path) -> None:
@@ -210,14 +208,14 @@ def test_regions_of_tests_behind_wrappers_and_in_typescript(tmp_path: Path) -> N
         "  it.skip.each<number>([1])(`of %i`, (a) => {});\n});\nconst nothing = 1;\n"
     )
     known = Sources.read(write(tmp_path, {"a.test.ts": text}))
-    wrapped, table = region_of(known, "a.test.ts", 3, 3), region_of(known, "a.test.ts", 4, 11)
+    wrapped, table = known.region_of("a.test.ts", 3, 3), known.region_of("a.test.ts", 4, 11)
     assert wrapped is not None
     assert wrapped.function == "a.test.ts::suite “quoted” > by a wrapper"
     assert table is not None
     assert table.function == "a.test.ts::suite “quoted” > of %i"
-    assert region_of(known, "a.test.ts", 6, 1) is None
-    assert region_of(known, "a.test.ts", 99, 1) is None
-    assert region_of(known, "gone.ts", 1, 1) is None
+    assert known.region_of("a.test.ts", 6, 1) is None
+    assert known.region_of("a.test.ts", 99, 1) is None
+    assert known.region_of("gone.ts", 1, 1) is None
 
 
 def test_a_script_goes_by_its_path_without_the_ending() -> None:
@@ -241,9 +239,9 @@ END: dict[str, object] = {"kind": "end"}
 
 
 def test_records_of_our_runner() -> None:
-    session = read_session(lines(SAID, END) + b'{"torn', "n")
+    session = read_session(Answer(lines(SAID, END) + b'{"torn'), "n")
     assert (session.fault, session.is_whole, len(session.said)) == ("", True, 1)
-    assert not read_session(lines(SAID), "n").is_whole
+    assert not read_session(Answer(lines(SAID)), "n").is_whole
 
 
 @pytest.mark.parametrize(
@@ -257,12 +255,12 @@ def test_records_of_our_runner() -> None:
     ],
 )
 def test_a_line_of_somebody_else_is_a_fault(data: bytes) -> None:
-    assert read_session(data, "n").fault
+    assert read_session(Answer(data), "n").fault
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_trip_the_readers(data: bytes) -> None:
-    read_session(data, "n")
+    read_session(Answer(data), "n")
     json_of(data.decode("utf-8", "replace"))
 
 

@@ -12,11 +12,13 @@ import anyio
 import pytest
 from toolchains.direct import TOOLCHAIN, environment, write
 
+from pipeline.box_folder import BoxFolder
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.process import Command, Completed, Mount
 from pipeline.toolchains.protocol import Cache, Selection, View
 from pipeline.toolchains.pytest.bytecode import Place, keep, lay_out
+from pipeline.trees import Files
 
 # --- what is kept, and what is given out
 
@@ -29,7 +31,7 @@ class Ground:
 
     @property
     def place(self) -> Place:
-        return Place(Path("/redfirst-view"), self.project)
+        return Place(Path("/redfirst-view"), Files(self.project))
 
     def compiled(self, source: str, inside: str = "redfirst-view") -> Path:
         """Compile a source of the project into the cache, as a run there does."""
@@ -119,19 +121,23 @@ def test_an_environment_inside_the_project_stays_shared(ground: Ground) -> None:
     assert sorted(path.name for path in (ground.cache / "redfirst-view/tools").iterdir()) == [".venv"]
 
 
-def test_what_tests_planted_in_the_cache_leads_nowhere(ground: Ground, tmp_path: Path) -> None:
+def test_what_tests_planted_in_their_folder_leads_nowhere(ground: Ground, tmp_path: Path) -> None:
     outside = write(tmp_path / "outside", {"o.cpython-311.pyc": "theirs", "deep/o.cpython-311.pyc": "theirs"})
-    (ground.cache / ".own").symlink_to(outside)
-    (ground.cache / "redfirst-view/link").symlink_to(outside)
-    (ground.cache / "redfirst-view/o.cpython-311.pyc").symlink_to(outside / "o.cpython-311.pyc")
-    (ground.cache / "home").symlink_to(outside)
-    (ground.cache / "opt").write_text("no folder")
-    os.mkfifo(ground.cache / "redfirst-view/f.cpython-311.pyc")
+    folder = BoxFolder.made(tmp_path, "process")
+    compiled = folder.add("pycache")
+    shutil.copytree(ground.cache, compiled, dirs_exist_ok=True)
+    (compiled / ".own").symlink_to(outside)
+    (compiled / "redfirst-view/link").symlink_to(outside)
+    (compiled / "redfirst-view/o.cpython-311.pyc").symlink_to(outside / "o.cpython-311.pyc")
+    (compiled / "home").symlink_to(outside)
+    (compiled / "opt").write_text("no folder")
+    os.mkfifo(compiled / "redfirst-view/f.cpython-311.pyc")
     os.mkfifo(ground.project / "f.py")
-    elsewhere = [Place(Path(name), ground.project) for name in ("/home/deep", "/opt/project", "/nowhere/at/all")]
+    assert folder.keep(ground.cache, inside="pycache")
+    elsewhere = [Place(Path(name), Files(ground.project)) for name in ("/home/deep", "/opt/project", "/nowhere/at/all")]
     keep(ground.cache, [ground.place, *elsewhere], ())
-    assert not (ground.cache / "opt").exists()
     assert ground.given() == {"a.cpython-311.pyc": True, "pkg/b.cpython-311.pyc": True}
+    assert not [path for path in ground.cache.rglob("*") if path.is_symlink() or path.is_fifo()]
     assert sorted(str(path.relative_to(outside)) for path in outside.rglob("*.pyc")) == [
         "deep/o.cpython-311.pyc",
         "o.cpython-311.pyc",

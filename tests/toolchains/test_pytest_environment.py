@@ -15,7 +15,9 @@ import pytest
 from toolchains.direct import TOOLCHAIN, measure, write
 
 from pipeline.process import Mount
+from pipeline.toolchains.pins import chosen_versions
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing, View
+from pipeline.toolchains.pytest.probe import ask, interpreter_of
 from pipeline.toolchains.pytest.toolchain import editable_mounts
 
 pytestmark = pytest.mark.slow
@@ -185,3 +187,170 @@ def test_the_secrets_of_another_project_that_is_imported_from_are_not_shown(tmp_
     nothing = {mount.target for mount in env.mounts if mount.source == Path("/dev/null")}
     assert nothing == {other / ".env", other / ".env.example", other / ".git/config"}
     assert Mount(other, other) in env.mounts
+
+
+# --- nothing of the repository runs while it is asked
+
+
+def mark(place: Path) -> str:
+    return f"open({str(place)!r}, 'w').close()\n"
+
+
+def hostile(tmp_path: Path) -> Path:
+    """Return a project that would run code on every way of starting its interpreter or pytest."""
+    evil = mark(tmp_path / "ran")
+    names = ("conftest.py", "pytest.py", "evil.py", "sitecustomize.py", "usercustomize.py", "json.py", "site.py")
+    tree = write(
+        tmp_path / "tree",
+        {**dict.fromkeys(names, evil), "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p evil'\n"},
+    )
+    site = venv(tree / ".venv", SITE, f"import os; {evil.strip()}")
+    write(site, {"sitecustomize.py": evil, "__editable___x_finder.py": f"{evil}MAPPING = {{}}\n"})
+    (site / "x.pth").write_text("import __editable___x_finder; __editable___x_finder.install()\n")
+    script = tree / ".venv" / "bin" / "pytest"
+    script.write_text(f"#!{tree / '.venv/bin/python'}\n{evil}")
+    script.chmod(0o755)
+    return tree
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        None,
+        ("python3", "-m", "pytest"),
+        (".venv/bin/python", "-m", "pytest"),
+        (".venv/bin/pytest",),
+        ("pytest", "-x"),
+    ],
+)
+def test_nothing_of_the_environment_or_of_the_project_runs_while_it_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...] | None
+) -> None:
+    tree = hostile(tmp_path)
+    monkeypatch.chdir(tree)
+    found(find(tree, command=command, search_path=f"{tree}/.venv/bin:/usr/bin:/bin"))
+    assert not (tmp_path / "ran").exists()
+    subprocess.run([tree / ".venv/bin/python", "-c", ""], check=True)  # the control: this is how it would run
+    assert (tmp_path / "ran").exists()
+
+
+EXEC = "#!/bin/sh\n'''exec' {} \"$0\" \"$@\"\n' '''"
+BESIDE = '"$(dirname -- "$(realpath -- "$0")")"/'
+
+
+@pytest.mark.parametrize(
+    ("head", "known"),
+    [
+        ("#!{bin}/python", True),
+        ("#!{bin}/python -sE", True),
+        ("#!/usr/bin/env python", True),
+        (EXEC.replace("{}", '"{bin}/python"'), True),
+        (EXEC.replace("{}", "{bin}/python"), True),
+        (EXEC.replace("{}", f"{BESIDE}'python'"), True),
+        (EXEC.replace("{}", f"{BESIDE}python"), True),
+        ("#!/bin/sh\nexec {bin}/python -m pytest", False),
+        ("#!tools/python", False),
+        ("", False),
+        ("\x7fELF", False),
+    ],
+)
+def test_the_interpreter_of_a_pytest_program_is_read_from_its_text(tmp_path: Path, head: str, known: bool) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    script = tmp_path / "pytest"
+    script.write_text(head.replace("{bin}", str(tmp_path)) + "\nimport sys\n")
+    assert interpreter_of(script, str(tmp_path)) == (tmp_path / "python" if known else None)
+
+
+def test_an_interpreter_with_a_blank_in_its_path_is_read_too(tmp_path: Path) -> None:
+    folder = tmp_path / "with blank"
+    folder.mkdir()
+    (folder / "python").symlink_to(sys.executable)
+    for text in (f"#!{folder}/python\n", EXEC.replace("{}", f'"{folder}/python"')):
+        (tmp_path / "pytest").write_text(text)
+        assert interpreter_of(tmp_path / "pytest", "/nowhere") == folder / "python"
+
+
+def test_a_pytest_whose_text_does_not_name_its_interpreter_is_told_so(tmp_path: Path) -> None:
+    tree = write(tmp_path / "tree", {"x.py": ""})
+    program = write(tmp_path / "bin", {"pytest": f"#!/bin/sh\ntouch {tmp_path}/ran\n"}) / "pytest"
+    program.chmod(0o755)
+    answer = find(tree, command=("pytest",), search_path=str(program.parent))
+    assert isinstance(answer, Missing)
+    assert "does not say with which interpreter" in answer.sentence
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_environment_that_shows_what_is_installed_around_it(tmp_path: Path) -> None:
+    tree = write(tmp_path / "tree", {"x.py": ""})
+    venv(tree / ".venv")
+    assert isinstance(find(tree), Missing)
+    marker = tree / ".venv" / "pyvenv.cfg"
+    marker.write_text(marker.read_text().replace("= false", "= true"))
+    facts = ask(tree / ".venv/bin/python", tree, {})
+    assert facts is not None
+    assert sysconfig.get_path("purelib", vars={"base": sys.base_prefix}) in facts.path
+
+
+OTHERS = [path for name in ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14") if (path := shutil.which(f"python{name}"))]
+
+
+@pytest.mark.parametrize("python", [*OTHERS, "/usr/bin/python3"])
+def test_interpreters_of_other_versions_answer(tmp_path: Path, python: str) -> None:
+    facts = ask(Path(python), tmp_path, {"PATH": os.environ["PATH"]})
+    if facts is None:
+        pytest.skip(f"{python} does not run")
+    assert facts.prefix == facts.base_prefix
+    assert any(folder.endswith("-packages") for folder in facts.path)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a repository with a folder in it; the user's environment chooses no version."""
+    for name in ("PYENV_VERSION", "ASDF_PYTHON_VERSION", "MISE_PYTHON_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    return write(tmp_path / "tree", {".git/HEAD": "", "inner/x": ""})
+
+
+@pytest.mark.parametrize("name", ["../../evil", "..", "/evil", "path:x", "-x", "a/c", "", "# 3.11"])
+@pytest.mark.parametrize(("file", "before"), [(".python-version", ""), (".tool-versions", "python ")])
+def test_a_version_that_is_no_plain_name_is_not_passed_on(project: Path, name: str, file: str, before: str) -> None:
+    (project / file).write_text(f"{before}{name}\n")
+    assert "PYENV_VERSION" not in chosen_versions("python", project / "inner")
+
+
+def test_the_script_of_a_version_manager_is_told_the_version_and_not_where_the_project_is(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, {".python-version": "3.11.7\n"})
+    monkeypatch.setenv("PYENV_DIR", str(project))
+    text = f'echo "$PWD $PYENV_DIR $PYENV_VERSION" > {tmp_path}/said\nexec {sys.executable} "$@"\n'
+    shims = write(tmp_path / "shims", {"python3": f"#!/bin/sh\n{text}"})
+    (shims / "python3").chmod(0o755)
+    found(find(project / "inner", search_path=f"{shims}:/usr/bin:/bin"))
+    assert (tmp_path / "said").read_text() == "/ / 3.11.7\n"
+
+
+def test_a_folder_src_is_imported_from_where_nothing_is_installed_from_it(tmp_path: Path) -> None:
+    files = {
+        "src/shop/__init__.py": "RATE = 3\n",
+        "tests/test_it.py": "import shop\n\ndef test_it(): assert shop.RATE\n",
+    }
+    root = write(tmp_path / "tree", files)
+    site = venv(root / ".venv", SITE)
+    env = found(find(root))
+    assert env.source_folders == ("src",)
+    assert "imports from src/" in env.versions
+    seen = measure(root, env=env)
+    assert [str(record.outcome) for record in seen.records.values()] == ["passed"]
+    (site / "shop").mkdir()
+    assert found(find(root)).source_folders == (), "an installed package is what tests are meant to import"
+    (site / "shop").rmdir()
+    (site / "mine.pth").write_text(f"{root}/src\n")
+    assert found(find(root)).source_folders == (), "an editable install does it"
+
+
+@pytest.mark.parametrize("name", ["src/__init__.py", "src/notes/readme.md", "other/shop/__init__.py"])
+def test_a_folder_src_that_is_no_root_of_imports_is_left_alone(name: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "tree", {name: "x = 1\n"})
+    venv(root / ".venv", SITE)
+    assert found(find(root)).source_folders == ()

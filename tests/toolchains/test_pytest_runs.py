@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,7 +175,7 @@ def test_records_that_the_plugin_did_not_write_are_refused(tmp_path: Path, line:
         def answer():
             for fd in os.listdir("/proc/self/fd"):
                 target = os.path.realpath("/proc/self/fd/" + fd)
-                if target.endswith("records.jsonl"):
+                if "/socket:" in target:
                     os.write(int(fd), {line!r}.encode() + b"\\n")
             return 42
         """
@@ -192,13 +195,15 @@ def test_a_forked_child_that_returns_into_pytest_adds_no_records(tmp_path: Path)
 
 def test_the_request_with_the_nonce_is_gone_before_project_code_runs(tmp_path: Path) -> None:
     looking = """
-        import os
+        import os, socket
 
-        assert "REDFIRST_EVIDENCE" not in os.environ
+        assert "REDFIRST_SOCKET" not in os.environ
 
         def test_request():
-            scratch = os.environ["PYTEST_DEBUG_TEMPROOT"]
-            assert not os.path.exists(os.path.join(os.path.dirname(scratch), "request.json"))
+            open_ones = {fd: os.path.realpath("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd")}
+            (fd,) = [fd for fd, target in open_ones.items() if "/socket:" in target]
+            with socket.socket(fileno=os.dup(int(fd))) as ours:
+                assert ours.recv(1, socket.MSG_PEEK) == b"", "the request is read to its end"
         """
     write(tmp_path, {"test_it.py": looking})
     assert _outcomes(measure(tmp_path)) == {"test_request": Ended.PASSED}
@@ -373,3 +378,12 @@ def test_this_interpreter_is_found_with_what_it_needs() -> None:
     assert env.command[1:] == ("-m", "pytest")
     assert f"pytest {pytest.__version__}" in env.versions
     assert "pytest_cov" in env.plugins
+
+
+def test_the_command_that_is_told_is_the_one_that_runs_with_the_projects_options(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("def test_a():\n    pass\n", encoding="utf-8")
+    env = replace(environment(), command=(*environment().command, "-p", "no:doctest"))
+    chosen = Selection(ids=frozenset({"test_a.py::test_a"}))
+    told = measure(tmp_path, chosen, env=env).command
+    assert told == (sys.executable, "-m", "pytest", "-p", "no:doctest", "test_a.py::test_a")
+    assert subprocess.run(told, cwd=tmp_path, capture_output=True, check=False).returncode == 0

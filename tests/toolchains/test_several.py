@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -66,7 +67,7 @@ class Counting(NoBox):
         self.started: Counter[str] = Counter()
 
     async def run(self, command: Command) -> Completed:
-        self.started["cargo" if b'"cargo"' in command.stdin else "pytest"] += 1
+        self.started["cargo" if b'"cargo"' in (command.request or b"") else "pytest"] += 1
         return await super().run(command)
 
 
@@ -111,7 +112,7 @@ def test_all_tests_of_both_languages_are_one_observation(tmp_path: Path) -> None
     assert outcomes(seen) == {HELLO: Ended.PASSED, BYE: Ended.FAILED, TWO: Ended.PASSED, THREE: Ended.FAILED}
     assert seen.state is RunState.COMPLETE
     assert seen.files.keys() == {"tests/test_greet.py", "tests/two.rs"}
-    assert " ".join(seen.command) == "python -m pytest ; cargo test --workspace"
+    assert " ".join(seen.command) == f"{sys.executable} -m pytest ; cargo test --workspace"
     assert "== pytest ==" in seen.tail
     assert "== cargo ==" in seen.tail
     assert seen.layout.is_test("tests/new.rs")

@@ -164,3 +164,48 @@ def test_what_is_more_than_a_rust_stub_is_told(after: str, names: Sequence[str],
 
 def test_tests_beside_the_code_are_no_matter_of_the_stub_pass() -> None:
     assert _rust(RUST.replace("mod tests {", "mod tests {\n    fn help() -> u32 { 3 }")) == []
+
+
+TWINS = """
+pub enum Error { Io(std::io::Error), Text(std::fmt::Error) }
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self { Self::Io(error) }
+}
+
+impl From<std::fmt::Error> for Error {
+    fn from(error: std::fmt::Error) -> Self { Self::Text(error) }
+}
+
+#[cfg(unix)]
+pub fn home() -> u32 { 1 }
+
+#[cfg(windows)]
+pub fn home() -> u32 { 2 }
+"""
+
+
+def test_items_of_one_name_are_told_apart() -> None:
+    """Two conversions into one type, and one function for each system."""
+    before = RUST + TWINS
+    price = "\npub fn price(cart: &Cart) -> u32 { todo!() }\n"
+    other = "\nimpl From<u8> for Error {\n    fn from(code: u8) -> Self { todo!() }\n}\n"
+
+    assert _rust(before + price, "price", before=before) == []
+    assert _rust(before + other, "Error::From::from", before=before) == []
+    assert _rust(before + other.replace("todo!()", "Self::Io(code)"), "Error::From::from", before=before) == [
+        "src/lib.rs:39 gives Error::From::from a body that is more than `todo!()`"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("{ 1 }", "{ 3 }", ["src/lib.rs:33 changes home, which the task does not name"]),
+        ("{ 2 }", "{ 3 }", ["src/lib.rs:36 changes home, which the task does not name"]),
+        ("Self::Io(error)", "todo!()", ["src/lib.rs:25 changes Error::From::from, which the task does not name"]),
+        ("#[cfg(windows)]\npub fn home() -> u32 { 2 }\n", "", ["src/lib.rs home is gone"]),
+    ],
+)
+def test_a_change_of_one_of_them_is_told_with_its_own_line(old: str, new: str, said: list[str]) -> None:
+    assert _rust((RUST + TWINS).replace(old, new), before=RUST + TWINS) == said

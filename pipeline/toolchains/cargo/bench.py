@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import secrets
-import shutil
 import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.box_folder import BoxFolder
 from pipeline.process import Command, Completed, Mount, Sandbox
 from pipeline.programs import locate
+from pipeline.toolchains.boxed import lay_out
 from pipeline.toolchains.cargo.messages import Session, read_session
+from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 TARGET: Final = Path("/redfirst-target")
 """Where a box shows the compiled files: at one path, which is part of what cargo compares."""
 
-_RUNNER: Final = "runner.py"
-_OUTPUT: Final = 256_000_000
+_KEPT: Final = "target"
+_TEMPORARY: Final = "tmp"
+_ANSWER: Final = 256_000_000
 _GRACE_S: Final = 20.0
 
 
@@ -41,27 +44,25 @@ class Bench:
     view: View
     env: Environment
     runner: Path
-    compiled: Path
+    compiled: BoxFolder
+    temporary: BoxFolder
     cache: Cache | None
 
     @classmethod
     def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
-        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
-        program, compiled = place / "runner", place / "target"
-        program.mkdir()
-        shutil.copyfile(Path(__file__).with_name(_RUNNER), program / _RUNNER)
-        kept = cache.folder / "target" if cache is not None else None
-        if kept is not None and cache is not None and not cache.warm and kept.is_dir():
-            shutil.copytree(kept, compiled, symlinks=True)
-        (compiled / "tmp").mkdir(parents=True, exist_ok=True)
-        for folder in (compiled, compiled / "tmp"):
-            folder.chmod(0o777)
-        return cls(sandbox, view, env, program, compiled, cache)
+        """Lay the place out: our program, the folder of compiled files, and the one that integration tests may fill."""
+        program = place / "runner"
+        lay_out(program, "cargo", "runner.py")
+        compiled, temporary = BoxFolder.made(place, "target"), BoxFolder.made(place, _TEMPORARY)
+        if cache is not None and not cache.warm:
+            compiled.fill(cache.folder / _KEPT)
+        compiled.add(_TEMPORARY)
+        return cls(sandbox, view, env, program, compiled, temporary, cache)
 
     @property
     def target(self) -> Path:
         """Return where the box shows what is compiled."""
-        return self.sandbox.inside(self.compiled, TARGET)
+        return self.sandbox.inside(self.compiled.path, TARGET)
 
     async def run(
         self, request: Mapping[str, object], limit_s: float, *, frozen: bool = False
@@ -70,12 +71,12 @@ class Bench:
         nonce = secrets.token_hex(16)
         python = locate(sys.executable)
         asked = {**request, "nonce": nonce, "timeout_s": limit_s, "cargo": self.env.command}
-        mounts = [Mount(self.compiled, self.target, writable=not frozen)]
-        if frozen:  # integration tests are given this folder to write into
-            mounts.append(Mount(self.compiled / "tmp", self.target / "tmp", writable=True))
+        mounts = [self.compiled.mount(self.target, writable=not frozen)]
+        if self.sandbox.maps_paths:  # integration tests are given this folder to write into
+            mounts.append(self.temporary.mount(self.target / _TEMPORARY))
         completed = await self.sandbox.run(
             Command(
-                argv=python.argv("-I", "-S", str(self.runner / _RUNNER)),
+                argv=python.argv("-I", "-S", str(self.runner)),
                 cwd=self.view.workspace,
                 mounts=(
                     self.view.mount,
@@ -85,12 +86,12 @@ class Bench:
                     *mounts,
                 ),
                 env=self.variables,
-                stdin=json.dumps(asked).encode(),
+                request=json.dumps(asked).encode(),
                 timeout_s=limit_s + _GRACE_S,
-                output_limit=_OUTPUT,
+                answer_limit=_ANSWER,
             )
         )
-        return read_session(completed.stdout, nonce), completed
+        return read_session(completed.answer, nonce), completed
 
     @property
     def variables(self) -> dict[str, str]:
@@ -144,13 +145,12 @@ class Bench:
         """Keep what the baseline compiled of other people's crates; what is the project's own is compiled again."""
         if self.cache is None or not self.cache.warm:
             return
-        kept = self.cache.folder / "target"
-        shutil.rmtree(kept, ignore_errors=True)
         own = {unit.package.name for unit in project.units} | {unit.target.name for unit in project.units}
         names = {name for one in own for name in (one, one.replace("-", "_"))}
 
-        def is_own(folder: str, entries: list[str]) -> set[str]:  # noqa: ARG001  (the signature of copytree)
-            stems = {entry: entry.partition(".")[0].rpartition("-")[0] or entry for entry in entries}
-            return {entry for entry, stem in stems.items() if {stem, stem.removeprefix("lib")} & names}
+        def is_own(entry: str) -> bool:
+            stem = entry.partition(".")[0].rpartition("-")[0] or entry
+            return not {stem, stem.removeprefix("lib")}.isdisjoint(names)
 
-        shutil.copytree(self.compiled, kept, symlinks=True, ignore=is_own)
+        self.compiled.keep(self.cache.folder / _KEPT, links=True, leave_out=is_own)
+        remove_tree(self.cache.folder / _KEPT / _TEMPORARY)

@@ -1,20 +1,21 @@
 """Finds the Rust toolchain that runs a project's tests, on the host, before any agent ran.
 
 rustup puts programs on PATH that ask its settings which toolchain is meant, and may fetch one: the question is answered
-here, once, with fetching off, and the box is shown the toolchain's own folder. Nothing of the project is run.
+here, once, with fetching off, and the box is shown the toolchain's own folder. Nothing of the project is run: what its
+`rust-toolchain.toml` names is read by us (`pins`), and the programs are started in the root.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
 from pipeline.toolchains import devshell
+from pipeline.toolchains.cargo.pins import pinned_toolchain
 from pipeline.toolchains.protocol import Environment, Missing
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rus
 
 _ASK_TIMEOUT_S: Final = 60.0
 _NIX_STORE: Final = Path("/nix/store")
-_PINS: Final = ("rust-toolchain.toml", "rust-toolchain")
 _FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 
@@ -39,8 +39,9 @@ async def find_environment(
             -c cargo test`) and is run here, what comes after `test` is given to it.
         search_path: PATH of the user.
     """
-    if pinned := _pinned_by_path(worktree):
-        return Missing(f"{pinned} names a toolchain by its path, which would run a program of the project's choice.")
+    pinned = pinned_toolchain(worktree)
+    if isinstance(pinned, Missing):
+        return pinned
     words = devshell.split(configured or ("cargo", "test"), _is_cargo_test)
     if words is None:
         return Missing(f"[toolchains.cargo] command does not name `cargo test`: {' '.join(configured or ())}")
@@ -52,14 +53,14 @@ async def find_environment(
     cargo = shutil.which("cargo", path=shell.search_path)
     if rustc is None or cargo is None:
         return Missing(f"No {'rustc' if rustc is None else 'cargo'} was found on PATH: {HINT}.")
-    sysroot = await _ask((rustc, "--print", "sysroot"), worktree, shell.search_path)
+    sysroot = await _ask((rustc, "--print", "sysroot"), pinned, shell.search_path)
     if sysroot is None:
         return Missing(f"{rustc} does not say where its toolchain is: {HINT}; or rustup cannot find the one asked for.")
     prefix = Path(sysroot)
     own = prefix / "bin" / "cargo"
     program = locate(str(own) if os.access(own, os.X_OK) else cargo)
-    version = await _ask((str(program.path), "--version"), worktree, shell.search_path)
-    compiler = await _ask((rustc, "--version"), worktree, shell.search_path)
+    version = await _ask((str(program.path), "--version"), pinned, shell.search_path)
+    compiler = await _ask((rustc, "--version"), pinned, shell.search_path)
     if version is None or compiler is None:
         return Missing(f"{program.path} cannot be started: {HINT}.")
     folders = tuple(dict.fromkeys((*_toolchain(prefix), *_registry(), *shell.mounts)))
@@ -100,18 +101,7 @@ def _registry() -> tuple[Mount, ...]:
     return tuple(Mount(place.resolve(), place) for place in places if place.is_dir())
 
 
-def _pinned_by_path(worktree: Path) -> str | None:
-    for name in _PINS:
-        try:
-            table = tomllib.loads((worktree / name).read_text(encoding="utf-8")).get("toolchain", {})
-        except (OSError, ValueError):  # the older form is a bare name
-            continue
-        if isinstance(table, dict) and "path" in table:
-            return name
-    return None
-
-
-async def _ask(argv: tuple[str, ...], worktree: Path, search_path: str) -> str | None:
+async def _ask(argv: tuple[str, ...], pinned: str | None, search_path: str) -> str | None:
     """Return what a program prints, None if it does not run; a toolchain that is not there is not fetched."""
-    environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED}
-    return await devshell.ask(argv, worktree, search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)
+    environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED, **({} if pinned is None else {"RUSTUP_TOOLCHAIN": pinned})}
+    return await devshell.ask(argv, search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from pipeline.toolchains.sessions import read_records
+
+if TYPE_CHECKING:
+    from pipeline.process import Answer
 
 
 class _Value(BaseModel):
@@ -150,10 +155,13 @@ class Start(_Line):
 
 
 class Ended(_Process):
-    """A test is over."""
+    """A test is over; see `watched.Watch` for what its process asked for."""
 
     kind: Literal["ended"]
     id: str
+    replaced: bool = False
+    left_aside: bool = False
+    unwatched: str = ""
 
 
 class DoctestsRan(_Process):
@@ -205,28 +213,16 @@ class Session:
         return bool(self.records) and isinstance(self.records[-1], End)
 
 
-def read_session(data: bytes, nonce: str) -> Session:
-    """Return the records in `data`; a line that is not ours makes the session unusable. A torn last line is none."""
-    lines = data.split(b"\n")[:-1]
-    records: list[Record] = []
-    for number, line in enumerate(lines):
-        try:
-            record = _ADAPTER.validate_json(line)
-        except ValidationError:
-            return Session(tuple(records), f"line {number + 1} of the records is not a record")
-        if record.nonce != nonce or record.n != number:
-            return Session(tuple(records), f"line {number + 1} of the records was not written by the harness")
-        if records and isinstance(records[-1], End):
-            return Session(tuple(records), "something was written after the end of the records")
-        records.append(record)
-    return Session(tuple(records))
+def read_session(answer: Answer, nonce: str) -> Session:
+    """Return the records that came; a line that is not ours makes the session unusable."""
+    return Session(*read_records(answer, nonce, _ADAPTER, End))
 
 
 def read_metadata(line: MetadataLine) -> Metadata | None:
     """Return the workspace, None where cargo could not say."""
     try:
         return Metadata.model_validate(json.loads(line.stdout)) if line.code == 0 else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

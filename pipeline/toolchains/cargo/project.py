@@ -22,9 +22,9 @@ from pipeline.toolchains.cargo.sources import Crate, TestFunction, is_in, read_c
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from pipeline.toolchains.cargo.messages import Package, Session, Target
+    from pipeline.trees import Files
 
 _DOCTEST: Final = re.compile(r"(?P<file>\S+\.\w+) - (?P<item>.*?)\s*\(line (?P<line>\d+)\)(?P<how>.*)")
 _MACHINE: Final = ("linker `", "couldn't create a temp dir", "failed to write")
@@ -83,12 +83,12 @@ class Doctest:
 
 @dataclass(frozen=True)
 class Project:
-    """A compiled workspace. `root` is where this process finds it, `workspace` where the box shows it.
+    """A compiled workspace. `measured` are its files, `workspace` is where the box shows them.
 
     `hidden` are tests that the sources show in a target that did not compile.
     """
 
-    root: Path
+    measured: Files
     workspace: str
     units: tuple[Unit, ...]
     tests: Mapping[str, Test]
@@ -122,15 +122,16 @@ class Project:
             for path, lines in unit.crate.regions.items():
                 regions.setdefault(path, []).extend(lines)
             bare |= {(test.path, line) for test in unit.crate.tests.values() for line in test.bare}
+        unread = {path for unit in self.units for path in unit.crate.unread}
 
         def line(path: str, number: int) -> str:
-            lines = (text_of(self.root, path) or b"").decode("utf-8", "replace").split("\n") if path else []
+            lines = (text_of(self.measured, path) or b"").decode("utf-8", "replace").split("\n") if path else []
             return lines[number - 1] if 0 < number <= len(lines) else ""
 
         return faults.Sources(
             relative=faults.relative_to(self.workspace),
             is_region=lambda path, number: path not in whole and is_in(regions.get(path, ()), number),
-            is_bare=lambda path, number: (path, number) in bare,
+            is_bare=lambda path, number: (path, number) in bare or path in unread,
             line=line,
         )
 
@@ -144,12 +145,12 @@ class Unusable:
     errors: tuple[CollectionError, ...] = ()
 
 
-def read_project(session: Session, root: Path, workspace: str) -> Project | Unusable:
+def read_project(session: Session, measured: Files, workspace: str) -> Project | Unusable:
     """Return what was compiled, or why nothing was.
 
     Args:
         session: The records of the compilation.
-        root: The folder that was compiled, for this process.
+        measured: What was compiled.
         workspace: The same as the box showed it.
     """
     lines = session.records
@@ -168,19 +169,21 @@ def read_project(session: Session, root: Path, workspace: str) -> Project | Unus
     listed = {line.executable: line for line in lines if isinstance(line, cargo_messages.Listed)}
     executables = {(a.manifest_path, a.target.label): a.executable for a in artifacts}
     units = tuple(
-        _unit(package, target, listed.get(executables.get((package.manifest_path, target.label), "")), root, workspace)
+        _unit(
+            package, target, listed.get(executables.get((package.manifest_path, target.label), "")), measured, workspace
+        )
         for package in metadata.packages
         for target in package.targets
         if target.test and target.kind[0] not in {"custom-build", "bench"}
     )
-    project = Project(root, workspace, units, {}, {}, {}, ())
+    project = Project(measured, workspace, units, {}, {}, {}, ())
     errors = _errors(project, messages, metadata)
     broken = {error.path for error in errors}
     tests = {test.id: test for unit in units if unit.names is not None for test in _tests(unit, unit.names)}
     unseen = (test for unit in units if unit.names is None for test in _tests(unit, tuple(unit.crate.tests)))
     hidden = {test.id: test for test in unseen if test.path not in broken}
-    doctests = {found.id: found for line in lines for found in _doctests(line, metadata, root, workspace)}
-    return Project(root, workspace, units, tests, hidden, doctests, errors)
+    doctests = {found.id: found for line in lines for found in _doctests(line, metadata, measured, workspace)}
+    return Project(measured, workspace, units, tests, hidden, doctests, errors)
 
 
 def _no_metadata(described: cargo_messages.MetadataLine | None) -> Unusable:
@@ -206,13 +209,15 @@ def _below(path: str, workspace: str) -> str:
     return posixpath.relpath(path, workspace) if path.startswith(f"{workspace}/") else ""
 
 
-def _unit(package: Package, target: Target, listed: cargo_messages.Listed | None, root: Path, workspace: str) -> Unit:
+def _unit(
+    package: Package, target: Target, listed: cargo_messages.Listed | None, measured: Files, workspace: str
+) -> Unit:
     names = cargo_messages.names_in(listed.stdout) if listed is not None and listed.code == 0 else None
     return Unit(
         package=package,
         target=target,
         folder=posixpath.dirname(_below(package.manifest_path, workspace)),
-        crate=read_crate(root, _below(target.src_path, workspace), is_test=target.is_test),
+        crate=read_crate(measured, _below(target.src_path, workspace), is_test=target.is_test),
         executable=listed.executable if listed is not None else "",
         names=None if listed is None else ("main",) if names is None else names,
         ignored=frozenset(cargo_messages.names_in(listed.ignored) or ()) if listed is not None else frozenset(),
@@ -254,7 +259,7 @@ def _errors(
 
 
 def _doctests(
-    line: cargo_messages.Record, metadata: cargo_messages.Metadata, root: Path, workspace: str
+    line: cargo_messages.Record, metadata: cargo_messages.Metadata, measured: Files, workspace: str
 ) -> Iterator[Doctest]:
     if not isinstance(line, cargo_messages.DoctestsListed) or line.code:
         return
@@ -264,7 +269,7 @@ def _doctests(
     matches = map(_DOCTEST.fullmatch, cargo_messages.examples_in(line.stdout))
     examples = [found for found in matches if found is not None]
     for found in sorted(examples, key=lambda found: (found["file"], int(found["line"]))):
-        path = found["file"] if (root / found["file"]).is_file() else posixpath.join(folder, found["file"])
+        path = found["file"] if text_of(measured, found["file"]) is not None else posixpath.join(folder, found["file"])
         plain = f"{line.package}::doc::{found['file']}::{found['item']}".removesuffix("::")
         counted[plain] += 1
         number = f"#{counted[plain]}" if counted[plain] > 1 else ""
@@ -274,7 +279,7 @@ def _doctests(
             package=line.package,
             path=path,
             line=int(found["line"]),
-            sha256=_example_sha256(text_of(root, path) or b"", int(found["line"])),
+            sha256=_example_sha256(text_of(measured, path) or b"", int(found["line"])),
         )
 
 

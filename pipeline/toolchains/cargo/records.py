@@ -16,9 +16,10 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.toolchains.cargo import faults, messages
+from pipeline.toolchains.watched import REPLACED, UNWATCHED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pipeline.toolchains.cargo.messages import Session
     from pipeline.toolchains.cargo.project import Doctest, Project, Test, Unusable
@@ -57,7 +58,8 @@ def observe(
     records |= {test.id: _documented(test) for test in project.doctests.values()}
     ignored = (test for test in project.tests.values() if test.is_ignored)
     records |= {test.id: _skipped(test, records[test.id]) for test in ignored}
-    said: list[str] = [tail]
+    unwatched = {line.unwatched for line in session.records if isinstance(line, messages.Ended)} - {""}
+    said: list[str] = [tail, *(f"{UNWATCHED}: {why}" for why in sorted(unwatched))]
     for line in session.records:
         if isinstance(line, messages.Ended) and line.id in asked:
             test = project.tests[line.id]
@@ -129,7 +131,7 @@ def _ran(project: Project, test: Test, line: messages.Ended, record: TestRecord,
     fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
     # nothing is traced: of a test that passes it is not known what it reached, only what it mentions
     reach = _reach(project, test, fault, printed) if trace and fault is not None else None
-    reason = "" if outcome is not Ended.CRASHED else _how(line)
+    reason = "; ".join(_how(line, outcome))
     return record.model_copy(
         update={"outcome": outcome, "phase": "call", "fault": fault, "reach": reach, "reason": reason}
     )
@@ -142,8 +144,8 @@ def _outcome(test: Test, line: messages.Ended) -> Ended:
         return Ended.CRASHED
     if test.unit.own_harness:
         return Ended.FAILED if line.code else Ended.PASSED
-    if line.code == 0:  # whoever exits early has not come to libtest's last word
-        return Ended.PASSED if _is_last_word(test, line.stdout) else Ended.CRASHED
+    if line.code == 0:  # whoever exits early has not come to libtest's last word, which its first thread has
+        return Ended.PASSED if _is_last_word(test, line.stdout) and not line.left_aside else Ended.CRASHED
     return Ended.FAILED if line.code == _FAILED_CODE and _COUNTED.search(line.stdout) else Ended.CRASHED
 
 
@@ -155,8 +157,11 @@ def _is_last_word(test: Test, stdout: str) -> bool:
     return re.search(rf"{name}(?:.*\n)*?ok\n\n{result}finished in [\d.]+s\s*\Z", stdout) is not None
 
 
-def _how(line: messages.Ended) -> str:
-    return f"ended by signal {-line.code}" if line.code < 0 else f"exited by itself with {line.code}"
+def _how(line: messages.Ended, outcome: Ended) -> Iterator[str]:
+    if outcome is Ended.CRASHED:
+        yield f"ended by signal {-line.code}" if line.code < 0 else f"exited by itself with {line.code}"
+    if outcome is not Ended.PASSED and line.replaced:
+        yield REPLACED
 
 
 def _printed(project: Project, test: Test, line: messages.Ended) -> faults.Printed:

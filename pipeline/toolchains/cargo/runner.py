@@ -1,27 +1,27 @@
-"""Runs cargo and test executables inside the box, and writes down what happened, as JSON lines on its own stdout.
+"""Runs cargo and test executables inside the box, and writes down what happened, as JSON lines on its socket.
 
-This file is copied out of the package and runs alone (`python -I -S`): the standard library only, no import of ours.
-It records facts; `cargo.records` makes an observation of them. Each test is a process of its own, as libtest has no
-time limit for a test and one that exits would take the others along. The request with the nonce comes on stdin, and
-the process is closed to its children (`PR_SET_DUMPABLE`), so that tested code cannot write records in our name.
+This file is copied out of the package (with `recording` and `watched`) and runs alone (`python -I -S`): the standard
+library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its own, as
+libtest has no time limit for a test and one that exits would take the others along. Tested code cannot write records in
+our name: see `recording`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-_PR_SET_DUMPABLE = 4
+from pipeline.toolchains.recording import Records, begin
+from pipeline.toolchains.watched import Watch, start
+
 _TEXT_LIMIT = 64_000
 _WHOLE = 64_000_000
 _MESSAGES = 200
@@ -37,36 +37,20 @@ _RESULT = re.compile(r"^test (?P<name>.+?) \.\.\. (?:ok|FAILED|ignored)", re.MUL
 _BEGUN = re.compile(r"^test (?P<name>.+?) \.\.\. \Z", re.MULTILINE)
 
 
-class Records:
-    """The lines that leave the box: each with the nonce and its number."""
-
-    def __init__(self, nonce: str) -> None:
-        self._nonce = nonce
-        self._count = 0
-        # tests get streams of their own: nothing that a child prints lands between these lines
-        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)
-
-    def write(self, kind: str, **facts: Any) -> None:
-        """Write one record, at once."""
-        line = {"kind": kind, "nonce": self._nonce, "n": self._count, **facts}
-        self._out.write(json.dumps(line) + "\n")
-        self._out.flush()
-        self._count += 1
-
-
 class Ended:
     """How one process ended, with the end of what it printed."""
 
-    def __init__(self, code: int, stdout: str, stderr: str, *, timed_out: bool) -> None:
+    def __init__(self, code: int, stdout: str, stderr: str, *, timed_out: bool, watch: Watch | None = None) -> None:
         self.code = code
         self.stdout = stdout
         self.stderr = stderr
         self.timed_out = timed_out
+        self.watch = watch or Watch()
 
     def facts(self) -> dict[str, Any]:
         """Return the same for a record; a code below 0 is a signal."""
-        return {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
+        said = {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
+        return {**said, **self.watch.facts()}
 
 
 def run(
@@ -76,15 +60,20 @@ def run(
     env: dict[str, str] | None = None,
     keep: int = _TEXT_LIMIT,
     stall_s: float | None = None,
+    *,
+    watched: bool = False,
 ) -> Ended:
     """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams.
 
-    With `stall_s` the limit is also that long without the end of one more of the tests that it runs.
+    With `stall_s` the limit is also that long without the end of one more of the tests that it runs; `watched` if no
+    other program may take its place.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            process = subprocess.Popen(
+            process, watch = start(
                 argv,
+                watched=watched,
+                ends=True,
                 cwd=cwd,
                 env={**os.environ, **(env or {})},
                 stdin=subprocess.DEVNULL,
@@ -98,7 +87,7 @@ def run(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
-        return Ended(code, tail(out, keep), tail(err, keep), timed_out=timed_out)
+        return Ended(code, tail(out, keep), tail(err, keep), timed_out=timed_out, watch=watch)
 
 
 def is_over(process: subprocess.Popen[bytes], limit_s: float, out: int, stall_s: float | None) -> bool:
@@ -216,7 +205,8 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
     limit_s: float = request["per_test_s"] or request["timeout_s"]
     for test in request["tests"]:
         records.write("start", id=test["id"])
-        ended = run(test["argv"], min(limit_s, deadline - time.monotonic()), test["cwd"], test["env"])
+        left = min(limit_s, deadline - time.monotonic())
+        ended = run(test["argv"], left, test["cwd"], test["env"], watched=True)
         records.write("ended", id=test["id"], **ended.facts())
         if time.monotonic() >= deadline:
             records.write("out_of_time")
@@ -269,10 +259,8 @@ def line_of(name: str) -> str:
 
 
 def main() -> None:
-    """Do what stdin asks for."""
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    request = json.load(sys.stdin)
-    records = Records(request["nonce"])
+    """Do what is asked for."""
+    request, records = begin()
     if request["do"] in {"build", "check"}:
         build(request, records)
     else:

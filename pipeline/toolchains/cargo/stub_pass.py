@@ -35,10 +35,11 @@ _COMPUTES: Final = frozenset({"call_expression", "macro_invocation", "block", "c
 class _Item:
     """A definition: its name within the file, and its code with attributes and without comments.
 
-    `head` is all but the body of a function.
+    `head` is all but the body of a function; `around` is the head of the `impl` that it stands in.
     """
 
     place: Parts
+    around: str
     node: Node
     whole: str
     head: str
@@ -69,10 +70,10 @@ def _error_line(top: Node) -> int:
 
 
 def _read(top: Node) -> list[_Item]:
-    return list(_items(top, ()))
+    return list(_items(top, (), ""))
 
 
-def _items(scope: Node, above: Parts) -> Iterator[_Item]:
+def _items(scope: Node, above: Parts, around: str) -> Iterator[_Item]:
     for node, attributes, _ in items(scope):
         if any(map(is_for_tests, attributes)):
             continue
@@ -81,20 +82,21 @@ def _items(scope: Node, above: Parts) -> Iterator[_Item]:
             owner = (*above, owner_of(node))
             trait = trait_of(node)
             # two traits of a type may have functions of one name
-            yield from _items(body, (*owner, trait) if trait else owner) if body is not None else ()
+            head = " ".join((*attributes, *_words(node, leave_out=body)))
+            yield from _items(body, (*owner, trait) if trait else owner, head) if body is not None else ()
         elif name := field_text(node, "name"):
             place = (*above, name)
             is_scope = node.type in _SCOPES and body is not None
-            yield _item(node, attributes, place, whole=not is_scope)
+            yield _item(node, attributes, place, around, whole=not is_scope)
             if is_scope and body is not None:
-                yield from _items(body, place)
+                yield from _items(body, place, around)
 
 
-def _item(node: Node, attributes: Sequence[str], place: Parts, *, whole: bool) -> _Item:
+def _item(node: Node, attributes: Sequence[str], place: Parts, around: str, *, whole: bool) -> _Item:
     body = node.child_by_field_name("body") if node.type not in _TYPES else None
     head = " ".join((*attributes, *_words(node, leave_out=body)))
     inside = " ".join(_words(body)) if body is not None and whole else ""
-    return _Item(place, node, f"{head} {inside}", head, inside)
+    return _Item(place, around, node, f"{head} {inside}", head, inside)
 
 
 def _words(node: Node, *, leave_out: Node | None = None) -> Iterator[str]:
@@ -108,15 +110,29 @@ def _words(node: Node, *, leave_out: Node | None = None) -> Iterator[str]:
 
 
 def _compared(path: str, wanted: Wanted, old: Sequence[_Item], new: Sequence[_Item]) -> Iterator[StubFault]:
-    were = {item.place: item for item in old}
-    are = {item.place for item in new}
-    yield from (StubFault(path, 0, f"{'::'.join(place)} is gone") for place in were if place not in are)
-    for item in new:
-        was = were.get(item.place)
-        if was is None:
+    """Yield what differs; items of one name, as two conversions into a type are, are each held against its own."""
+    left: dict[Parts, list[_Item]] = {}
+    for item in old:
+        left.setdefault(item.place, []).append(item)
+    others = [item for item in new if not _take_same(left.get(item.place, []), item)]
+    for item in others:
+        were = left.get(item.place, [])
+        if not were:
             yield from _added(path, wanted, item)
-        elif was.whole != item.whole:
+            continue
+        was = max(were, key=lambda one: (one.whole == item.whole, one.around == item.around, one.head == item.head))
+        were.remove(was)
+        if was.whole != item.whole:
             yield from _changed(path, wanted, was, item)
+    yield from (StubFault(path, 0, f"{'::'.join(place)} is gone") for place, were in left.items() for _ in were)
+
+
+def _take_same(were: list[_Item], item: _Item) -> bool:
+    """Take out of *were* the one that is as *item* is, if there is one."""
+    same = next((one for one in were if (one.around, one.whole) == (item.around, item.whole)), None)
+    if same is not None:
+        were.remove(same)
+    return same is not None
 
 
 def _added(path: str, wanted: Wanted, item: _Item) -> Iterator[StubFault]:

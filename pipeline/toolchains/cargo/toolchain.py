@@ -7,19 +7,20 @@ sources.
 from __future__ import annotations
 
 import re
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.box_folder import private_place
 from pipeline.evidence.observation import Observation, RunState
+from pipeline.toolchains import scaffolds
 from pipeline.toolchains.cargo import environment
 from pipeline.toolchains.cargo.bench import Bench
 from pipeline.toolchains.cargo.messages import Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pipeline.evidence.classify import Symbol
     from pipeline.process import Completed, Sandbox
@@ -92,14 +93,14 @@ class CargoToolchain:
         from pipeline.toolchains.cargo import records  # noqa: PLC0415
 
         deadline = anyio.current_time() + timeout_s
-        command = _shown(selection)
-        with tempfile.TemporaryDirectory(prefix="redfirst-cargo-") as place:
-            bench = Bench.under(Path(place), sandbox, view, env, cache)
+        command = _shown(env, selection)
+        with private_place("redfirst-cargo-") as place:
+            bench = Bench.under(place, sandbox, view, env, cache)
             session, completed = await bench.run({"do": "build"}, timeout_s)
             tail = records.rendered(session)
             if session.fault or completed.timed_out:
                 return _unfinished(session, completed, command, tail)
-            project = cargo_project.read_project(session, view.host, str(view.workspace))
+            project = cargo_project.read_project(session, view.files, str(view.workspace))
             if isinstance(project, cargo_project.Unusable):
                 return records.nothing(project, command=command, tail=tail or _text(completed))
             bench.keep(project)
@@ -132,13 +133,13 @@ class CargoToolchain:
         from pipeline.toolchains.cargo import records  # noqa: PLC0415
 
         command = ("cargo", "check", "--workspace", "--tests")
-        with tempfile.TemporaryDirectory(prefix="redfirst-cargo-") as place:
-            bench = Bench.under(Path(place), sandbox, view, env, None)
+        with private_place("redfirst-cargo-") as place:
+            bench = Bench.under(place, sandbox, view, env, None)
             session, completed = await bench.run({"do": "check"}, timeout_s)
         tail = records.rendered(session)
         if session.fault or completed.timed_out:
             return _unfinished(session, completed, command, tail)
-        project = cargo_project.read_project(session, view.host, str(view.workspace))
+        project = cargo_project.read_project(session, view.files, str(view.workspace))
         if isinstance(project, cargo_project.Unusable):
             return records.nothing(project, command=command, tail=tail or _text(completed))
         return records.observe(project, session, frozenset(), trace=False, timed_out=False, command=command, tail=tail)
@@ -156,13 +157,13 @@ class CargoToolchain:
         """Return the files with the symbols' bodies replaced by `todo!()`."""
         from pipeline.toolchains.cargo import stubs  # noqa: PLC0415  (see run_tests)
 
-        return stubs.stub_symbols(files, symbols)
+        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         """Return the new functions, types and constants outside of test regions."""
         from pipeline.toolchains.cargo import stubs  # noqa: PLC0415  (see run_tests)
 
-        return stubs.introduced(before, after)
+        return scaffolds.introduced(stubs.introduced, before, after)
 
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
@@ -170,7 +171,7 @@ class CargoToolchain:
         """Return what a stub pass changed that is more or other than `todo!()`."""
         from pipeline.toolchains.cargo import stub_pass  # noqa: PLC0415  (see run_tests)
 
-        return stub_pass.stub_faults(before, after, symbols)
+        return scaffolds.stub_faults(stub_pass.stub_faults, before, after, symbols)
 
 
 def _is_chosen(test: Test | Doctest, selection: Selection | None) -> bool:
@@ -191,8 +192,8 @@ def _text(completed: Completed) -> str:
     return completed.stderr.decode("utf-8", "replace")
 
 
-def _shown(selection: Selection | None) -> tuple[str, ...]:
+def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
     """Return the command a person would type for the same tests; long lists are cut."""
     names = sorted({entry.split("::", 2)[-1] for entry in (selection and selection.ids) or ()})
     rest = () if len(names) <= _SHOWN else (f"... and {len(names) - _SHOWN} more",)
-    return ("cargo", "test", "--workspace", *(("--", "--exact", *names[:_SHOWN], *rest) if names else ()))
+    return ("cargo", *env.command[1:], "--workspace", *(("--", "--exact", *names[:_SHOWN], *rest) if names else ()))

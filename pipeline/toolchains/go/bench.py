@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import secrets
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.box_folder import BoxFolder
 from pipeline.process import Command, Completed, Mount, Sandbox
 from pipeline.programs import locate
 from pipeline.toolchains import devshell
+from pipeline.toolchains.boxed import lay_out
 from pipeline.toolchains.go.command import GoTest, parse
 from pipeline.toolchains.go.messages import Session, read_session
 from pipeline.toolchains.go.records import IDLE
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
 TARGET: Final = Path("/redfirst-go")
 """Where a box shows what is compiled."""
 
-_RUNNER: Final = ("runner.py", "processes.py")
-_MAIN: Final = "from pipeline.toolchains.go.runner import main\n\nmain()\n"
 _KEPT: Final = "gocache"
-_OUTPUT: Final = 512_000_000
+_ANSWER: Final = 512_000_000
 _GRACE_S: Final = 20.0
 
 
@@ -44,32 +43,24 @@ _ALL_ERRORS: Final = "-gcflags=-e"
 
 @dataclass(frozen=True)
 class Bench:
-    """Where one measurement is made: `made` holds the compiler's cache, the executables, and what both need."""
+    """Where one measurement is made: `compiled` is the compiler's cache, `tests` holds the executables."""
 
     sandbox: Sandbox
     view: View
     env: Environment
     runner: Path
-    made: Path
+    compiled: BoxFolder
+    tests: BoxFolder
     cache: Cache | None
 
     @classmethod
     def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
-        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
-        program, made = place / "runner", place / "made"
-        package = program / "pipeline" / "toolchains" / "go"
-        package.mkdir(parents=True)
-        for name in _RUNNER:
-            shutil.copyfile(Path(__file__).with_name(name), package / name)
-        (program / "__main__.py").write_text(_MAIN, encoding="utf-8")
-        kept = cache.folder / _KEPT if cache is not None and not cache.warm else None
-        if kept is not None and kept.is_dir():
-            shutil.copytree(kept, made / "cache", symlinks=True)
-        for name in ("cache", "tests"):
-            (made / name).mkdir(parents=True, exist_ok=True)
-        for folder in (made, *made.glob("*/"), *made.glob("cache/*/")):
-            folder.chmod(0o777)
-        return cls(sandbox, view, env, program, made, cache)
+        """Lay the place out: our program, and the folders of what is made."""
+        program, compiled = place / "runner", BoxFolder.made(place, "cache")
+        lay_out(program, "go", "runner.py", "processes.py")
+        if cache is not None and not cache.warm:
+            compiled.fill(cache.folder / _KEPT)
+        return cls(sandbox, view, env, program, compiled, BoxFolder.made(place, "tests"), cache)
 
     async def build(
         self, limit_s: float, *, selection: Selection | None = None, trace: bool = False, check: bool = False
@@ -83,7 +74,7 @@ class Bench:
             "patterns": arguments.patterns,
             "rest": arguments.rest,
             "cover": trace,
-            "out": str(self._target / "tests"),
+            "out": str(self._inside(self.tests)),
             "folders": self._folders(selection),
         }
         return await self._run(ask, limit_s, frozen=False)
@@ -102,18 +93,15 @@ class Bench:
         """Keep what the baseline compiled: of Go itself, of other people's modules, of the project."""
         if self.cache is None or not self.cache.warm:
             return
-        kept = self.cache.folder / _KEPT
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self.made / "cache", kept, symlinks=True)
+        self.compiled.keep(self.cache.folder / _KEPT)
 
     @property
     def _arguments(self) -> GoTest:
         found = parse(self.env.command[2:])
         return found if isinstance(found, GoTest) else GoTest()
 
-    @property
-    def _target(self) -> Path:
-        return self.sandbox.inside(self.made, TARGET)
+    def _inside(self, folder: BoxFolder) -> Path:
+        return self.sandbox.inside(folder.path, TARGET / folder.path.name)
 
     def _folders(self, selection: Selection | None) -> list[str] | None:
         """Return the folders of the packages whose tests are chosen, None for all."""
@@ -148,9 +136,6 @@ class Bench:
             "go": self.env.command[0],
             "root": str(self.view.workspace),
         }
-        mounts = [Mount(self.made, self._target, writable=not frozen)]
-        if frozen:
-            mounts.append(Mount(self.made / "cache", self._target / "cache", writable=True))
         completed = await self.sandbox.run(
             Command(
                 argv=python.argv("-I", "-S", str(self.runner)),
@@ -160,22 +145,23 @@ class Bench:
                     *self.env.mounts,
                     *(mount for mount in python.mounts if mount not in self.env.mounts),
                     Mount(self.runner, self.runner),
-                    *mounts,
+                    self.compiled.mount(self._inside(self.compiled)),
+                    self.tests.mount(self._inside(self.tests), writable=not frozen),
                 ),
                 env=self._variables,
-                stdin=json.dumps(asked).encode(),
+                request=json.dumps(asked).encode(),
                 timeout_s=limit_s + _GRACE_S,
-                output_limit=_OUTPUT,
+                answer_limit=_ANSWER,
             )
         )
-        return read_session(completed.stdout, nonce), completed
+        return read_session(completed.answer, nonce), completed
 
     @property
     def _variables(self) -> dict[str, str]:
         """Return the environment of go and of the tests."""
         return {
             "PATH": devshell.box_path(self.env.prefix, {}),
-            "GOCACHE": str(self._target / "cache"),
+            "GOCACHE": str(self._inside(self.compiled)),
             "GOTRACEBACK": "single",
             **self.env.variables,
         }

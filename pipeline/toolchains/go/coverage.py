@@ -55,7 +55,7 @@ class Map:
             return ""
         path = posixpath.normpath(posixpath.join(folder, posixpath.basename(found["file"])))
         if path not in self._functions:
-            self._functions[path] = functions_of(self._project.root, path)
+            self._functions[path] = functions_of(self._project.measured, path)
         line = int(found["line"])
         around = (one.name for one in self._functions[path] if one.first <= line <= one.last)
         name = next(around, "")
@@ -65,7 +65,7 @@ class Map:
         if self._defined is None:
             self._defined = {}
             for path in self._project.production():
-                for name in names_of(self._project.root, path):
+                for name in names_of(self._project.measured, path):
                     self._defined.setdefault(name, path)
         return self._defined
 

@@ -1,7 +1,8 @@
 """Finds the Go that runs a project's tests, on the host, before any agent ran.
 
 A `go.mod` may ask for a newer toolchain, which `go` would fetch: the question which one runs is answered here, once,
-with fetching off, and the box is shown that toolchain's own folder. Nothing of the project is run.
+with fetching off, and the box is shown that toolchain's own folder. Nothing of the project is run: what its `go.mod`
+asks for is read by us, and `go` is started in the root.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
 from pipeline.toolchains import devshell
 from pipeline.toolchains.go.command import parse
+from pipeline.toolchains.go.pins import is_newer, wanted_toolchain
 from pipeline.toolchains.protocol import Environment, Missing
 
 if TYPE_CHECKING:
@@ -29,7 +31,9 @@ _ASK_TIMEOUT_S: Final = 60.0
 _OLDEST: Final = (1, 19)
 _NIX_STORE: Final = Path("/nix/store")
 _VERSION: Final = re.compile(r"go(\d+)\.(\d+)")
-_ASKED: Final = ("GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "CGO_ENABLED", "CC")
+_ASKED: Final = (
+    "GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "GOTOOLCHAIN", "CGO_ENABLED", "CC",
+)  # fmt: skip
 _UNWANTED: Final = ("-exec", "-toolexec", "-json", "-n", "-o", "-c")
 """What GOFLAGS may not have: it would change what we read, or start a program that the box does not show."""
 
@@ -133,12 +137,17 @@ def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:
 async def _told(program: str, worktree: Path, shell: devshell.Shell) -> Mapping[str, str]:
     """Return what go says of itself: the toolchain that go.mod asks for if it was fetched before, else this one."""
     offline = {**shell.variables, "GOPROXY": "off", "GOSUMDB": "off"}
-    for environ in (offline, {**offline, "GOTOOLCHAIN": "local"}):
-        said = await devshell.ask(
-            (program, "env", "-json", *_ASKED), worktree, shell.search_path, limit_s=_ASK_TIMEOUT_S, environ=environ
-        )
-        try:
-            return _TOLD.validate_json(said or "")
-        except ValidationError:
-            continue
-    return {}
+    own = await _said(program, shell.search_path, offline)
+    wanted = wanted_toolchain(worktree)
+    may_switch = own.get("GOTOOLCHAIN", "auto").endswith(("auto", "path"))
+    if wanted is not None and may_switch and is_newer(wanted, own.get("GOVERSION", "")):
+        return await _said(program, shell.search_path, {**offline, "GOTOOLCHAIN": wanted}) or own
+    return own
+
+
+async def _said(program: str, search_path: str, environ: Mapping[str, str]) -> Mapping[str, str]:
+    said = await devshell.ask((program, "env", "-json", *_ASKED), search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)
+    try:
+        return _TOLD.validate_json(said or "")
+    except ValidationError:
+        return {}

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from pipeline.toolchains.sessions import read_records
+
+if TYPE_CHECKING:
+    from pipeline.process import Answer
 
 
 class _Value(BaseModel):
@@ -79,10 +84,15 @@ class Start(_Line):
 
 
 class Ended(_Process):
-    """A test is over. `blocks` are the pieces of code that it entered, None where it did not say."""
+    """A test is over; see `watched.Watch` for what its process asked for.
+
+    `blocks` are the pieces of code that it entered, None where it did not say.
+    """
 
     kind: Literal["ended"]
     id: str
+    replaced: bool = False
+    unwatched: str = ""
     blocks: tuple[tuple[str, int], ...] | None = None
     doors: tuple[str, ...] = ()
 
@@ -116,18 +126,6 @@ class Session:
         return bool(self.records) and isinstance(self.records[-1], End)
 
 
-def read_session(data: bytes, nonce: str) -> Session:
-    """Return the records in `data`; a line that is not ours makes the session unusable. A torn last line is none."""
-    lines = data.split(b"\n")[:-1]
-    records: list[Record] = []
-    for number, line in enumerate(lines):
-        try:
-            record = _ADAPTER.validate_json(line)
-        except ValidationError:
-            return Session(tuple(records), f"line {number + 1} of the records is not a record")
-        if record.nonce != nonce or record.n != number:
-            return Session(tuple(records), f"line {number + 1} of the records was not written by the harness")
-        if records and isinstance(records[-1], End):
-            return Session(tuple(records), "something was written after the end of the records")
-        records.append(record)
-    return Session(tuple(records))
+def read_session(answer: Answer, nonce: str) -> Session:
+    """Return the records that came; a line that is not ours makes the session unusable."""
+    return Session(*read_records(answer, nonce, _ADAPTER, End))

@@ -7,7 +7,6 @@ end fills neither memory nor disk.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import signal
@@ -15,6 +14,8 @@ import subprocess
 import time
 from collections import deque
 from typing import Any
+
+from pipeline.toolchains.watched import Watch, start
 
 WHOLE = 64_000_000
 """Bytes that are kept of the answer of a tool."""
@@ -27,24 +28,6 @@ _BEFORE = 40
 _WIDTH = 2_000
 _KEPT = 4_000_000
 _WAIT_S = 0.25
-
-
-class Records:
-    """The lines that leave the box: each with the nonce and its number."""
-
-    def __init__(self, nonce: str) -> None:
-        self._nonce = nonce
-        self._count = 0
-        # tests get streams of their own: nothing that a child prints lands between these lines
-        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)
-
-    def write(self, kind: str, **facts: Any) -> None:
-        """Write one record, at once."""
-        line = {"kind": kind, "nonce": self._nonce, "n": self._count, **facts}
-        self._out.write(json.dumps(line) + "\n")
-        self._out.flush()
-        self._count += 1
 
 
 class Ends:
@@ -121,27 +104,31 @@ class Frames:
 class Ended:
     """How one process ended, with what it printed; a code below 0 is a signal."""
 
-    def __init__(self, code: int, stdout: str, stderr: str, *, timed_out: bool) -> None:
+    def __init__(self, code: int, stdout: str, stderr: str, *, timed_out: bool, watch: Watch | None = None) -> None:
         self.code = code
         self.stdout = stdout
         self.stderr = stderr
         self.timed_out = timed_out
+        self.watch = watch or Watch()
 
     def facts(self) -> dict[str, Any]:
         """Return the same for a record."""
-        return {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
+        said = {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
+        return {**said, **self.watch.facts()}
 
 
-def run(
-    argv: list[str], limit_s: float, cwd: str, out: Ends | Frames | None = None, env: dict[str, str] | None = None
-) -> Ended:
-    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams."""
+def run(argv: list[str], limit_s: float, cwd: str, out: Ends | Frames | None = None, *, watched: bool = False) -> Ended:
+    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams.
+
+    `watched` if no other program may take its place.
+    """
     keepers = (out or Ends(WHOLE), Ends(_END))
     try:
-        process = subprocess.Popen(
+        process, watch = start(
             argv,
+            watched=watched,
             cwd=cwd,
-            env={**os.environ, "PWD": cwd, **(env or {})},
+            env={**os.environ, "PWD": cwd},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -165,7 +152,7 @@ def run(
         for _ in range(WHOLE // SAID):
             if not pump(selector, 0):
                 break
-    return Ended(process.returncode, keepers[0].text(), keepers[1].text(), timed_out=timed_out)
+    return Ended(process.returncode, keepers[0].text(), keepers[1].text(), timed_out=timed_out, watch=watch)
 
 
 def pump(selector: selectors.BaseSelector, wait_s: float) -> bool:

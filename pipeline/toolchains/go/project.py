@@ -20,10 +20,10 @@ from pipeline.toolchains.go.sources import TESTDATA, Folder, digests_of, read_fo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from pipeline.toolchains.go.messages import Session
     from pipeline.toolchains.go.sources import TestFunction
+    from pipeline.trees import Files
 
 _UNFETCHED: Final = "module lookup disabled by GOPROXY=off"
 _FETCH: Final = "`go mod download` fetches what go.mod asks for"
@@ -68,9 +68,9 @@ class Test:
 
 @dataclass(frozen=True)
 class Project:
-    """A workspace. `root` is where this process finds it, `workspace` where the box shows it."""
+    """A workspace. `measured` are its files, `workspace` is where the box shows them."""
 
-    root: Path
+    measured: Files
     workspace: str
     units: tuple[Unit, ...]
     packages: tuple[messages.Package, ...]
@@ -102,7 +102,7 @@ class Project:
     @cached_property
     def files(self) -> dict[str, str]:
         """Return the digest of each test file and of what lies in `testdata`."""
-        return digests_of(self.root)
+        return digests_of(self.measured)
 
     @cached_property
     def layout(self) -> Layout:
@@ -137,7 +137,7 @@ class Project:
             return beside if beside in others else others[0] if len(others) == 1 else ""
 
         def line(path: str, number: int) -> str:
-            lines = (text_of(self.root, path) or b"").decode("utf-8", "replace").split("\n") if path else []
+            lines = (text_of(self.measured, path) or b"").decode("utf-8", "replace").split("\n") if path else []
             return lines[number - 1] if 0 < number <= len(lines) else ""
 
         return Sources(relative, near, line, logs, is_test=lambda path: path.endswith("_test.go"))
@@ -165,12 +165,12 @@ def is_test_side(path: str) -> bool:
     return path.endswith("_test.go") or TESTDATA in path.split("/")[:-1]
 
 
-def read_project(session: Session, root: Path, workspace: str) -> Project | Unusable:
+def read_project(session: Session, measured: Files, workspace: str) -> Project | Unusable:
     """Return what there is and what was compiled, or why nothing was.
 
     Args:
         session: The records of the compilation.
-        root: The folder that was compiled, for this process.
+        measured: What was compiled.
         workspace: The same as the box showed it.
     """
     modules = next((line for line in session.records if isinstance(line, messages.Modules)), None)
@@ -185,10 +185,10 @@ def read_project(session: Session, root: Path, workspace: str) -> Project | Unus
     machine = [found for place, text in texts if (found := _about_the_machine(place, text))]
     if machine:  # it is said of each package in other words; the longest names the module
         return Unusable(RunState.UNUSABLE, max(machine, key=len))
-    base = Project(root, workspace, (), listed.packages, (), go_errors.Workspace({}, {}))
+    base = Project(measured, workspace, (), listed.packages, (), go_errors.Workspace({}, {}))
     executables = {line.dir: line for line in session.records if isinstance(line, messages.Executable)}
     units = tuple(
-        _unit(package, base.below(package.dir), executables.get(package.dir), root)
+        _unit(package, base.below(package.dir), executables.get(package.dir), measured)
         for package in listed.packages
         if package.tests and base.below(package.dir)
     )
@@ -196,10 +196,12 @@ def read_project(session: Session, root: Path, workspace: str) -> Project | Unus
         {path: base.below(folder) for path, folder in modules.modules if base.below(folder)},
         {path: found for unit in units for path, found in unit.sources.imports.items()},
     )
-    errors = _errors(list(go_errors.refusals(texts, workspace)), names, workspace)
+    refused = _errors(list(go_errors.refusals(texts, workspace)), names, workspace)
+    by_path = {error.path: error for error in (*_unread(units), *refused)}
+    errors = tuple(by_path[path] for path in sorted(by_path))
     if linked and not executables and units and not errors:
         return Unusable(RunState.UNUSABLE, _last(linked[-1].stderr) or "no test executable was made")
-    return Project(root, workspace, units, listed.packages, errors, names)
+    return Project(measured, workspace, units, listed.packages, errors, names)
 
 
 def _no_modules(modules: messages.Modules | None) -> Unusable:
@@ -210,12 +212,12 @@ def _no_modules(modules: messages.Modules | None) -> Unusable:
     return Unusable(RunState.UNUSABLE, detail, errors)
 
 
-def _unit(package: messages.Package, below: str, made: messages.Executable | None, root: Path) -> Unit:
+def _unit(package: messages.Package, below: str, made: messages.Executable | None, measured: Files) -> Unit:
     folder = "" if below == "." else below
     return Unit(
         package=package,
         folder=folder,
-        sources=read_folder(root, folder, package.tests),
+        sources=read_folder(measured, folder, package.tests),
         executable=made.executable if made is not None else "",
         arguments=made.arguments if made is not None else (),
     )
@@ -234,6 +236,12 @@ def _errors(found: list[go_errors.Refusal], names: go_errors.Workspace, workspac
             raised = Raised(kind="go", bases=("CompileError",), message=refusal.said[:2000])
             errors["go.mod"] = CollectionError(path="go.mod", fault=Fault(chain=(raised,)))
     return tuple(errors[path] for path in sorted(errors))
+
+
+def _unread(units: Iterable[Unit]) -> Iterator[CollectionError]:
+    """Yield an error for each test file that cannot be read: which tests are in it is not known."""
+    for path, why in (entry for unit in units for entry in unit.sources.unread.items()):
+        yield CollectionError(path=path, fault=Fault(chain=(Raised(kind="SyntaxError", message=why),)))
 
 
 def _importing(folder: str, names: go_errors.Workspace) -> Iterable[str]:

@@ -14,6 +14,7 @@ from pipeline.evidence.observation import Ended, Observation, RunState, TestReco
 from pipeline.toolchains.go import faults, messages
 from pipeline.toolchains.go import output as go_output
 from pipeline.toolchains.go.coverage import Map
+from pipeline.toolchains.watched import REPLACED, UNWATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,7 +77,7 @@ def observe(
     lines = [line for line in session.records if isinstance(line, messages.Ended)]
     idle = {line.id: dict(line.blocks or ()) for line in lines if line.id.startswith(IDLE)}
     reached = Map(project)
-    said = [tail]
+    said = [tail, *(f"{UNWATCHED}: {why}" for why in sorted({line.unwatched for line in lines} - {""}))]
     shown: dict[tuple[str, str], list[str]] = {}
     ran: set[str] = set()
     for line in lines:
@@ -256,6 +257,11 @@ def _clean(fault: Fault, project: Project) -> Fault:
 
 
 def _reason(run: _Run, name: str, outcome: Ended | None) -> str:
+    refused = REPLACED if run.line.replaced and outcome not in {None, Ended.PASSED, Ended.SKIPPED} else ""
+    return "; ".join(filter(None, (_how(run, name, outcome), refused)))
+
+
+def _how(run: _Run, name: str, outcome: Ended | None) -> str:
     if outcome is Ended.SKIPPED:
         logs = run.output.logs.get(name, ())
         return logs[-1].said if logs else "skipped"

@@ -1,15 +1,14 @@
 """Compiles the tests of Go modules inside the box and runs them, each test in a process of its own.
 
-Like `cargo.runner` it is copied out of the package (with `go.processes`) and runs alone: the standard library only. It
-records facts; `go.records` makes an observation of them. The request with the nonce comes on stdin, and the process is
-closed to its children (`PR_SET_DUMPABLE`), so that tested code cannot write records in our name. Nothing of the project
-runs while it is compiled: which tests there are is read from the sources.
+Like `cargo.runner` it is copied out of the package (with `go.processes`, `recording` and `watched`) and runs alone: the
+standard library only. It records facts; `go.records` makes an observation of them. Tested code cannot write records in
+our name: see `recording`. Nothing of the project runs while it is compiled: which tests there are is read from the
+sources.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import hashlib
 import json
 import os
@@ -21,9 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipeline.toolchains.go.processes import SAID, WHOLE, Ended, Frames, Records, run
+from pipeline.toolchains.go.processes import SAID, WHOLE, Ended, Frames, run
+from pipeline.toolchains.recording import Records, begin
 
-_PR_SET_DUMPABLE = 4
 _COVERED = "-test.gocoverdir="
 _BLOCKS = 50_000
 _DOORS = 500
@@ -155,7 +154,8 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
             # go's own folder for this is gone with its compilation
             own = [f"{_COVERED}{place}" if word.startswith(_COVERED) else word for word in test["argv"]]
             argv = [*own, *traced, *test["rest"]]
-            ended = run(argv, min(limit_s, deadline - time.monotonic()), test["cwd"], Frames())
+            left = min(limit_s, deadline - time.monotonic())
+            ended = run(argv, left, test["cwd"], Frames(), watched=True)
             records.write("ended", id=test["id"], **ended.facts(), blocks=blocks_in(profile), doors=doors_in(log))
         if time.monotonic() >= deadline:
             records.write("out_of_time")
@@ -192,13 +192,11 @@ def text_of(path: Path) -> str:
 
 
 def main() -> None:
-    """Do what stdin asks for."""
+    """Do what is asked for."""
     if sys.argv[1:2] == ["save"]:
         save(sys.argv[2], sys.argv[3:])
         return
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    request = json.load(sys.stdin)
-    records = Records(request["nonce"])
+    request, records = begin()
     if request["do"] in {"build", "check"}:
         Builder(request, records).build()
     else:

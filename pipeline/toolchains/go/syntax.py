@@ -178,16 +178,33 @@ def log_lines(top: Node) -> frozenset[int]:
 def bare_lines(function: Node) -> frozenset[int]:
     """Return the lines that state failure without looking at anything: no condition, or one of literals only."""
     found: set[int] = set()
-    for call in (node for node in below(function) if node.type == "call_expression"):
-        on, name = _called(call)
-        arguments = call.child_by_field_name("arguments")
-        given = arguments.named_children if arguments is not None else []
-        says = name in _FAILS or (not on and name == "panic")
-        looks_at_nothing = on in _ASSERTS and not any(_names(argument) - _HANDLES for argument in given)
-        alone = call.parent is not None and call.parent.type == "expression_statement"
-        if alone and (says or looks_at_nothing) and not _is_conditional(call, function):
-            found.add(call.start_point.row + 1)
+    # from the top on: the way up from each call takes the square of the depth
+    stack = [function]
+    while stack:
+        node = stack.pop()
+        if node.type in _BRANCHES and node != function and _looks(node):
+            continue
+        stack += node.children
+        if node.type == "expression_statement":
+            found |= {
+                call.start_point.row + 1 for call in node.children if call.type == "call_expression" and _says(call)
+            }
     return frozenset(found)
+
+
+def _says(call: Node) -> bool:
+    on, name = _called(call)
+    if name in _FAILS or (not on and name == "panic"):
+        return True
+    arguments = call.child_by_field_name("arguments")
+    given = arguments.named_children if arguments is not None else []
+    return on in _ASSERTS and not any(_names(argument) - _HANDLES for argument in given)
+
+
+def _looks(branch: Node) -> bool:
+    """Return whether what is in a branch depends on anything but literals."""
+    condition = branch.child_by_field_name("condition")
+    return branch.type != "if_statement" or condition is None or bool(_names(condition))
 
 
 def _called(call: Node) -> tuple[str, str]:
@@ -196,16 +213,6 @@ def _called(call: Node) -> tuple[str, str]:
     if function is None or function.type != "selector_expression":
         return "", text(function)
     return field_text(function, "operand"), field_text(function, "field")
-
-
-def _is_conditional(node: Node, function: Node) -> bool:
-    while node.parent is not None and node != function:
-        if node.type in _BRANCHES:
-            condition = node.child_by_field_name("condition")
-            if node.type != "if_statement" or condition is None or _names(condition):
-                return True
-        node = node.parent
-    return False
 
 
 def _names(node: Node) -> frozenset[str]:

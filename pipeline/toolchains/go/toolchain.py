@@ -6,17 +6,19 @@ go says what there is and what does not compile; which tests a package has, and 
 from __future__ import annotations
 
 import re
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.box_folder import private_place
 from pipeline.evidence.observation import Observation, RunState
+from pipeline.toolchains import scaffolds
 from pipeline.toolchains.go import environment
+from pipeline.toolchains.go.command import GoTest, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pipeline.evidence.classify import Symbol
     from pipeline.process import Completed, Sandbox
@@ -92,14 +94,14 @@ class GoToolchain:
         from pipeline.toolchains.go.messages import Session  # noqa: PLC0415
 
         deadline = anyio.current_time() + timeout_s
-        command = _shown(selection)
-        with tempfile.TemporaryDirectory(prefix="redfirst-go-") as place:
-            bench = go_bench.Bench.under(Path(place), sandbox, view, env, cache)
+        command = _shown(env, selection)
+        with private_place("redfirst-go-") as place:
+            bench = go_bench.Bench.under(place, sandbox, view, env, cache)
             session, completed = await bench.build(timeout_s, selection=selection, trace=trace)
             tail = records.rendered(session)
             if session.fault or completed.timed_out:
                 return _unfinished(session, completed, command, tail)
-            project = go_project.read_project(session, view.host, str(view.workspace))
+            project = go_project.read_project(session, view.files, str(view.workspace))
             if isinstance(project, go_project.Unusable):
                 return records.nothing(project, command=command, tail=tail or _text(completed))
             bench.keep()
@@ -139,13 +141,13 @@ class GoToolchain:
         from pipeline.toolchains.go.messages import Session  # noqa: PLC0415
 
         command = ("go", "test", "-run", "^$", "./...")
-        with tempfile.TemporaryDirectory(prefix="redfirst-go-") as place:
-            bench = go_bench.Bench.under(Path(place), sandbox, view, env, cache)
+        with private_place("redfirst-go-") as place:
+            bench = go_bench.Bench.under(place, sandbox, view, env, cache)
             session, completed = await bench.build(timeout_s, check=True)
         tail = records.rendered(session)
         if session.fault or completed.timed_out:
             return _unfinished(session, completed, command, tail)
-        project = go_project.read_project(session, view.host, str(view.workspace))
+        project = go_project.read_project(session, view.files, str(view.workspace))
         if isinstance(project, go_project.Unusable):
             return records.nothing(project, command=command, tail=tail or _text(completed))
         return records.observe(
@@ -172,13 +174,13 @@ class GoToolchain:
         """Return the files in which the bodies of the symbols begin with the stub, so that nothing of them runs."""
         from pipeline.toolchains.go import stubs  # noqa: PLC0415  (see run_tests)
 
-        return stubs.stub_symbols(files, symbols)
+        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         """Return the new functions, methods, types, variables and constants outside of test files."""
         from pipeline.toolchains.go import stubs  # noqa: PLC0415  (see run_tests)
 
-        return stubs.introduced(before, after)
+        return scaffolds.introduced(stubs.introduced, before, after)
 
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
@@ -186,7 +188,7 @@ class GoToolchain:
         """Return what a stub pass changed that is no stub."""
         from pipeline.toolchains.go import stub_faults as go_stub_faults  # noqa: PLC0415  (see run_tests)
 
-        return go_stub_faults.stub_faults(before, after, symbols)
+        return scaffolds.stub_faults(go_stub_faults.stub_faults, before, after, symbols)
 
 
 def _is_chosen(test: Test, selection: Selection | None) -> bool:
@@ -211,10 +213,11 @@ def _text(completed: Completed) -> str:
     return completed.stderr.decode("utf-8", "replace")
 
 
-def _shown(selection: Selection | None) -> tuple[str, ...]:
+def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
     """Return the command a person would type for the same tests; long lists are cut."""
     names = sorted({entry.partition("::")[2].partition("/")[0] for entry in (selection and selection.ids) or ()})
-    if not names:
-        return ("go", "test", "./...")
-    rest = "" if len(names) <= _SHOWN else f"|... and {len(names) - _SHOWN} more"
-    return ("go", "test", "./...", "-run", f"^({'|'.join(names[:_SHOWN])}{rest})$")
+    found = parse(env.command[2:])
+    kept = found if isinstance(found, GoTest) else GoTest()
+    more = "" if len(names) <= _SHOWN else f"|... and {len(names) - _SHOWN} more"
+    chosen = ("-run", f"^({'|'.join(names[:_SHOWN])}{more})$") if names else ()
+    return ("go", "test", *kept.build, *kept.test, *(kept.patterns or ("./...",)), *chosen, *kept.rest)

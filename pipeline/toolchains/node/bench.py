@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.box_folder import BoxFolder
 from pipeline.process import Command, Completed, Mount, Sandbox
 from pipeline.programs import locate
 from pipeline.toolchains import devshell
+from pipeline.toolchains.boxed import lay_out
 from pipeline.toolchains.installed import installed_mounts, linked
 from pipeline.toolchains.node.messages import Session, read_session
 
@@ -26,10 +28,8 @@ if TYPE_CHECKING:
     from pipeline.toolchains.node.command import Invocation
     from pipeline.toolchains.protocol import Environment, Selection, View
 
-_PACKAGE: Final = "redfirst_node"
-_PROGRAMS: Final = ("runner.py", "channel.py")
 _SCRIPTS: Final = "js"
-_OUTPUT: Final = 256_000_000
+_ANSWER: Final = 256_000_000
 _GRACE_S: Final = 20.0
 _RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
 """How many more processes there may be after tests that took theirs along."""
@@ -43,21 +43,16 @@ class Bench:
     view: View
     env: Environment
     place: Path
+    shared: BoxFolder
 
     @classmethod
     def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment) -> Bench:
-        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
-        package, shared = place / "program" / _PACKAGE, place / "shared"
-        package.mkdir(parents=True)
-        here = Path(__file__)
-        for name in _PROGRAMS:
-            shutil.copyfile(here.with_name(name), package / name)
-        (package / "__init__.py").touch()
-        shutil.copytree(here.with_name(_SCRIPTS), place / "program" / "js")
-        for folder in (shared, shared / "cache"):
-            folder.mkdir()
-            folder.chmod(0o777)
-        return cls(sandbox, view, env, place)
+        """Lay the place out: our programs, and a folder for what the runners keep for each other."""
+        program, shared = place / "program", BoxFolder.made(place, "shared")
+        lay_out(program, "node", "runner.py", "channel.py")
+        shutil.copytree(Path(__file__).with_name(_SCRIPTS), program / _SCRIPTS)
+        shared.add("cache")
+        return cls(sandbox, view, env, place, shared)
 
     @property
     def node(self) -> str:
@@ -66,19 +61,18 @@ class Bench:
 
     def script(self, name: str) -> str:
         """Return where one of our scripts is in the box."""
-        return str(self.place / "program" / "js" / name)
+        return str(self.place / "program" / _SCRIPTS / name)
 
     async def run(self, request: Mapping[str, object], limit_s: float) -> tuple[Session, Completed]:
         """Run our runner with its request, and return what it wrote."""
         nonce = secrets.token_hex(16)
         python = locate(sys.executable)
         program = self.place / "program"
-        start = f"import sys; sys.path.insert(0, {str(program)!r}); from {_PACKAGE}.runner import main; main()"
         asked = {**request, "nonce": nonce, "timeout_s": limit_s}
         with linked(self.env, self.view, isolated=self.sandbox.maps_paths):
             completed = await self.sandbox.run(
                 Command(
-                    argv=python.argv("-I", "-S", "-c", start),
+                    argv=python.argv("-I", "-S", str(program)),
                     cwd=self.view.workspace,
                     mounts=(
                         self.view.mount,
@@ -86,15 +80,15 @@ class Bench:
                         *self.env.mounts,
                         *(mount for mount in python.mounts if mount not in self.env.mounts),
                         Mount(program, program),
-                        Mount(self.place / "shared", self.place / "shared", writable=True),
+                        self.shared.mount(self.shared.path),
                     ),
                     env={"PATH": devshell.box_path(self.env.prefix, self.env.variables)},
-                    stdin=json.dumps(asked).encode(),
+                    request=json.dumps(asked).encode(),
                     timeout_s=limit_s + _GRACE_S,
-                    output_limit=_OUTPUT,
+                    answer_limit=_ANSWER,
                 )
             )
-        return read_session(completed.stdout, nonce), completed
+        return read_session(completed.answer, nonce), completed
 
     @property
     def _packages(self) -> tuple[Mount, ...]:
@@ -136,13 +130,13 @@ class Bench:
             return [self._file(invocation, path, request) for path in files]
         more = {
             "arguments": list(invocation.arguments),
-            "cache": str(self.place / "shared" / "cache"),
+            "cache": str(self.shared.path / "cache"),
             "home": str(self.view.workspace / self._home(invocation.runner)),
             "projects": list(projects),
         }
         main = "vitest_main.mjs" if invocation.runner == "vitest" else "jest_main.cjs"
         argv = [self.node, *invocation.flags, self.script(main)]
-        return [self._job(argv, {**request, **more}, invocation, hints=str(self.place / "shared" / "hints.jsonl"))]
+        return [self._job(argv, {**request, **more}, invocation, hints=str(self.shared.path / "hints.jsonl"))]
 
     def _home(self, runner: str) -> str:
         """Return the folder of the package that has the runner installed."""

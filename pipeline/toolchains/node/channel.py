@@ -150,6 +150,6 @@ def json_of(line: str) -> dict[str, Any] | None:
     """Return the object with a `kind` on a line, None where there is none."""
     try:
         found: Any = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and isinstance(found.get("kind"), str) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -1,7 +1,8 @@
 """Finds node, the runner and the installed packages of a project, on the host, before any agent ran.
 
 Version managers put programs on PATH that choose a node by the project's files: the question which one runs is answered
-here, once. Nothing of the project is run: package.json is read, and the runner that is installed is looked at.
+here, once, in the root, where none of these files lies (`pins`). Nothing of the project is run: package.json is read,
+and the runner that is installed is looked at.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.git.tracked import TrackedFiles
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
 from pipeline.toolchains import devshell
 from pipeline.toolchains.node.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
 from pipeline.toolchains.node.project import Project, read_project
+from pipeline.toolchains.pins import chosen_versions
 from pipeline.toolchains.protocol import Environment, InstalledFolder, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 HINT: Final = "install Node.js 20 or newer (https://nodejs.org, or the package `nodejs`)"
 MODULES: Final = "node_modules"
@@ -132,10 +135,9 @@ async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
     quiet = {name: "" for name in os.environ if name.startswith(_KEPT_OUT)}
     said = await devshell.ask(
         (named, "-p", "process.execPath + '\\n' + process.version"),
-        worktree,
         search_path,
         limit_s=_ASK_TIMEOUT_S,
-        environ=quiet,
+        environ={**quiet, **chosen_versions("node", worktree)},
     )
     path, _, version = (said or "").partition("\n")
     number = re.fullmatch(r"v(\d+)\.\d+\.\d+\S*", version)
@@ -157,7 +159,7 @@ def _toolchain(prefix: Path) -> tuple[Mount, ...]:
 def _installed(project: Project, worktree: Path, main: Path) -> tuple[InstalledFolder, ...] | Missing:
     """Return where packages are installed: in the checkout itself, else in the main one."""
     for checkout in dict.fromkeys((worktree, main)):
-        found = tuple(_folders(project, checkout))
+        found = installed_of(project, checkout)
         if found:
             return found
     if any((checkout / name).exists() for checkout in (worktree, main) for name in (".pnp.cjs", ".pnp.js")):
@@ -165,15 +167,27 @@ def _installed(project: Project, worktree: Path, main: Path) -> tuple[InstalledF
             "Yarn keeps the packages of this project in archives: set `nodeLinker: node-modules` and install."
         )
     if project.needs:
-        return Missing(f"There is no {MODULES} in {worktree}: {_INSTALL}.")
+        return Missing(f"There is no {MODULES} in {worktree} (a tracked link is not followed): {_INSTALL}.")
     return ()
 
 
-def _folders(project: Project, checkout: Path) -> Iterable[InstalledFolder]:
-    for folder in project.packages:
-        place = checkout / folder / MODULES
-        if place.is_dir():
-            yield InstalledFolder(place.resolve(), f"{folder}/{MODULES}".lstrip("/"))
+def installed_of(project: Project, checkout: Path) -> tuple[InstalledFolder, ...]:
+    """Return the folders with installed packages in a checkout, in the order of its packages.
+
+    A link of the user's own is followed. What a tracked one leads to is passed over: it could show any folder of the
+    host to the tests.
+    """
+    top, tracked = checkout.resolve(), TrackedFiles((checkout,))
+
+    def is_ours(place: Path) -> bool:
+        return place.resolve() == place or not tracked.lead_to(place)
+
+    places = (f"{folder}/{MODULES}".lstrip("/") for folder in project.packages)
+    return tuple(
+        InstalledFolder((top / inside).resolve(), inside)
+        for inside in places
+        if (top / inside).is_dir() and is_ours(top / inside)
+    )
 
 
 def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolder]) -> tuple[str, ...] | Missing:

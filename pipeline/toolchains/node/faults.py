@@ -9,7 +9,6 @@ from urllib.parse import unquote
 
 from pipeline.evidence.observation import Fault, Frame, Missing, Raised
 from pipeline.toolchains.node import missing as node_missing
-from pipeline.toolchains.node.regions import is_bare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,8 +134,7 @@ def _frame(site: Site, sources: Sources) -> Frame:
 
 
 def _is_bare(site: Site, sources: Sources) -> bool:
-    node = sources.node_at(site.path, site.line, site.column) if site.line else None
-    return node is not None and is_bare(node)
+    return site.line > 0 and sources.is_bare(site.path, site.line, site.column)
 
 
 def _chain(thrown: Thrown, root: str) -> Iterator[Raised]:

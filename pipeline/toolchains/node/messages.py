@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from pipeline.toolchains.sessions import read_records
+
+if TYPE_CHECKING:
+    from pipeline.process import Answer
 
 
 class _Value(BaseModel):
@@ -149,7 +154,7 @@ class SaidLine(_Line):
 
 
 class EndedLine(_Line):
-    """A process of the test run is over."""
+    """A process of the test run is over; see `watched.Watch` for what it asked for."""
 
     kind: Literal["ended"]
     job: int
@@ -159,6 +164,8 @@ class EndedLine(_Line):
     done: bool
     stdout: str
     stderr: str
+    replaced: bool = False
+    unwatched: str = ""
 
 
 class PrintedLine(_Line):
@@ -210,17 +217,6 @@ class Session:
         return [record for record in self.records if isinstance(record, EndedLine)]
 
 
-def read_session(data: bytes, nonce: str) -> Session:
-    """Return the records in `data`; a line that is not ours makes the session unusable. A torn last line is none."""
-    records: list[Record] = []
-    for number, line in enumerate(data.split(b"\n")[:-1]):
-        try:
-            record = _ADAPTER.validate_json(line)
-        except ValidationError:
-            return Session(tuple(records), f"line {number + 1} of the records is not a record")
-        if record.nonce != nonce or record.n != number:
-            return Session(tuple(records), f"line {number + 1} of the records was not written by the harness")
-        if records and isinstance(records[-1], LastLine):
-            return Session(tuple(records), "something was written after the end of the records")
-        records.append(record)
-    return Session(tuple(records))
+def read_session(answer: Answer, nonce: str) -> Session:
+    """Return the records that came; a line that is not ours makes the session unusable."""
+    return Session(*read_records(answer, nonce, _ADAPTER, LastLine))

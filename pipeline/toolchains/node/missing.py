@@ -8,12 +8,10 @@ from urllib.parse import unquote
 
 from pipeline.evidence.observation import Missing
 from pipeline.toolchains.node.imports import EVERYTHING, is_own, meant, stem
-from pipeline.toolchains.node.syntax import bare, below, field, field_text, text
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from pipeline.toolchains.node.messages import Thrown
+    from pipeline.toolchains.node.queries import Looked
     from pipeline.toolchains.node.sources import Sources
 
 _EXPORT: Final = (
@@ -122,57 +120,32 @@ def _attribute(thrown: Thrown, sources: Sources, path: str, line: int) -> Missin
     name = of_message(thrown)
     if name is None:
         return None
-    tree = sources.tree(path)
     is_call = _CALLED.search(thrown.message) is not None
-    looked = _looked_at(tree, line, name, called=is_call) if tree is not None and line else None
+    looked = sources.looked_at(path, line, name, called=is_call)
     if looked is None:
         return Missing(name=name, first_party=is_call)
     return _of_expression(looked, sources, path, name)
 
 
-def _looked_at(tree: Node, line: int, name: str, *, called: bool) -> Node | None:
-    """Return the expression near a line that was undefined: what is called, or what a property is read from."""
-    best: Node | None = None
-    for node in below(tree):
-        start, end = node.start_point.row + 1, node.end_point.row + 1
-        if not start <= line <= end:
-            continue
-        if called and node.type in {"call_expression", "new_expression"}:
-            function = bare(field(node, "function") or field(node, "constructor"))
-            if function is not None and _last_name(function) == name:
-                best = function
-        elif not called and node.type == "member_expression" and field_text(node, "property") == name:
-            best = bare(field(node, "object"))
-    return best
-
-
-def _last_name(expression: Node) -> str:
-    return field_text(expression, "property") if expression.type == "member_expression" else text(expression)
-
-
-def _of_expression(expression: Node, sources: Sources, path: str, name: str) -> Missing:
+def _of_expression(looked: Looked, sources: Sources, path: str, name: str) -> Missing:
     """Return what is missing when this expression is undefined."""
     known = sources.bindings(path)
-    if expression.type == "identifier":
-        binding = known.get(text(expression))
+    if looked.kind == "identifier":
+        binding = known.get(looked.name)
         if binding is None:
-            return Missing(name=text(expression), first_party=False)
-        wanted = text(expression) if binding.name in {EVERYTHING, "default"} else binding.name
+            return Missing(name=looked.name, first_party=False)
+        wanted = looked.name if binding.name in {EVERYTHING, "default"} else binding.name
         return Missing(
             name=wanted,
             owner=meant(path, binding.module, sources.files),
             first_party=is_own(binding.module, sources.packages),
         )
-    if expression.type != "member_expression":
+    if looked.kind != "member_expression":
         return Missing(name=name, first_party=False)
-    root = bare(field(expression, "object"))
-    while root is not None and root.type in {"member_expression", "subscript_expression", "call_expression"}:
-        root = bare(field(root, "object") or field(root, "function"))
-    wanted = field_text(expression, "property")
-    if root is None or root.type in _LITERALS:
-        return Missing(name=wanted, owner=root.type if root is not None else "", first_party=False)
-    binding = known.get(text(root))
+    if not looked.root_kind or looked.root_kind in _LITERALS:
+        return Missing(name=looked.name, owner=looked.root_kind, first_party=False)
+    binding = known.get(looked.root)
     if binding is None:
-        return Missing(name=wanted, first_party=True)
+        return Missing(name=looked.name, first_party=True)
     owner = meant(path, binding.module, sources.files)
-    return Missing(name=wanted, owner=owner, first_party=is_own(binding.module, sources.packages))
+    return Missing(name=looked.name, owner=owner, first_party=is_own(binding.module, sources.packages))

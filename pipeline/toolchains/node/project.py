@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import product
+from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipeline.limited import UnreadableError, limited
 from pipeline.toolchains.node.command import Invocation, Runner, Unknown, of_script
+from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +39,7 @@ _FOLDER: Final = "test"
 """node:test takes every source in a folder of this name."""
 _ALTERNATIVES: Final = re.compile(r"\{([^{}]*)\}|([?+@])\(([^()]*)\)")
 _MOST: Final = 200
+_LARGEST: Final = 4_000_000
 _CONFIGS: Final[Mapping[Runner, str]] = {"vitest": "vite*.config.*", "jest": "jest.config.*", "node": ""}
 
 
@@ -136,7 +140,9 @@ def _manifest(path: Path) -> Manifest | str:
     try:
         if path.is_symlink():
             return "is a link"
-        return Manifest.model_validate_json(path.read_bytes())
+        return Manifest.model_validate_json(read_regular(path, _LARGEST))
+    except NotRegularError:
+        return "is no file"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     except ValidationError as error:
@@ -148,18 +154,55 @@ def _folders(worktree: Path, root: Manifest) -> Iterator[str]:
         clean = pattern.removeprefix("./").rstrip("/")
         if clean.startswith(("!", "/")) or ".." in clean.split("/"):
             continue
-        for found in sorted(worktree.glob(f"{clean}/package.json"))[:_MOST]:
-            folder = found.parent
-            if "node_modules" not in folder.relative_to(worktree).parts and not folder.is_symlink():
-                yield folder.relative_to(worktree).as_posix()
+        for folder in _matching(worktree, clean.split("/")):
+            if "node_modules" not in folder.split("/") and (worktree / folder / "package.json").is_file():
+                yield folder
+
+
+def _matching(worktree: Path, parts: Sequence[str]) -> list[str]:
+    """Return the folders that fit a pattern, some at the most; no link is followed, so that there is an end to them."""
+    found = [""]
+    for part in parts:
+        if part == "**":
+            found = [*found, *islice(_below(worktree, found), _MOST)]
+        else:
+            inner = ((at, name) for at in found for name in _subfolders(worktree, at))
+            fitting = (f"{at}/{name}".lstrip("/") for at, name in inner if fnmatchcase(name, part))
+            found = list(islice(fitting, _MOST))
+    return sorted({folder for folder in found if folder})
+
+
+def _below(worktree: Path, folders: Sequence[str]) -> Iterator[str]:
+    waiting = list(folders)
+    while waiting:
+        at = waiting.pop(0)
+        inner = [f"{at}/{name}".lstrip("/") for name in _subfolders(worktree, at) if name != "node_modules"]
+        yield from inner
+        waiting += inner
+
+
+def _subfolders(worktree: Path, folder: str) -> list[str]:
+    try:
+        with os.scandir(worktree / folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
 
 
 def _pnpm(worktree: Path) -> tuple[str, ...]:
     """Return where the packages of a pnpm workspace are."""
     try:
-        text = (worktree / "pnpm-workspace.yaml").read_text(encoding="utf-8")
-        return _Packages.model_validate(yaml.safe_load(text)).packages
-    except (OSError, ValueError, yaml.YAMLError):
+        content = read_regular(worktree / "pnpm-workspace.yaml", _LARGEST)
+        return limited(packages_in)(content)
+    except (OSError, UnreadableError):
+        return ()
+
+
+def packages_in(content: bytes) -> tuple[str, ...]:
+    """Return the patterns of a `pnpm-workspace.yaml`, none where it is something else."""
+    try:
+        return _Packages.model_validate(yaml.safe_load(content)).packages
+    except (ValueError, yaml.YAMLError):
         return ()
 
 

@@ -1,11 +1,13 @@
 """What the processes of a JavaScript test run wrote, made into one `Observation`.
 
-The records decide, never an exit code: a process that did not write its end has died, whatever number it returned.
+The records decide, and the exit status has to agree: a process that did not write its end has died, whatever number it
+returned, and one that reported no failure and did not end well is not believed.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -24,11 +26,13 @@ from pipeline.toolchains.node.messages import (
     Cut,
     Done,
     End,
+    EndedLine,
     FileLine,
     Item,
     LayoutLine,
     OutOfTime,
     ReachLine,
+    Said,
     SaidLine,
     Session,
     Start,
@@ -36,13 +40,13 @@ from pipeline.toolchains.node.messages import (
     Uncollected,
 )
 from pipeline.toolchains.node.project import PATTERNS, expanded, names_in
-from pipeline.toolchains.node.regions import Region, region_of
-from pipeline.toolchains.node.syntax import below, text
+from pipeline.toolchains.watched import REPLACED, UNWATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.toolchains.node.command import Invocation
+    from pipeline.toolchains.node.regions import Region
     from pipeline.toolchains.node.sources import Sources
     from pipeline.toolchains.protocol import Selection
 
@@ -62,7 +66,6 @@ class Run:
     selection: Selection | None
     trace: bool
     place: str
-    _regions: dict[str, Region | None] = field(default_factory=dict[str, "Region | None"], compare=False, repr=False)
     _sites: dict[str, faults.Site] = field(default_factory=dict[str, faults.Site], compare=False, repr=False)
 
     def observe(self, *, timed_out: bool, command: tuple[str, ...]) -> Observation:
@@ -141,12 +144,31 @@ class Run:
                 new = self._ended(records[one.id], one, begun=one.id in begun, reached=reached.get(one.id))
                 if not _is_worse(records[one.id].outcome, new.outcome):
                     records[one.id] = new
+        for name, how in self._unbelieved(records):
+            if records[name].outcome is Ended.PASSED:
+                reason = f"its process reported no failure, and {how}"
+                records[name] = records[name].model_copy(update={"outcome": Ended.CRASHED, "reason": reason})
         return records
+
+    def _unbelieved(self, records: Mapping[str, TestRecord]) -> Iterator[tuple[str, str]]:
+        """Yield the tests of processes whose end says otherwise than they did, with how these ended.
+
+        What fails without having been asked for is not reported, so that nothing follows where not all were asked for.
+        """
+        said: defaultdict[int, list[Said]] = defaultdict(list)
+        for record in self.session.records:
+            if isinstance(record, SaidLine):
+                said[record.job].append(record.said)
+            elif isinstance(record, EndedLine):
+                own = said.pop(record.job, [])
+                whole = all(self._is_chosen(records[one.id]) for one in own if isinstance(one, Item))
+                if record.done and record.code and not record.timed_out and whole and not any(map(_has_failed, own)):
+                    ended = (one.id for one in own if isinstance(one, End))
+                    yield from ((name, _how(record.code)) for name in ended if name in records)
 
     def _collected(self, item: Item) -> TestRecord:
         path = item.id.partition("::")[0]
         region = self._region(item)
-        self._regions[item.id] = region
         function = region.function if region is not None else f"{path}::{' > '.join(item.names)}"
         sha256 = region.sha256 if region is not None else self.sources.sha256(path)
         return TestRecord(id=item.id, function=function, path=path, region_sha256=sha256)
@@ -156,7 +178,7 @@ class Run:
         if site is None:
             return None
         self._sites[item.id] = site
-        return region_of(self.sources, site.path, site.line, site.column)
+        return self.sources.region_of(site.path, site.line, site.column)
 
     def _site(self, item: Item) -> faults.Site | None:
         """Return where a test is defined, None where nobody says."""
@@ -192,11 +214,11 @@ class Run:
 
     def _references(self, record: TestRecord) -> Iterator[str]:
         """Yield what of the project's files the test's own code mentions by a name that its file imports."""
-        region = self._regions.get(record.id)
-        if region is None:
+        site = self._sites.get(record.id)
+        if site is None:
             return
         known = self.sources.bindings(record.path)
-        for name in {text(node) for node in below(region.node) if node.type == "identifier"} & known.keys():
+        for name in self.sources.names_at(site.path, site.line, site.column) & known.keys():
             path = resolved(record.path, known[name].module, self.sources.files)
             if path is not None:
                 inner = known[name].name
@@ -221,7 +243,9 @@ class Run:
         return Layout(python_files=names_in(told) or PATTERNS[runner], collected=frozenset(files))
 
     def _said(self) -> str:
-        text = "\n".join(f"{one.stdout}{one.stderr}" for one in self.session.ended)
+        told = {REPLACED for one in self.session.ended if one.replaced}
+        told |= {f"{UNWATCHED}: {one.unwatched}" for one in self.session.ended if one.unwatched}
+        text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.session.ended), *sorted(told)))
         # jest writes paths of files that are not the project's from the workspace on
         ours = re.compile(rf"[\w./-]*{re.escape(self.place.rpartition('/')[2])}/")
         plain = ours.sub("<redfirst>/", faults.plain(text))
@@ -249,6 +273,14 @@ def _node_layout(invocation: Invocation, files: set[str]) -> Layout:
     if folders and not globs:
         return Layout(testpaths=folders, python_files=(*names, *exact), collected=frozenset(files))
     return Layout(python_files=(*names_in(globs), *exact), testpaths=(".",), collected=frozenset(files))
+
+
+def _has_failed(one: Said) -> bool:
+    return isinstance(one, Cut | Uncollected) or (isinstance(one, End) and one.skipped is None and not one.passed)
+
+
+def _how(code: int) -> str:
+    return f"ended by signal {-code}" if code < 0 else f"exited by itself with {code}"
 
 
 def _outcome(one: End, *, begun: bool) -> Ended:

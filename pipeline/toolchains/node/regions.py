@@ -10,14 +10,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.toolchains.node.syntax import FUNCTIONS, around, bare, below, field, field_text, literal, text
+from pipeline.toolchains.node.syntax import FUNCTIONS, around, at, bare, below, field, field_text, literal, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tree_sitter import Node
-
-    from pipeline.toolchains.node.sources import Sources
 
 TESTS: Final = frozenset({"test", "it", "fit", "xit", "xtest", "ftest", "specify", "bench"})
 SUITES: Final = frozenset({"describe", "suite", "context", "fdescribe", "xdescribe"})
@@ -35,12 +33,11 @@ class Region:
 
     sha256: str
     function: str
-    node: Node
 
 
-def region_of(sources: Sources, path: str, line: int, column: int | None) -> Region | None:
-    """Return the test that is defined at a place, None where no call of a test function is."""
-    call = _call_at(sources, path, line, column)
+def region_of(top: Node, path: str, line: int, column: int | None) -> Region | None:
+    """Return the test that is defined at a place of a file, None where no call of a test function is."""
+    call = _call_at(top, line, column)
     if call is None:
         return None
     statement, containers = _statement(call)
@@ -53,11 +50,19 @@ def region_of(sources: Sources, path: str, line: int, column: int | None) -> Reg
         if suite is not None:
             titles.append(_title(suite))
             digest.update((field_text(suite, "function") + titles[-1]).encode() + b"\0")
-    return Region(digest.hexdigest(), f"{path}::{' > '.join(reversed(titles))}", statement)
+    return Region(digest.hexdigest(), f"{path}::{' > '.join(reversed(titles))}")
 
 
-def _call_at(sources: Sources, path: str, line: int, column: int | None) -> Node | None:
-    start = sources.node_at(path, line, column)
+def names_in(top: Node, line: int, column: int | None) -> frozenset[str]:
+    """Return the names in the test that is defined at a place of a file."""
+    call = _call_at(top, line, column)
+    statement = _statement(call)[0] if call is not None else None
+    inside = below(statement) if statement is not None else ()
+    return frozenset(text(node) for node in inside if node.type == "identifier")
+
+
+def _call_at(top: Node, line: int, column: int | None) -> Node | None:
+    start = at(top, line, column)
     for node in around(start) if start is not None else ():
         if node.type == "call_expression" and root_name(node) in TESTS:
             return _whole_call(node)
@@ -77,10 +82,10 @@ def _whole_call(node: Node) -> Node:
 
 def root_name(node: Node) -> str:
     """Return the name at the root of what is called: `test` of `test.each(table)("name", body)`."""
-    at: Node | None = node
-    while at is not None and at.type in {"call_expression", "member_expression", "parenthesized_expression"}:
-        at = field(at, "function") or field(at, "object") or bare(at)
-    return text(at) if at is not None and at.type == "identifier" else ""
+    root: Node | None = node
+    while root is not None and root.type in {"call_expression", "member_expression", "parenthesized_expression"}:
+        root = field(root, "function") or field(root, "object") or bare(root)
+    return text(root) if root is not None and root.type == "identifier" else ""
 
 
 def _first(call: Node) -> Node | None:

@@ -1,20 +1,21 @@
-"""Runs the processes of a JavaScript test run inside the box, and writes down what they say, on its own stdout.
+"""Runs the processes of a JavaScript test run inside the box, and writes down what they say, on its socket.
 
-This file and `node.channel` are copied out of the package and run alone: the standard library only. Each process gets
-its request on descriptor 3 and answers on descriptor 4, each line with the nonce of that process. The request to this
-program comes on stdin, with a nonce of its own, and it is closed to its children (`PR_SET_DUMPABLE`). It is the one
-that sees a test hang or take its process along: it ends that process, and has another one run what is left.
+This file, `node.channel` and `watched` are copied out of the package and run alone: the standard library only. Each
+process gets its request on descriptor 3 and answers on descriptor 4, each line with the nonce of that process. The
+request to this program comes over a socket, with a nonce of its own, and it is closed to its children.
+It is the one that sees a test hang or take its process along: it ends that process, and has another one run what is
+left.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import json
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -23,9 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from .channel import Channel, Progress
+from pipeline.toolchains.node.channel import Channel, Progress
+from pipeline.toolchains.recording import Records, begin
+from pipeline.toolchains.watched import Watch, start
 
-_PR_SET_DUMPABLE = 4
 _TAIL = 16_000
 _PRINTED = 4_000_000
 _TICK_S = 0.05
@@ -34,26 +36,6 @@ _NOTICED_S = 3.0
 _EXEC = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 )
-
-
-class Records:
-    """The lines that leave the box: each with the nonce and its number. Several threads write them."""
-
-    def __init__(self, nonce: str) -> None:
-        self._nonce = nonce
-        self._count = 0
-        self._lock = threading.Lock()
-        # tests get streams of their own: nothing that a child prints lands between these lines
-        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)
-
-    def write(self, kind: str, **facts: Any) -> None:
-        """Write one record, at once."""
-        with self._lock:
-            line = {**facts, "kind": kind, "nonce": self._nonce, "n": self._count}
-            self._out.write(json.dumps(line) + "\n")
-            self._out.flush()
-            self._count += 1
 
 
 class Tail:
@@ -103,7 +85,7 @@ class Job:
     def _once(self) -> None:
         nonce = secrets.token_hex(16)
         hints = self._open_hints()
-        process, descriptor = self._start(nonce)
+        process, watch, descriptor = self._start(nonce)
         channel = Channel(descriptor, nonce, hints)
         out, err = Tail(process.stdout), Tail(process.stderr)
         timed_out, late, gone = self._watch(process, channel)
@@ -127,16 +109,18 @@ class Job:
             done=progress.done,
             stdout=out.text(),
             stderr=err.text(),
+            **watch.facts(),
         )
 
-    def _start(self, nonce: str) -> tuple[subprocess.Popen[bytes], int]:
+    def _start(self, nonce: str) -> tuple[subprocess.Popen[bytes], Watch, int]:
         asked, progress = self._asked, self._progress
         more = {"done": sorted(progress.settled), "bad_files": sorted(progress.bad_files), "serial": self._serial}
-        ask_read, ask_write = os.pipe()
-        tell_read, tell_write = os.pipe()
+        ask_read, ask_write = connected()
+        tell_read, tell_write = connected()
         high = [move_up(one) for one in (ask_read, tell_write)]
-        process = subprocess.Popen(
+        process, watch = start(
             [sys.executable, "-I", "-S", "-c", _EXEC, *map(str, high), *asked["argv"]],
+            programs=2,
             cwd=asked["cwd"],
             env={**os.environ, **asked["env"]},
             stdin=subprocess.DEVNULL,
@@ -149,7 +133,7 @@ class Job:
             os.close(one)
         data = json.dumps({**asked["request"], **more, "nonce": nonce}).encode()
         threading.Thread(target=feed, args=(ask_write, data), daemon=True).start()
-        return process, tell_read
+        return process, watch, tell_read
 
     def _open_hints(self) -> int | None:
         """Make the file anew and hold it: whoever deletes it keeps hints from later processes, and nothing else."""
@@ -224,6 +208,12 @@ class Job:
         self._records.write("said", job=self._number, said=facts)
 
 
+def connected() -> tuple[int, int]:
+    """Return the two ends of a way that nobody can open by name, as a pipe can be: what was said is not read back."""
+    one, other = socket.socketpair()
+    return one.detach(), other.detach()
+
+
 def move_up(descriptor: int) -> int:
     """Return the same descriptor under a number that is out of the way of 3 and 4."""
     high = fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10)
@@ -282,9 +272,7 @@ def run_plain(request: dict[str, Any], records: Records) -> None:
 
 
 def main() -> None:
-    """Do what stdin asks for."""
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    request = json.load(sys.stdin)
-    records = Records(request["nonce"])
+    """Do what is asked for."""
+    request, records = begin()
     (run_tests if request["do"] == "test" else run_plain)(request, records)
     records.write("end")

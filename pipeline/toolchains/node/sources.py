@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.toolchains.node.imports import Binding, bindings
+from pipeline.limited import UnreadableError, limited
+from pipeline.toolchains.node import queries
+from pipeline.toolchains.node.imports import Binding
 from pipeline.toolchains.node.project import SOURCES
-from pipeline.toolchains.node.syntax import at, functions, parse, qualname
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from tree_sitter import Node
+    from pipeline.toolchains.node.queries import Looked
+    from pipeline.toolchains.node.regions import Region
+
+_Found = TypeVar("_Found")
 
 _LEFT_OUT: Final = frozenset({"node_modules", ".git", ".hg", ".yarn", ".pnpm-store"})
 _LARGEST: Final = 2_000_000
@@ -29,11 +33,10 @@ class Sources:
     files: frozenset[str]
     code: Mapping[str, bytes]
     packages: frozenset[str] = frozenset()
-    _trees: dict[str, Node] = field(default_factory=dict[str, "Node"], compare=False, repr=False)
+    _unread: set[str] = field(default_factory=set[str], compare=False, repr=False)
     _bindings: dict[str, dict[str, Binding]] = field(
         default_factory=dict[str, dict[str, Binding]], compare=False, repr=False
     )
-
     _functions: dict[str, tuple[str, ...]] = field(
         default_factory=dict[str, tuple[str, ...]], compare=False, repr=False
     )
@@ -49,38 +52,55 @@ class Sources:
                 code[path] = (folder / path).read_bytes()
         return cls(frozenset(files), code, packages)
 
-    def tree(self, path: str) -> Node | None:
-        """Return the syntax of a file, None where there is none."""
-        if path not in self.code:
-            return None
-        if path not in self._trees:
-            self._trees[path] = parse(path, self.code[path])
-        return self._trees[path]
-
     def bindings(self, path: str) -> Mapping[str, Binding]:
         """Return what the names of a file stand for."""
-        tree = self.tree(path)
-        if tree is None:
-            return {}
         if path not in self._bindings:
-            self._bindings[path] = bindings(tree)
+            self._bindings[path] = self._asked(queries.bindings_of, path) or {}
         return self._bindings[path]
-
-    def node_at(self, path: str, line: int, column: int | None) -> Node | None:
-        """Return the innermost code at a place; see `node.syntax.at`."""
-        tree = self.tree(path)
-        return at(tree, line, column) if tree is not None else None
 
     def function_at(self, path: str, line: int, column: int | None) -> str:
         """Return the dotted name of the definition around a place, empty where that is not known."""
-        node = self.node_at(path, line, column)
-        return qualname(node) if node is not None else ""
+        return self._asked(queries.function_at, path, line, column) or ""
+
+    def region_of(self, path: str, line: int, column: int | None) -> Region | None:
+        """Return the test that is defined at a place, None where no call of a test function is."""
+        return self._asked(queries.region_at, path, line, column)
+
+    def names_at(self, path: str, line: int, column: int | None) -> frozenset[str]:
+        """Return the names in the test that is defined at a place."""
+        return self._asked(queries.names_at, path, line, column) or frozenset()
+
+    def is_bare(self, path: str, line: int, column: int | None) -> bool:
+        """Return whether the statement at a place only says that it fails; in a file that cannot be read it may."""
+        return self._asked(queries.is_bare_at, path, line, column) or path in self._unread
+
+    def looked_at(self, path: str, line: int, name: str, *, called: bool) -> Looked | None:
+        """Return the expression near a line that was undefined."""
+        return self._asked(queries.looked_at, path, line, name, called) if line else None
+
+    def has_markup(self, path: str) -> bool:
+        """Return whether there is JSX in a file."""
+        return self._asked(queries.has_markup, path) or False
+
+    def error_in(self, path: str) -> int | None:
+        """Return the line on which the syntax of a file is wrong, None where it is right; 0 if it cannot be read."""
+        found = self._asked(queries.error_in, path)
+        return 0 if path in self._unread else found
+
+    def _asked(self, query: Callable[..., _Found], path: str, *about: object) -> _Found | None:
+        """Return the answer of a reader, None where there is no such code or it cannot be read."""
+        if path not in self.code or path in self._unread:
+            return None
+        try:
+            return limited(query)(path, self.code[path], *about)
+        except UnreadableError:
+            self._unread.add(path)
+            return None
 
     def functions_named(self, path: str, name: str) -> tuple[str, ...]:
         """Return the dotted names of a file's functions that an engine calls by this name; none for what tools add."""
         if path not in self._functions:
-            tree = self.tree(path)
-            self._functions[path] = tuple(dict.fromkeys(functions(tree))) if tree is not None else ()
+            self._functions[path] = self._asked(queries.functions_of, path) or ()
         wanted = name.removeprefix("get ").removeprefix("set ").removeprefix("static ").rpartition(".")[2]
         own = [one for one in self._functions[path] if one == name or one.rpartition(".")[2] == wanted]
         return tuple(own) or tuple(one for one in self._functions[path] if one.endswith(f"{wanted}.constructor"))

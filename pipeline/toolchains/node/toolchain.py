@@ -10,18 +10,19 @@ each other.
 from __future__ import annotations
 
 import re
-import tempfile
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.box_folder import private_place
 from pipeline.evidence.observation import Observation, RunState
+from pipeline.toolchains import scaffolds
 from pipeline.toolchains.node import environment
 from pipeline.toolchains.node.command import Unknown, of_words
 from pipeline.toolchains.node.project import SOURCES, files_with_tests, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pipeline.evidence.classify import Symbol
     from pipeline.process import Sandbox
@@ -106,13 +107,13 @@ class NodeToolchain:
             return Observation(state=RunState.UNUSABLE, detail=project, command=command)
         sources = Sources.read(view.host, project.names)
         files = files_with_tests(sources.files, invocation.arguments) if invocation.runner == "node" else []
-        with tempfile.TemporaryDirectory(prefix="redfirst-node-") as place:
-            bench = Bench.under(Path(place), sandbox, view, env)
+        with private_place("redfirst-node-") as place:
+            bench = Bench.under(place, sandbox, view, env)
             projects = project.folders_with(invocation.runner, sources.files)
             jobs = bench.jobs(invocation, files, projects, selection, trace=trace)
             request = {"do": "test", "jobs": jobs, "per_test_s": per_test_timeout_s}
             session, completed = await bench.run(request, timeout_s)
-        run = Run(sources, session, str(view.workspace), invocation, selection, trace, place)
+        run = Run(sources, session, str(view.workspace), invocation, selection, trace, str(place))
         return run.observe(timed_out=completed.timed_out, command=command)
 
     async def check_types(
@@ -131,8 +132,8 @@ class NodeToolchain:
         if isinstance(project, str):
             return Observation(state=RunState.UNUSABLE, detail=project)
         sources = Sources.read(view.host, project.names)
-        with tempfile.TemporaryDirectory(prefix="redfirst-node-") as place:
-            bench = Bench.under(Path(place), sandbox, view, env)
+        with private_place("redfirst-node-") as place:
+            bench = Bench.under(place, sandbox, view, env)
             plan = types.plan(bench, project, sources)
             session, completed = await bench.run({"do": "check", "jobs": plan.jobs}, timeout_s)
         return types.observe(plan, session, sources, str(view.workspace), timed_out=completed.timed_out)
@@ -150,13 +151,13 @@ class NodeToolchain:
         """Return the files with the symbols' bodies replaced by a failure."""
         from pipeline.toolchains.node import stubs  # noqa: PLC0415  (see run_tests)
 
-        return stubs.stub_symbols(files, symbols)
+        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         """Return what the modules define at their top level that they did not define before; methods are dotted."""
         from pipeline.toolchains.node import stubs  # noqa: PLC0415  (see run_tests)
 
-        return stubs.introduced(before, after)
+        return scaffolds.introduced(stubs.introduced, before, after)
 
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
@@ -164,7 +165,7 @@ class NodeToolchain:
         """Return what a stub pass changed that is no stub."""
         from pipeline.toolchains.node import stub_pass  # noqa: PLC0415  (see run_tests)
 
-        return stub_pass.stub_faults(before, after, symbols)
+        return scaffolds.stub_faults(stub_pass.stub_faults, before, after, symbols)
 
 
 def _invocation(env: Environment) -> Invocation:

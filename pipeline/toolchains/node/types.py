@@ -15,7 +15,6 @@ from pipeline.toolchains.node import faults
 from pipeline.toolchains.node.imports import is_own, meant
 from pipeline.toolchains.node.messages import OutOfTime, PrintedLine, Session, Thrown
 from pipeline.toolchains.node.project import TYPED, Project
-from pipeline.toolchains.node.syntax import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,7 +60,7 @@ def plan(bench: Bench, project: Project, sources: Sources) -> Plan:
     """Return what has to be started for a project."""
     scripts = [path for path in sorted(sources.code) if not _is_declaration(path)]
     configs = _configs(sources) if any((one.path / "typescript").exists() for one in bench.env.installed) else []
-    plain = [path for path in scripts if not path.endswith(TYPED) and not _has_markup(sources, path)]
+    plain = [path for path in scripts if not path.endswith(TYPED) and not sources.has_markup(path)]
     # what only a bundler can read, and typed sources without a compiler, are read by our own parser
     unread = [path for path in scripts if path not in plain and (not configs or not path.endswith(TYPED))]
     tsc = [bench.plain([COMPILER, "--noEmit", "--pretty", "false", "-p", config]) for config in configs]
@@ -84,11 +83,6 @@ def _configs(sources: Sources) -> list[str]:
 
 def _is_declaration(path: str) -> bool:
     return path.endswith((".d.ts", ".d.mts", ".d.cts"))
-
-
-def _has_markup(sources: Sources, path: str) -> bool:
-    tree = sources.tree(path)
-    return tree is not None and any(node.type.startswith("jsx_") for node in below(tree))
 
 
 def _kind(path: str, project: Project) -> str:
@@ -183,11 +177,8 @@ def _parsed(printed: PrintedLine, sources: Sources, root: str) -> Iterator[Colle
 
 def _unread(paths: Iterable[str], sources: Sources) -> Iterator[CollectionError]:
     for path in paths:
-        tree = sources.tree(path)
-        bad = (
-            next((node for node in below(tree) if node.is_error or node.is_missing), None) if tree is not None else None
-        )
-        if bad is not None:
+        line = sources.error_in(path)
+        if line is not None:
             raised = Raised(kind="SyntaxError", message="cannot be parsed")
-            frame = Frame(path=path, line=bad.start_point.row + 1)
+            frame = Frame(path=path, line=line)
             yield CollectionError(path=path, fault=Fault(chain=(raised,), frames=(frame,)))

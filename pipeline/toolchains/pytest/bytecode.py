@@ -14,11 +14,11 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
+
+from pipeline.trees import Files, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -39,10 +39,10 @@ _CONFIGURATION: Final = (
 
 @dataclass(frozen=True)
 class Place:
-    """A folder of sources: where the tests find it, and where this process does. Compiled code may know its path."""
+    """A folder of sources: where the tests find it, and its files. Compiled code may know its path."""
 
     inside: Path
-    host: Path
+    files: Files
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -54,18 +54,20 @@ def keep(cache: Path, places: Sequence[Place], foreign: Collection[Path]) -> Non
     """Take the project's bytecode out of a cache that a warm run has filled, and note which sources it belongs to.
 
     Args:
-        cache: The folder that was `PYTHONPYCACHEPREFIX`.
+        cache: A copy of what was `PYTHONPYCACHEPREFIX`, without links.
         places: Where the project's sources are; the first is the project itself.
         foreign: Folders inside of places that are not the project's: an environment in the checkout.
     """
-    own = _emptied(cache / _OWN)
+    own = cache / _OWN
+    remove_tree(own)
+    own.mkdir()
     files: list[dict[str, str]] = []
     for place in places:
         top = cache.joinpath(*place.parts)
         for folder, name in _compiled(cache, place.parts, {cache.joinpath(*at.parts[1:]) for at in foreign}):
             found = _COMPILED.fullmatch(name)
             source = "" if found is None else str(folder.relative_to(top) / f"{found['stem']}.py")
-            sha256 = _written_for(folder / name, place.host / source) if source else None
+            sha256 = _written_for(folder / name, place.files, source) if source else None
             if sha256 is None:
                 (folder / name).unlink()
                 continue
@@ -76,7 +78,7 @@ def keep(cache: Path, places: Sequence[Place], foreign: Collection[Path]) -> Non
                 {"place": str(place.inside), "source": source, "compiled": compiled, "sha256": sha256, "kept": kept}
             )
         _prune(top)
-    index = {"configuration": _configuration(places[0].host), "files": files}
+    index = {"configuration": _configuration(places[0].files), "files": files}
     (own / _INDEX).write_text(json.dumps(index), encoding="utf-8")
 
 
@@ -96,42 +98,24 @@ def lay_out(cache: Path, places: Sequence[Place], prefix: Path) -> None:
     files = [entry for entry in known["files"] if entry["place"] in by_path]
     folders = {(entry["place"], PurePosixPath(entry["compiled"]).parent) for entry in files}
     _graft(cache, prefix, [*(by_path[top].parts + folder.parts for top, folder in folders), *_tops(places)])
-    if known["configuration"] != _configuration(places[0].host):
+    if known["configuration"] != _configuration(places[0].files):
         return
     for entry in files:
         place = by_path[entry["place"]]
         kept = cache / _OWN / entry["kept"]
-        _give(kept, place.host / entry["source"], entry["sha256"], prefix.joinpath(*place.parts, entry["compiled"]))
+        _give(kept, (place.files, entry["source"]), entry["sha256"], prefix.joinpath(*place.parts, entry["compiled"]))
 
 
 def _tops(places: Sequence[Place]) -> list[tuple[str, ...]]:
     return [place.parts for place in places]
 
 
-def _emptied(folder: Path) -> Path:
-    """Return a new folder in place of whatever is there: the tests that filled the cache could write beside it."""
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder)
-    else:
-        folder.unlink(missing_ok=True)
-    folder.mkdir()
-    return folder
-
-
 def _compiled(cache: Path, parts: tuple[str, ...], foreign: Collection[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield (folder, name) of the files below; what is no file and no folder is removed, and no link is followed."""
-    top = cache
-    for part in parts:
-        top /= part
-        if top.is_symlink() or not top.is_dir():
-            top.unlink(missing_ok=True)
-            return
-    for at, folders, names in os.walk(top):
+    """Yield (folder, name) of the files below."""
+    for at, folders, names in os.walk(cache.joinpath(*parts)):
         folder = Path(at)
-        folders[:] = [
-            name for name in folders if folder / name not in foreign and _is_kind(folder / name, stat.S_IFDIR)
-        ]
-        yield from ((folder, name) for name in names if _is_kind(folder / name, stat.S_IFREG))
+        folders[:] = [name for name in folders if folder / name not in foreign]
+        yield from ((folder, name) for name in names)
 
 
 def _prune(top: Path) -> None:
@@ -141,24 +125,25 @@ def _prune(top: Path) -> None:
             Path(at).rmdir()
 
 
-def _is_kind(path: Path, kind: int) -> bool:
-    if stat.S_IFMT(path.lstat().st_mode) == kind:
-        return True
-    path.unlink()
-    return False
-
-
-def _written_for(compiled: Path, source: Path) -> str | None:
+def _written_for(compiled: Path, files: Files, source: str) -> str | None:
     """Return the sha256 of the source that a compiled file fits; None if it fits none.
 
     One that notes its source's hash is checked against it when it is loaded; only the version that wrote it knows how.
     """
-    now, noted = _times(source), _noted(compiled)
-    return _sha256(source) if now is not None and noted in {now, _BY_HASH} else None
+    found, noted = _read(files, source), _noted(compiled)
+    return found[1] if found is not None and noted in {found[0], _BY_HASH} else None
 
 
-def _sha256(source: Path) -> str:
-    return hashlib.sha256(source.read_bytes()).hexdigest()
+def _read(files: Files, source: str) -> tuple[tuple[int, int], str] | None:
+    """Return the second and the size of a source, and its sha256; None for what is no file, or too large to be one."""
+    try:
+        with files.opened(source) as file:
+            status = os.fstat(file.fileno())
+            if status.st_size > _LIMIT:
+                return None
+            return (int(status.st_mtime) & _WORD, status.st_size), hashlib.sha256(file.read(_LIMIT)).hexdigest()
+    except OSError:
+        return None
 
 
 def _noted(compiled: Path) -> tuple[int, int] | None:
@@ -173,22 +158,12 @@ def _noted(compiled: Path) -> tuple[int, int] | None:
     return int.from_bytes(header[8:12], "little"), int.from_bytes(header[12:16], "little")
 
 
-def _times(source: Path) -> tuple[int, int] | None:
-    """Return the second and the size of a source; None for what is no file, or too large to be one."""
-    try:
-        status = source.lstat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode) or status.st_size > _LIMIT:
-        return None
-    return int(status.st_mtime) & _WORD, status.st_size
-
-
-def _give(kept: Path, source: Path, sha256: str, target: Path) -> None:
+def _give(kept: Path, source: tuple[Files, str], sha256: str, target: Path) -> None:
     """Put a compiled file where it will be looked for, if the source has the bytes that it was made from."""
-    noted, now = _noted(kept), _times(source)
-    if noted is None or now is None or _sha256(source) != sha256:
+    noted, found = _noted(kept), _read(*source)
+    if noted is None or found is None or found[1] != sha256:
         return
+    now = found[0]
     target.parent.mkdir(parents=True, exist_ok=True)
     if noted in {now, _BY_HASH}:
         target.symlink_to(kept)
@@ -211,11 +186,7 @@ def _graft(source: Path, target: Path, apart: Iterable[tuple[str, ...]]) -> None
             (target / entry.name).symlink_to(entry.path)
 
 
-def _configuration(project: Path) -> dict[str, str]:
+def _configuration(project: Files) -> dict[str, str]:
     """Return the sha256 of each file at the project's top that may configure pytest."""
-    found: dict[str, str] = {}
-    for name in _CONFIGURATION:
-        path = project / name
-        if path.is_file() and not path.is_symlink():
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+    found = {name: _read(project, name) for name in _CONFIGURATION}
+    return {name: seen[1] for name, seen in found.items() if seen is not None}

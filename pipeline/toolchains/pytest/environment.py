@@ -6,7 +6,6 @@ Order: the configured command; with `uv.lock` the project's `.venv`, else a priv
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,66 +16,41 @@ from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from pydantic import BaseModel, ConfigDict, ValidationError
+import anyio.to_thread
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
 from pipeline.toolchains import devshell
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing
+from pipeline.toolchains.pytest import probe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pipeline.toolchains.pytest.probe import Facts
+
+PLACES: Final = (".venv", "venv")
+"""Where a project's own environment is; with a lock only the first is uv's."""
+
 _NOTHING: Final = Path("/dev/null")
+_PLAIN: Final = 'give it as ["PYTHON", "-m", "pytest"]'
 _PROBE_TIMEOUT_S: Final = 60.0
 _SYNC_TIMEOUT_S: Final = 900.0
-_PYTEST: Final = frozenset({"pytest", "py.test"})
+PYTEST: Final = frozenset({"pytest", "py.test"})
 _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _STARTERS: Final = frozenset({"coverage", "hatch", "nox", "pdm", "pipenv", "poetry", "rye", "tox", "uv", "uvx"})
 """Programs that look for the interpreter themselves and need nothing else: they make no development shell."""
 
-_PROBE: Final = """\
-import json, os, sys
-from importlib import metadata
-def version(name):
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
-found = metadata.entry_points()
-plugins = found.select(group="pytest11") if hasattr(found, "select") else found.get("pytest11", ())
-mapped, editable = [], []
-for name, module in list(sys.modules.items()):
-    if name.startswith("__editable__"):
-        mapped += [str(path) for path in getattr(module, "MAPPING", {}).values()]
-for distribution in metadata.distributions():
-    url = json.loads(distribution.read_text("direct_url.json") or "{}")
-    if url.get("dir_info", {}).get("editable") and url.get("url", "").startswith("file://"):
-        editable.append(url["url"][len("file://"):])
-facts = dict(
-    executable=sys.executable, prefix=sys.prefix, base_prefix=sys.base_prefix, python=sys.version.split()[0],
-    pytest=version("pytest"), plugins=sorted({entry.name for entry in plugins}),
-    path=[entry for entry in sys.path if entry], mapped=mapped, editable=editable,
-)
+_SAYS_WHO: Final = """\
+import os, sys
 with open(os.environ["REDFIRST_PROBE"], "w") as out:
-    json.dump(facts, out)
+    out.write(sys.executable)
+os._exit(0)
 """
+"""A plugin of pytest; leaving at once keeps pytest from loading the project's conftest.py on the host."""
 
 
-class Facts(BaseModel):
-    """What an interpreter says about itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    executable: str
-    prefix: str
-    base_prefix: str
-    python: str
-    pytest: str
-    plugins: tuple[str, ...]
-    path: tuple[str, ...]
-    mapped: tuple[str, ...]
-    editable: tuple[str, ...]
+_SOURCES: Final = "src"
 
 
 async def find_environment(
@@ -96,19 +70,13 @@ async def find_environment(
         return await _from_command(configured, worktree, checkouts, search_path)
     tried: list[str] = []
     path = {"PATH": search_path}
-    uv = shutil.which("uv", path=search_path)
-    locked = uv is not None and (worktree / "uv.lock").is_file()
-    places = [checkout / ".venv" for checkout in checkouts]
-    if not locked:
-        places = [checkout / name for checkout in checkouts for name in (".venv", "venv")]
-    for place in places:
-        python = place / "bin" / "python"
-        if _is_there(python):
-            tried.append(str(place))
-            facts = await _ask(python, worktree, path)
-            if facts is not None and facts.pytest:
-                return environment(facts, ("-m", "pytest"), checkouts)
-    if uv is not None and locked:
+    uv = lock_tool(worktree, search_path)
+    for python in pythons(checkouts, locked=uv is not None):
+        tried.append(str(python.parent.parent))
+        facts = await _ask(python, worktree, path)
+        if facts is not None and facts.pytest:
+            return environment(facts, ("-m", "pytest"), checkouts)
+    if uv is not None:
         private = state / "venv"
         problem = await _sync(uv, worktree, private, search_path)
         facts = None if problem else await _ask(private / "bin" / "python", worktree, path)
@@ -126,16 +94,27 @@ async def find_environment(
     return Missing(f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.")
 
 
+def lock_tool(worktree: Path, search_path: str) -> str | None:
+    """Return uv where the project has a lock for it, None where it has none or there is no uv."""
+    return shutil.which("uv", path=search_path) if (worktree / "uv.lock").is_file() else None
+
+
+def pythons(checkouts: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
+    """Return the interpreters of the environments in the checkouts, in the order in which they are asked."""
+    names = PLACES[:1] if locked else PLACES
+    found = (checkout / name / "bin" / "python" for checkout in checkouts for name in names)
+    return tuple(python for python in found if os.access(python, os.X_OK))
+
+
 async def _from_command(
     configured: tuple[str, ...], worktree: Path, checkouts: Sequence[Path], search_path: str
 ) -> Environment | Missing:
     """Return the environment behind a configured command, wrappers such as `uv run` and `nix develop -c` included.
 
-    The command is started once with a plugin that reports the interpreter and leaves before project code is loaded. Of
-    a development shell the variables count too; what starts pytest by itself (`uv run`) is left to do that.
+    Of a development shell the variables count too; what starts pytest by itself (`uv run`) is left to do that.
     """
     shown = " ".join(configured)
-    words = devshell.split(configured, lambda words: Path(words[0]).name in _PYTEST)
+    words = devshell.split(configured, lambda words: Path(words[0]).name in PYTEST)
     if words is None:
         return Missing(f"[toolchains.pytest] command does not name pytest: {shown}")
     wrapper = _shell_of(words[0])
@@ -144,21 +123,28 @@ async def _from_command(
         return shell
     starter, rest = words[0][len(wrapper) :], words[1][1:]
     first, *more = (*starter, words[1][0])
-    program = devshell.found_program(first, worktree, shell.search_path)
-    if program is None:
+    found = devshell.found_program(first, worktree, shell.search_path)
+    if found is None:
         return Missing(f"[toolchains.pytest] command: {first} was not found")
     inside = {**shell.variables, "PATH": shell.search_path}
-    facts = await _ask_through((program, *more, "-p", "redfirst_probe"), worktree, inside)
-    facts = facts and await _ask(Path(facts.executable), worktree, inside)
+    python: Path | None = Path(found)
+    if not starter:
+        python = probe.interpreter_of(Path(found), shell.search_path)
+    if (python is None and wrapper) or Path(first).name in _STARTERS:
+        python = await _started((found, *more), worktree, inside)
+    facts = await _ask(python, worktree, inside) if python is not None else None
     if facts is None or not facts.pytest:
-        return Missing(f"[toolchains.pytest] command does not start pytest: {shown}")
+        return Missing(
+            f"[toolchains.pytest] command does not start pytest: {shown}"
+            + ("" if python is not None else f"; the text of {found} does not say with which interpreter: {_PLAIN}")
+        )
     script = Path(facts.executable).parent / "pytest"
     as_module = starter[-1:] == ("-m",) or not script.is_file()
-    found = environment(facts, ("-m", "pytest", *rest) if as_module else (str(script), *rest), checkouts)
+    env = environment(facts, ("-m", "pytest", *rest) if as_module else (str(script), *rest), checkouts)
     variables = dict(shell.variables)
     if "PATH" in variables:
-        variables["PATH"] = devshell.box_path(found.prefix, variables)
-    return replace(found, mounts=tuple(dict.fromkeys((*found.mounts, *shell.mounts))), variables=variables)
+        variables["PATH"] = devshell.box_path(env.prefix, variables)
+    return replace(env, mounts=tuple(dict.fromkeys((*env.mounts, *shell.mounts))), variables=variables)
 
 
 def _shell_of(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -172,10 +158,6 @@ def _shell_of(words: tuple[str, ...]) -> tuple[str, ...]:
     return () if not words or Path(words[0]).name in _STARTERS else words
 
 
-def _is_there(python: Path) -> bool:
-    return os.access(python, os.X_OK)
-
-
 def environment(facts: Facts, arguments: tuple[str, ...], checkouts: Sequence[Path]) -> Environment:
     """Return the environment of an interpreter that has pytest.
 
@@ -183,13 +165,33 @@ def environment(facts: Facts, arguments: tuple[str, ...], checkouts: Sequence[Pa
         UserError: the interpreter's installation cannot be shown in a box.
     """
     program = locate(facts.executable)
+    roots = _editable_roots(facts, checkouts)
+    sources = () if roots else _source_folders(checkouts[0], facts)
     return Environment(
         command=program.argv(*arguments),
         mounts=(*program.mounts, *_elsewhere(facts, checkouts)),
-        editable_roots=_editable_roots(facts, checkouts),
+        editable_roots=roots,
         prefix=Path(facts.prefix),
-        versions=(f"Python {facts.python}", f"pytest {facts.pytest}"),
+        versions=(f"Python {facts.python}", f"pytest {facts.pytest}", *(f"imports from {name}/" for name in sources)),
         plugins=frozenset(facts.plugins),
+        source_folders=sources,
+    )
+
+
+def _source_folders(worktree: Path, facts: Facts) -> tuple[str, ...]:
+    """Return `src` where tests could not import what is in it: it is no package, and nothing of it is installed."""
+    folder = worktree / _SOURCES
+    if not folder.is_dir() or (folder / "__init__.py").exists():
+        return ()
+    names = {entry.name.removesuffix(".py") for entry in folder.iterdir() if _is_importable(entry)}
+    known = (Path(entry) for entry in facts.path if Path(entry).is_dir())
+    installed = {entry.name.partition(".")[0] for place in known for entry in place.iterdir()}
+    return (_SOURCES,) if names and not names & installed else ()
+
+
+def _is_importable(entry: Path) -> bool:
+    return entry.name.removesuffix(".py").isidentifier() and (
+        entry.suffix == ".py" or (entry.is_dir() and any(entry.glob("*.py")))
     )
 
 
@@ -234,17 +236,19 @@ def _under(path: Path, folders: Iterable[Path]) -> bool:
 
 
 async def _ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
-    """Return what an interpreter says about itself, or None when it does not run.
+    return await anyio.to_thread.run_sync(probe.ask, python, worktree, environ)
 
-    `-I` keeps the folder it is asked in, PYTHONPATH and the user's own packages out, as the box does.
+
+async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the interpreter that a command starts pytest with; None when it does not.
+
+    Such a command runs what the project has, so it is the user's own, or trusted (`config.trust`).
     """
-    return await _ask_through((str(python), "-I", "-c", _PROBE), worktree, environ)
-
-
-async def _ask_through(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, str]) -> Facts | None:
     with tempfile.TemporaryDirectory(prefix="redfirst-probe-") as folder:
-        answer = _lay_out_probe(Path(folder))
-        given = _environ({**environ, "PYTHONPATH": folder, "REDFIRST_PROBE": str(answer)})
+        answer = Path(folder) / "python"
+        (Path(folder) / "redfirst_probe.py").write_text(_SAYS_WHO, encoding="utf-8")
+        given = probe.cleaned({**environ, "PYTHONPATH": folder, "REDFIRST_PROBE": str(answer)})
+        argv = (*argv, "-p", "redfirst_probe")
         with anyio.move_on_after(_PROBE_TIMEOUT_S):
             try:
                 await anyio.run_process(
@@ -252,25 +256,15 @@ async def _ask_through(argv: tuple[str, ...], worktree: Path, environ: Mapping[s
                 )
             except OSError:
                 return None
-        return _read_facts(answer)
-
-
-def _lay_out_probe(folder: Path) -> Path:
-    # leaving at once keeps pytest from loading the project's conftest.py on the host
-    (folder / "redfirst_probe.py").write_text(_PROBE + "os._exit(0)\n", encoding="utf-8")
-    return folder / "facts.json"
-
-
-def _read_facts(answer: Path) -> Facts | None:
-    try:
-        return Facts.model_validate(json.loads(answer.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError):
-        return None
+        try:
+            return Path(answer.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
 
 
 async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str | None:
     """Make or update the private environment from the lock; return what went wrong, or None."""
-    environ = _environ({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
+    environ = probe.cleaned({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
     with anyio.move_on_after(_SYNC_TIMEOUT_S):
         done = await anyio.run_process(
             (uv, "sync", "--frozen"), cwd=worktree, env=environ, stdin=DEVNULL, stdout=DEVNULL, check=False
@@ -281,10 +275,3 @@ async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str
         telling = [line for line in lines if line.startswith("error")] or lines
         return telling[0] if telling else f"exit code {done.returncode}"
     return f"it took longer than {_SYNC_TIMEOUT_S:.0f} s"
-
-
-def _environ(more: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment without what would point Python or uv at another environment."""
-    dropped = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA_", "UV_PROJECT")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return {**kept, **more}

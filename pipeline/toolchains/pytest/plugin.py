@@ -1,14 +1,14 @@
 """The harness's own pytest plugin: writes down what happened, as JSON lines, and changes nothing (architecture 7).
 
 This file is copied out of the package and runs alone in the interpreter of the measured project: Python 3.8 syntax,
-pytest 6 and later, no import of ours. It records facts; `pipeline/evidence` judges them. The request file named by
-`REDFIRST_EVIDENCE` is read once and deleted, so that the nonce is not lying around for the tested code. Code under test
-shares this interpreter: forgery is made conspicuous here, not impossible (sandbox.md 7). It stays one file because it
-travels alone, and has no assertions worth rewriting: PYTEST_DONT_REWRITE.
+pytest 6 and later, no import of ours. It records facts; `pipeline/evidence` judges them. The request comes, and the
+records go, over the socket whose number is in `REDFIRST_SOCKET`: nobody can open it by name, or read what was written.
+Code under test shares this interpreter: forgery is made conspicuous here, not impossible (sandbox.md 7). It stays one
+file because it travels alone, and has no assertions worth rewriting: PYTEST_DONT_REWRITE.
 """
 
 # os.path: resolving links is a decision here, not a habit. Hooks are named, and explained, by pytest.
-# ruff: noqa: PTH100, PTH108, PTH113, PTH114, PTH118, PTH120, PTH206, D102
+# ruff: noqa: PTH100, PTH113, PTH114, PTH118, PTH120, PTH206, D102
 from __future__ import annotations
 
 import ast
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from types import FrameType
 
-REQUEST_VARIABLE = "REDFIRST_EVIDENCE"
+SOCKET_VARIABLE = "REDFIRST_SOCKET"
+_BEGAN_NS = time.time_ns()
 _MESSAGE_LIMIT = 2000
 _CHAIN_LIMIT = 8
 _FRAME_LIMIT = 60
@@ -187,22 +188,29 @@ def _importable(place: str) -> Iterator[str]:
 class Records:
     """The way out: one line per record, each with the nonce and the next number."""
 
-    def __init__(self, path: str, nonce: str) -> None:
+    def __init__(self, descriptor: int, nonce: str) -> None:
         # a raw descriptor: a file object would warn when the interpreter dies with it, which some projects make fatal
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        self._descriptor = descriptor
         self._nonce = nonce
         self._count = 0
         self._owner = os.getpid()
 
     def write(self, kind: str, **facts: Any) -> None:
-        """Append one record; a forked child writes none, because it would repeat its parent's."""
+        """Write one record; a forked child writes none, because it would repeat its parent's."""
         if os.getpid() != self._owner:
             return
-        line = {"nonce": self._nonce, "n": self._count, "kind": kind}
-        line.update(facts)
-        self._count += 1
-        text = json.dumps(line, sort_keys=True, ensure_ascii=False)
-        os.write(self._descriptor, text.encode("utf-8", "replace") + b"\n")  # a lone surrogate is not valid JSON
+        # a signal in the middle of a record would put what its handler writes there
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            line = {"nonce": self._nonce, "n": self._count, "kind": kind}
+            line.update(facts)
+            self._count += 1
+            text = json.dumps(line, sort_keys=True, ensure_ascii=False)
+            left = text.encode("utf-8", "replace") + b"\n"  # a lone surrogate is not valid JSON
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
 
 class Faults:
@@ -438,6 +446,10 @@ def _kind(value: object) -> Any:
     return type(value)
 
 
+class _WrittenMeanwhileError(Exception):
+    """A file of tests that what is tested has made or changed."""
+
+
 class _NotPlainError(Exception):
     """A value is an object, or there is too much of it."""
 
@@ -607,8 +619,8 @@ class Tracer:
 class Recorder:
     """The plugin proper: hooks that watch one session."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        self._records = Records(request["records"], request["nonce"])
+    def __init__(self, descriptor: int, request: dict[str, Any]) -> None:
+        self._records = Records(descriptor, request["nonce"])
         self._workspace = Workspace([(root, inside) for root, inside in request["roots"]])
         self._faults = Faults(self._workspace, request["redact"])
         self._cases = Cases(self._workspace, self._faults)
@@ -667,6 +679,7 @@ class Recorder:
         if path and isinstance(collector, pytest.File) and path not in self._seen_files and not _is_doctest(collector):
             self._seen_files.add(path)
             self._records.write("file", path=path, sha256=self._workspace.sha256(path))
+            self._old_enough(_path_of(collector))
         outcome: Any = yield
         if outcome.excinfo is not None:
             return
@@ -674,6 +687,20 @@ class Recorder:
         call = getattr(report, "call", None)
         if report.outcome == "failed" and call is not None and call.excinfo is not None:
             self._collection_error(_path_of(collector), call.excinfo.value)
+
+    def pytest_plugin_registered(self, plugin: Any) -> None:
+        name = getattr(plugin, "__file__", None)
+        if isinstance(name, str) and os.path.split(name)[1] == "conftest.py":
+            self._old_enough(name)
+
+    def _old_enough(self, name: str) -> None:
+        """Write down a file of tests that came, or was changed, after this process began: then it is not the tests'."""
+        try:
+            changed = os.lstat(name).st_ctime_ns
+        except OSError:
+            return
+        if changed > _BEGAN_NS and self._workspace.relative(name):
+            self._collection_error(name, _WrittenMeanwhileError("it was written while the tests ran"))
 
     def _collection_error(self, name: str, error: BaseException) -> None:
         if _is(error, "ConftestImportFailure"):
@@ -800,7 +827,8 @@ class Recorder:
         elif outcome == "passed" and fault is not None:
             # an exception ended this phase, and somebody rewrote the report afterwards
             outcome = "failed"
-        return {"when": report.when, "outcome": outcome, "reason": reason, "fault": fault}
+        sub = hasattr(report, "context")  # pytest's own sub-tests, and those of the plugin that came before them
+        return {"when": report.when, "outcome": outcome, "reason": reason, "fault": fault, "sub": sub}
 
     def _references(self, item: Any) -> list[str]:
         """Return the project's files whose imported names the test mentions, for production that is only looked at."""
@@ -823,11 +851,11 @@ class Recorder:
     # -- at the end
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> Generator[None, Any, None]:
+    def pytest_sessionfinish(self, session: Any) -> Generator[None, Any, None]:
         yield
         own, foreign = self._modules()
         self._records.write("modules", own=own, foreign=foreign)
-        self._records.write("session_end", exitstatus=int(exitstatus), canaries=_canaries(session))
+        self._records.write("session_end", exitstatus=int(session.exitstatus), canaries=_canaries(session))
 
     def _modules(self) -> tuple[dict[str, str], dict[str, str]]:
         own: dict[str, str] = {}
@@ -919,17 +947,23 @@ def _canaries(session: Any) -> dict[str, str]:
     return answers
 
 
-def _read_request() -> dict[str, Any] | None:
-    path = os.environ.pop(REQUEST_VARIABLE, None)
-    if path is None:
-        return None
-    request: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-    os.unlink(path)
-    return request
+def _read_request() -> list[tuple[int, dict[str, Any]]]:
+    """Return the socket and the request that came over it, once; nothing in a process that has none."""
+    number = os.environ.pop(SOCKET_VARIABLE, None)
+    if number is None:
+        return []
+    descriptor = int(number)
+    os.set_inheritable(descriptor, False)
+    parts: list[bytes] = []
+    while part := os.read(descriptor, 1 << 16):
+        parts.append(part)
+    return [(descriptor, json.loads(b"".join(parts)))]
+
+
+_WAITING = _read_request()  # as early as this: whoever is imported later finds nothing to read
 
 
 def pytest_addoption(pluginmanager: Any) -> None:
     """Register the recorder at the earliest moment; a second pytest in the same process finds no request."""
-    request = _read_request()
-    if request is not None:
-        pluginmanager.register(Recorder(request), "redfirst-recorder")
+    if _WAITING:
+        pluginmanager.register(Recorder(*_WAITING.pop()), "redfirst-recorder")

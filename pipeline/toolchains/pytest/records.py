@@ -6,6 +6,7 @@ process returned (sandbox.md 7, VS-01).
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -97,12 +98,13 @@ class Limit(_Line):
 
 
 class Phase(Value):
-    """One report of one phase; sub-tests and re-runs give several."""
+    """One report of one phase; sub-tests and re-runs give several. `sub`: it is a sub-test's, not the test's own."""
 
     when: Literal["setup", "call", "teardown"]
     outcome: Literal["passed", "failed", "skipped", "xfailed", "xpassed", "strict_xpass", "rerun"]
     reason: str
     fault: Fault | None
+    sub: bool = False
 
 
 class Finished(_Line):
@@ -154,6 +156,15 @@ class Session:
         return last if isinstance(last, SessionEnd) else None
 
     @property
+    def contradicted(self) -> str:
+        """Return in words how the process ended otherwise than it had said, or nothing."""
+        end = self.ended
+        if end is None or self.timed_out or end.exitstatus == self.exit_code:
+            return ""
+        how = "was ended by a signal" if self.exit_code is None else f"exited with {self.exit_code}"
+        return f"the test process {how} after it had said that it would exit with {end.exitstatus}"
+
+    @property
     def unfinished(self) -> str | None:
         """Return the id that was running when the process died or stopped."""
         open_id: str | None = None
@@ -165,16 +176,18 @@ class Session:
         return open_id
 
 
-def read_session(data: bytes, nonce: str, *, exit_code: int | None, timed_out: bool) -> Session:
+def read_session(data: bytes, nonce: str, *, exit_code: int | None, timed_out: bool, fault: str = "") -> Session:
     """Return the records in `data`; a line that is not ours makes the session unusable (`forged`).
 
-    The last line may be torn when the process was killed while writing it.
+    The last line may be torn when the process was killed while writing it. `fault` is what is wrong with the way that
+    the data came.
     """
-    lines = data.split(b"\n")
-    torn = lines.pop()
     records: list[Record] = []
-    forged = ""
-    for number, line in enumerate(lines):
+    forged = fault
+    torn = not data.endswith(b"\n")
+    for number, line in enumerate(io.BytesIO(data)):
+        if forged or not line.endswith(b"\n"):
+            break
         try:
             record = _ADAPTER.validate_json(line)
         except ValidationError:
@@ -239,6 +252,8 @@ def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
             RunState.UNUSABLE,
             "the test runner was tampered with: it reports a failing check as passed, or the reverse",
         )
+    if contradicted := last.contradicted:
+        return RunState.CRASHED, contradicted
     if len(sessions) > 1 or last.unfinished is not None:
         return RunState.CRASHED, "a test ended the test session"
     return RunState.COMPLETE, ""
@@ -273,6 +288,13 @@ def _tests(sessions: Sequence[Session], everything: Sequence[Record]) -> dict[st
             tests[finished.id] = _ended(tests[finished.id], finished)
     limited = {record.id for record in everything if isinstance(record, Limit)}
     for session in sessions:
+        if why := session.contradicted:  # no outcome of it can be believed
+            ran = {record.id for record in session.records if isinstance(record, Finished)} & tests.keys()
+            tests |= {
+                entry: tests[entry].model_copy(update={"outcome": Ended.CRASHED, "reason": why, "reach": None})
+                for entry in ran
+            }
+    for session in sessions:
         open_id = session.unfinished
         if open_id in tests:
             ended = Ended.TIMED_OUT if session.timed_out or open_id in limited else Ended.CRASHED
@@ -284,10 +306,14 @@ _WORST_FIRST: Final = ("failed", "strict_xpass", "skipped", "xfailed", "xpassed"
 
 
 def _ended(test: TestRecord, finished: Finished) -> TestRecord:
-    """Return the record completed by the worst of its phases; the first of equals counts, and re-runs do not."""
-    phases = [phase for phase in finished.phases if phase.outcome != "rerun"]
+    """Return the record completed by the worst of its phases; the first of equals counts, and re-runs do not.
+
+    A sub-test that was skipped says nothing of its test, which has a report of its own.
+    """
+    phases = [phase for phase in finished.phases if phase.outcome != "rerun" and not _is_left_out(phase)]
     worst = min(phases, key=lambda phase: _WORST_FIRST.index(phase.outcome), default=None)
-    whole = worst is not None and (worst.outcome != "passed" or any(phase.when == "call" for phase in phases))
+    called = any(phase.when == "call" and not phase.sub for phase in phases)
+    whole = worst is not None and (worst.outcome != "passed" or called)
     unlimited = Ended(worst.outcome) if worst is not None and whole else Ended.CRASHED
     outcome = Ended.TIMED_OUT if finished.timed_out else unlimited
     if worst is not None and test.outcome is not None and _worse(test.outcome, outcome):
@@ -301,6 +327,10 @@ def _ended(test: TestRecord, finished: Finished) -> TestRecord:
             "reach": finished.reach,
         }
     )
+
+
+def _is_left_out(phase: Phase) -> bool:
+    return phase.sub and phase.outcome in {"skipped", "xfailed"}
 
 
 def _worse(left: Ended, right: Ended) -> bool:

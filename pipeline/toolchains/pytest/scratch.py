@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.box_folder import BoxFolder
 from pipeline.toolchains.protocol import Cache, Environment, Selection, View
 from pipeline.toolchains.pytest.bytecode import Place, lay_out
 from pipeline.toolchains.pytest.records import Finished, Item, Session, read_session
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 PLUGIN: Final = "redfirst_evidence"
 """The name under which the plugin is loaded."""
+COMPILED: Final = "pycache"
+TEMPORARY: Final = "temproot"
+"""What there is in the folder of a process before it starts."""
+_START: Final = "start.py"
 _CALMING: Final[Mapping[str, tuple[str, ...]]] = {
     "xdist": ("-n", "0"),
     "pytest_cov": ("--no-cov",),
@@ -32,50 +37,50 @@ _CALMING: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Scratch:
-    """The private folder of one measurement: plugin, request, records, caches. Never inside the view."""
+    """The private place of one measurement: our program, and for each process a folder that its tests may fill."""
 
-    plugin: Path
-    shared: Path
+    place: Path
+    program: Path
 
     @classmethod
     def under(cls, place: Path) -> Scratch:
-        """Lay the folder out; the box may run as another user, and the parent is closed to everybody else."""
-        plugin, shared = place / "plugin", place / "shared"
-        plugin.mkdir()
-        for folder in (shared, shared / "temproot"):
-            folder.mkdir()
-            folder.chmod(0o777)
-        # a copy in a folder of its own: beside it, this module would be importable as `pytest`
-        shutil.copyfile(Path(__file__).with_name("plugin.py"), plugin / f"{PLUGIN}.py")
-        return cls(plugin, shared)
+        """Lay our program out; nobody writes there."""
+        program = place / "program"
+        program.mkdir()
+        # copies in a folder of their own: beside it, the plugin's module would be importable as `pytest`
+        here = Path(__file__)
+        shutil.copyfile(here.with_name("plugin.py"), program / f"{PLUGIN}.py")
+        shutil.copyfile(here.with_name(_START), program / _START)
+        return cls(place, program)
 
-    def bytecode(self, nonce: str, cache: Cache | None, folders: Sequence[Place], *, first: bool) -> Path:
-        """Return the `PYTHONPYCACHEPREFIX` of a process: the shared cache for the one that fills it, else a new folder.
+    @property
+    def start(self) -> Path:
+        """Return the program that starts pytest."""
+        return self.program / _START
+
+    def folder(self, number: int, cache: Cache | None, folders: Sequence[Place]) -> BoxFolder:
+        """Return a new folder for a process, with the compiled code that it may use.
 
         New for each process, for the tests can write there: what one has left behind, the next would load.
         """
-        if cache is not None and cache.warm and first:
-            return cache.folder
-        prefix = self.shared / f"pycache-{nonce}"
-        prefix.mkdir()
-        prefix.chmod(0o777)
+        made = BoxFolder.made(self.place, f"process-{number}")
+        made.add(TEMPORARY)
+        compiled = made.add(COMPILED)
         if cache is not None and not cache.warm:  # what is being filled is not sorted out yet
-            lay_out(cache.folder, folders, prefix)
-        return prefix
+            lay_out(cache.folder, folders, compiled)
+        return made
 
-    def ask(self, request: dict[str, object], nonce: str, view: View) -> None:
-        """Write the request for the next process and an empty file for its records."""
-        records = self.shared / "records.jsonl"
-        records.write_bytes(b"")
-        records.chmod(0o666)
-        redact = {str(self.shared): "<scratch>", str(view.host): "."}
-        asked = {**request, "nonce": nonce, "records": str(records), "redact": redact}
-        (self.shared / "request.json").write_text(json.dumps(asked), encoding="utf-8")
 
-    def answer(self, nonce: str, completed: Completed) -> Session:
-        """Return the records that the process left."""
-        data = (self.shared / "records.jsonl").read_bytes()
-        return read_session(data, nonce, exit_code=completed.exit_code, timed_out=completed.timed_out)
+def asked_of(request: Mapping[str, object], nonce: str, folder: BoxFolder, view: View) -> bytes:
+    """Return the request for one process."""
+    redact = {str(folder.path): "<scratch>", str(view.host): "."}
+    return json.dumps({**request, "nonce": nonce, "redact": redact}).encode()
+
+
+def answer(completed: Completed, nonce: str) -> Session:
+    """Return the records that a process left."""
+    data, fault = completed.answer.data, completed.answer.fault
+    return read_session(data, nonce, exit_code=completed.exit_code, timed_out=completed.timed_out, fault=fault)
 
 
 def request(
@@ -121,8 +126,8 @@ def places(view: View, env: Environment) -> tuple[Place, ...]:
     What the cache holds comes from a run in which tests could write there, and the plugin is not for them to replace.
     """
     return (
-        Place(view.workspace, view.host),
-        *(Place(root.path, view.host / root.relative) for root in env.editable_roots),
+        Place(view.workspace, view.files),
+        *(Place(root.path, view.files.below(root.relative)) for root in env.editable_roots),
     )
 
 

@@ -8,24 +8,36 @@ from __future__ import annotations
 
 import re
 import secrets
-import tempfile
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.box_folder import private_place
 from pipeline.process import Command, Completed, Mount, Sandbox
-from pipeline.toolchains import devshell, durations
+from pipeline.toolchains import devshell, durations, scaffolds
 from pipeline.toolchains.installed import installed_mounts
 from pipeline.toolchains.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
 from pipeline.toolchains.pytest import bytecode, environment, stub_pass, stubs
 from pipeline.toolchains.pytest.records import Finished, Session, observe
-from pipeline.toolchains.pytest.scratch import PLUGIN, Scratch, places, request, seconds_by_file
+from pipeline.toolchains.pytest.scratch import (
+    COMPILED,
+    PLUGIN,
+    TEMPORARY,
+    Scratch,
+    answer,
+    asked_of,
+    places,
+    request,
+    seconds_by_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.box_folder import BoxFolder
     from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
 
@@ -99,31 +111,35 @@ class PytestToolchain:
         done: set[str] = set()
         output = ""
         deadline = anyio.current_time() + timeout_s
-        with tempfile.TemporaryDirectory(prefix="redfirst-tests-") as place:
-            scratch = Scratch.under(Path(place))
+        with private_place("redfirst-tests-") as place:
+            scratch = Scratch.under(place)
             folders = places(view, env)
+            filled: BoxFolder | None = None
             while True:
                 nonce = secrets.token_hex(16)
                 isolated = sandbox.maps_paths
                 asked = request(
                     view, env, selection, isolated=isolated, trace=trace, limit=per_test_timeout_s, done=done
                 )
-                scratch.ask(asked, nonce, view)
-                paths = (scratch.plugin, *editable_paths(env, view, isolated=isolated))
-                prefix = scratch.bytecode(nonce, cache, folders, first=not sessions)
+                folder = scratch.folder(len(sessions), cache, folders)
+                filled = filled or folder
                 left = max(1.0, deadline - anyio.current_time())
-                command = _command(view, env, scratch, cache, prefix, paths, left)
+                command = replace(
+                    _command(view, env, scratch, folder, cache, left, isolated=isolated),
+                    request=asked_of(asked, nonce, folder, view),
+                )
                 completed = await sandbox.run(command)
                 output = _tail(completed, view)
-                sessions.append(scratch.answer(nonce, completed))
+                sessions.append(answer(completed, nonce))
                 crashed = sessions[-1].unfinished
                 if crashed is None or completed.timed_out or len(sessions) > _MAX_CRASHES:
                     break
                 done |= {record.id for record in sessions[-1].records if isinstance(record, Finished)} | {crashed}
             if cache is not None and cache.warm:
+                filled.keep(cache.folder, inside=COMPILED)
                 bytecode.keep(cache.folder, folders, [mount.target for mount in env.mounts])
                 durations.write(cache.folder, seconds_by_file(sessions))
-        return observe(sessions, command=_shown(selection), tail=output)
+        return observe(sessions, command=_shown(env, selection), tail=output)
 
     async def check_types(
         self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
@@ -145,17 +161,17 @@ class PytestToolchain:
 
     def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
         """Return the files with the symbols' bodies replaced by `raise NotImplementedError`."""
-        return stubs.stub_symbols(files, symbols)
+        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         """Return the new functions, classes and variables of the modules."""
-        return stubs.introduced(before, after)
+        return scaffolds.introduced(stubs.introduced, before, after)
 
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
     ) -> tuple[StubFault, ...]:
         """Return what a stub pass changed that is more or other than `raise NotImplementedError`."""
-        return stub_pass.stub_faults(before, after, symbols)
+        return scaffolds.stub_faults(stub_pass.stub_faults, before, after, symbols)
 
 
 def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
@@ -172,30 +188,39 @@ def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
 
 
 def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Path, ...]:
-    """Return what PYTHONPATH needs where nothing can be mounted: editable installs are found in the view first."""
-    return () if isolated else tuple(view.workspace / root.relative for root in env.editable_roots)
+    """Return what PYTHONPATH needs: sources that nothing installs; where nothing can be mounted, editable installs."""
+    roots = () if isolated else (root.relative for root in env.editable_roots)
+    return tuple(view.workspace / name for name in (*roots, *env.source_folders))
 
 
 def _command(
     view: View,
     env: Environment,
     scratch: Scratch,
+    folder: BoxFolder,
     cache: Cache | None,
-    prefix: Path,
-    paths: tuple[Path, ...],
     timeout_s: float,
+    *,
+    isolated: bool,
 ) -> Command:
+    names = environment.PYTEST
+    starts = (at for at, word in enumerate(env.command) if at and (word == "-m" or Path(word).name in names))
+    at = next(starts, len(env.command))
     argv = (
-        *env.command,
+        *env.command[:at],
+        str(scratch.start),
+        *env.command[at:],
         "-p",
         PLUGIN,
         f"--rootdir={view.workspace}",
         "--continue-on-collection-errors",
         "--maxfail=0",
         "-o",
-        f"cache_dir={scratch.shared / 'pytest-cache'}",
+        f"cache_dir={folder.path / 'pytest-cache'}",
     )
-    caches = () if cache is None else (Mount(cache.folder, cache.folder, writable=cache.warm),)
+    caches = () if cache is None or cache.warm else (Mount(cache.folder, cache.folder),)
+    # what is tested could leave compiled code for tests that are imported after it
+    compiled = () if cache is not None and cache.warm else (Mount(folder.path / COMPILED, folder.path / COMPILED),)
     return Command(
         argv=argv,
         cwd=view.workspace,
@@ -203,22 +228,22 @@ def _command(
             view.mount,
             *editable_mounts(env, view),
             *env.mounts,
-            Mount(scratch.plugin, scratch.plugin),
-            Mount(scratch.shared, scratch.shared, writable=True),
+            Mount(scratch.program, scratch.program),
+            folder.mount(folder.path),
+            *compiled,
             *caches,
         ),
         env={
             **env.variables,
             "PATH": devshell.box_path(env.prefix, env.variables),
-            "PYTHONPATH": ":".join(map(str, paths)),
-            "PYTHONPYCACHEPREFIX": str(prefix),
+            "PYTHONPATH": ":".join(map(str, editable_paths(env, view, isolated=isolated))),
+            "PYTHONPYCACHEPREFIX": str(folder.path / COMPILED),
             "PYTHONHASHSEED": "0",
             "NO_COLOR": "1",  # not --color, which is an unknown option under `-p no:terminal`
             "PYTHONNOUSERSITE": "1",
-            "COVERAGE_FILE": str(scratch.shared / "coverage"),
-            "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch.shared / "hypothesis"),
-            "PYTEST_DEBUG_TEMPROOT": str(scratch.shared / "temproot"),
-            "REDFIRST_EVIDENCE": str(scratch.shared / "request.json"),
+            "COVERAGE_FILE": str(folder.path / "coverage"),
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder.path / "hypothesis"),
+            "PYTEST_DEBUG_TEMPROOT": str(folder.path / TEMPORARY),
         },
         timeout_s=timeout_s,
     )
@@ -229,8 +254,8 @@ def _tail(completed: Completed, view: View) -> str:
     return text.replace(f"{view.workspace}/", "")[-_TAIL:]
 
 
-def _shown(selection: Selection | None) -> tuple[str, ...]:
-    """Return the command a person would type for the same tests; long lists are cut."""
+def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
+    """Return the command that runs the same tests, with the interpreter and options in use; long lists are cut."""
     chosen = sorted((selection and (selection.ids or selection.files)) or ())
     rest = () if len(chosen) <= _SHOWN_IDS else (f"... and {len(chosen) - _SHOWN_IDS} more",)
-    return ("python", "-m", "pytest", *chosen[:_SHOWN_IDS], *rest)
+    return (*env.command, *chosen[:_SHOWN_IDS], *rest)

@@ -1,7 +1,9 @@
 'use strict';
 // What the processes below a runner are told, and how they say at once which test is running, and in which
 // process: one that dies or hangs tells its parent nothing more. Neither is a secret, and no result travels this way.
+// Tests can write the file of the plan, but not the environment with which other processes start: it has the digest.
 
+const { createHash } = require('node:crypto');
 const { openSync, readFileSync, writeFileSync, writeSync } = require('node:fs');
 const path = require('node:path');
 
@@ -10,8 +12,26 @@ const PLAN = path.join(shared, 'plan.json');
 const HINTS = path.join(shared, 'hints.jsonl');
 const quote = JSON.stringify;
 
-exports.leavePlan = (plan) => writeFileSync(PLAN, quote(plan));
-exports.readPlan = () => JSON.parse(readFileSync(PLAN, 'utf8'));
+const DIGEST = 'REDFIRST_NODE_PLAN';
+const digest = (text) => createHash('sha256').update(text).digest('hex');
+let known = null; // in this process
+
+exports.leavePlan = (plan) => {
+  const text = quote(plan);
+  writeFileSync(PLAN, text);
+  process.env[DIGEST] = digest(text);
+};
+
+// Return what was left; an error if it is not that any more.
+exports.readPlan = () => {
+  if (!known) {
+    const text = readFileSync(PLAN, 'utf8');
+    if (digest(text) !== process.env[DIGEST]) throw new Error('the plan of this run was changed');
+    delete process.env[DIGEST];
+    known = JSON.parse(text);
+  }
+  return known;
+};
 
 // Return the function that leaves a hint: what happened, and to which test or file.
 exports.openHints = function openHints() {

@@ -7,19 +7,30 @@ become links, folders may have lost their permissions.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import itertools
 import os
 import stat
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  (dataclasses read it at run time)
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from pathlib import Path
+    from collections.abc import Collection, Generator, Iterator
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OWNER_ALL: Final = 0o700
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_OPENAT2: Final = 437  # the same number on every architecture
+_BENEATH: Final = 0x08 | 0x02  # RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS
+
+
+class _How(ctypes.Structure):
+    """`struct open_how` of openat2(2)."""
+
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
 class NotRegularError(OSError):
@@ -87,6 +98,89 @@ def read_regular(name: str | Path, limit: int, dir_fd: int | None = None) -> byt
     """
     with opened_regular(name, dir_fd) as file:
         return file.read(limit + 1)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that a box wrote, or may have: the folder `inner` of `top`, which is ours.
+
+    Links are followed as long as they stay below `top`: the kernel sees to that (openat2).
+    """
+
+    top: Path
+    inner: str = ""
+
+    def below(self, folder: str) -> Files:
+        """Return those in a folder of it."""
+        return Files(self.top, os.path.normpath(os.path.join(self.inner, folder)))  # noqa: PTH118  (a text)
+
+    @contextlib.contextmanager
+    def opened(self, path: str) -> Generator[BinaryIO]:
+        """Open a regular file to read; a FIFO is not waited for.
+
+        Raises:
+            NotRegularError: it is something else.
+            OSError: it cannot be opened, or lies elsewhere.
+        """
+        descriptor = self._descriptor(path, os.O_NONBLOCK | os.O_NOCTTY)
+        with open(descriptor, "rb") as file:  # noqa: PTH123  (a descriptor)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise NotRegularError(errno.EINVAL, "not a regular file", path)
+            yield file
+
+    def read(self, path: str, limit: int) -> bytes | None:
+        """Return the content of a regular file; None for anything else, and for more than `limit` bytes."""
+        try:
+            with self.opened(path) as file:
+                content = file.read(limit + 1)
+        except OSError:
+            return None
+        return content if len(content) <= limit else None
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in a folder, sorted; none where there is no folder."""
+        try:
+            folder = self._descriptor(path, os.O_DIRECTORY)
+        except OSError:
+            return []
+        try:
+            return sorted(os.listdir(folder))  # noqa: PTH208  (a descriptor)
+        finally:
+            os.close(folder)
+
+    def walk(self, left_out: Collection[str] = ()) -> Iterator[str]:
+        """Yield the paths of all that is no folder, in order; folders named `left_out` are passed over, links kept."""
+        waiting = [""]
+        while waiting:
+            at = waiting.pop()
+            try:
+                folder = self._descriptor(at or ".", os.O_DIRECTORY)
+            except OSError:  # deeper than a path can say
+                continue
+            try:
+                with os.scandir(folder) as found:
+                    entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+            finally:
+                os.close(folder)
+            prefix = f"{at}/" if at else ""
+            yield from (f"{prefix}{name}" for name, is_folder in entries if not is_folder)
+            waiting += [
+                f"{prefix}{name}" for name, is_folder in reversed(entries) if is_folder and name not in left_out
+            ]
+
+    def _descriptor(self, path: str, flags: int) -> int:
+        if "\0" in path:
+            raise NotRegularError(errno.EINVAL, "no path has a zero byte", path)
+        how = _How(os.O_RDONLY | os.O_CLOEXEC | flags, 0, _BENEATH)
+        where = os.fsencode(os.path.join(self.inner, path))  # noqa: PTH118  (it may be no text)
+        top = os.open(self.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            found: int = _LIBC.syscall(_OPENAT2, top, where, ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
+        finally:
+            os.close(top)
+        if found < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
+        return found
 
 
 def remove_entry(parent: int, name: str) -> None:

@@ -1,0 +1,200 @@
+"""A folder of the host that commands in a box may write into.
+
+What lies in it is theirs: links, FIFOs, devices, a thousand nested folders. So this process never opens anything in it
+by name. It fills the folder before the first command starts, takes over what it wants to keep when all of them are
+dead, and removes the rest: by descriptors, following nothing. No other module touches such a folder (ADR-R95).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.process import Mount, SandboxError
+from pipeline.trees import NotRegularError, opened, opened_regular, remove_entry, remove_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+_OPEN_TO_ALL: Final = 0o777
+_CHUNK: Final = 1 << 22
+_DEPTH: Final = 64
+_ENTRIES: Final = 500_000
+_BYTES: Final = 8 << 30
+
+
+def _nothing(name: str) -> bool:  # noqa: ARG001  (what `leave_out` is given)
+    return False
+
+
+class TooLargeError(Exception):
+    """There is more in a folder than is taken over."""
+
+
+@contextlib.contextmanager
+def private_place(prefix: str) -> Generator[Path]:
+    """Yield a new folder that is closed to everybody else, and remove it with whatever is in it by then."""
+    place = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
+    try:
+        yield place
+    finally:
+        remove_tree(place)
+
+
+@dataclass(frozen=True)
+class BoxFolder:
+    """One such folder. `path` is for mounts alone; its parent belongs to this process, so nobody can replace it."""
+
+    path: Path
+    identity: tuple[int, int]
+
+    @classmethod
+    def made(cls, parent: Path, name: str) -> BoxFolder:
+        """Make the folder below a private one; the box may run as another user, so it is open to all."""
+        path = parent / name
+        path.mkdir()
+        with opened(path) as folder:
+            os.fchmod(folder, _OPEN_TO_ALL)
+            return cls(path, _identity(folder))
+
+    def mount(self, target: Path, *, writable: bool = True) -> Mount:
+        """Return how a box shows it.
+
+        Raises:
+            SandboxError: another folder has come into its place.
+        """
+        with self._opened():
+            return Mount(self.path, target, writable=writable)
+
+    def add(self, name: str) -> Path:
+        """Make a folder inside, open to all, before any command has run; return its path for commands.
+
+        Raises:
+            SandboxError: another folder has come into its place.
+        """
+        with self._opened() as folder:
+            _make(folder, name)
+        return self.path / name
+
+    def fill(self, source: Path) -> None:
+        """Copy what was kept into it, before any command has run; nothing where there is none.
+
+        Raises:
+            SandboxError: another folder has come into its place.
+        """
+        if source.is_dir():
+            with opened(source) as kept, self._opened() as folder:
+                _copy(kept, folder, _Budget(_nothing))
+
+    def keep(
+        self, target: Path, *, inside: str = "", links: bool = False, leave_out: Callable[[str], bool] = _nothing
+    ) -> bool:
+        """Replace a folder of ours by what is in this one now; nothing may be at work in it.
+
+        Regular files and folders are taken, and links as they are if they are wanted: nobody follows them here.
+
+        Args:
+            target: The folder to replace; its parent is ours.
+            inside: A folder inside to take instead of the whole.
+            links: Whether links are taken.
+            leave_out: Whether an entry of this name is left out, at any depth.
+
+        Returns:
+            Whether it was replaced; where there is too much, it is empty instead.
+
+        Raises:
+            SandboxError: another folder has come into its place.
+        """
+        remove_tree(target)
+        target.mkdir(parents=True)
+        try:
+            with self._opened() as folder, opened(target) as kept, opened(inside or ".", folder) as source:
+                _copy(source, kept, _Budget(leave_out, links=links))
+        except (TooLargeError, OSError):
+            remove_tree(target)
+            target.mkdir()
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def _opened(self) -> Generator[int]:
+        with opened(self.path) as folder:
+            if _identity(folder) != self.identity:
+                raise SandboxError(f"{self.path} is another folder than the one that was made for the box")
+            yield folder
+
+
+def _identity(folder: int) -> tuple[int, int]:
+    status = os.fstat(folder)
+    return status.st_dev, status.st_ino
+
+
+def _make(folder: int, name: str) -> None:
+    os.mkdir(name, dir_fd=folder)
+    with opened(name, folder) as made:
+        os.fchmod(made, _OPEN_TO_ALL)
+
+
+@dataclass
+class _Budget:
+    """How much more may be copied."""
+
+    leave_out: Callable[[str], bool]
+    links: bool = True
+    entries: int = _ENTRIES
+    size: int = _BYTES
+
+    def take(self, size: int) -> None:
+        self.entries -= 1
+        self.size -= size
+        if self.entries < 0 or self.size < 0:
+            raise TooLargeError
+
+
+def _copy(source: int, target: int, budget: _Budget, depth: int = 0) -> None:
+    """Copy what is in one open folder into another, without devices, FIFOs and sockets; deeper than any cache is."""
+    if depth > _DEPTH:
+        raise TooLargeError
+    for name in os.listdir(source):
+        if budget.leave_out(name):
+            continue
+        status = os.stat(name, dir_fd=source, follow_symlinks=False)
+        budget.take(status.st_size)
+        if stat.S_ISDIR(status.st_mode):
+            _make(target, name)
+            with opened(name, source) as inner, opened(name, target) as copied:
+                _copy(inner, copied, budget, depth + 1)
+        elif stat.S_ISLNK(status.st_mode) and budget.links:
+            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+        elif stat.S_ISREG(status.st_mode):
+            _copy_file(source, target, name)
+
+
+def _copy_file(source: int, target: int, name: str) -> None:
+    with contextlib.suppress(NotRegularError), opened_regular(name, source) as file:
+        status = os.fstat(file.fileno())
+        mode = stat.S_IMODE(status.st_mode) & _OPEN_TO_ALL
+        copied = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=target)
+        try:
+            left = status.st_size
+            while left and (sent := os.sendfile(copied, file.fileno(), None, min(left, _CHUNK))):
+                left -= sent
+            os.fchmod(copied, mode)
+            os.utime(copied, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(copied)
+
+
+def remove_below(top: Path, path: str) -> None:
+    """Remove an entry of a folder that a box wrote, and whatever is below it; no link on the way is followed."""
+    *parents, name = path.split("/")
+    with contextlib.ExitStack() as held:
+        folder = held.enter_context(opened(top))
+        for part in parents:
+            folder = held.enter_context(opened(part, folder))
+        remove_entry(folder, name)

@@ -1,0 +1,104 @@
+"""All that a repository asks for and that needs trust: what its configuration says, and what its files bring about.
+
+The commands that start anything have no other way to ask: nothing of a repository runs on the host before
+`redfirst trust` (ADR-R89).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from pipeline.config.trust import Widening
+from pipeline.git.tracked import TrackedFiles
+from pipeline.steps.ignored_files import INCLUDE_FILE, include_patterns
+from pipeline.toolchains import TOOLCHAINS
+from pipeline.toolchains.choosing import choose
+from pipeline.toolchains.pytest import probe
+from pipeline.toolchains.pytest.environment import PLACES, lock_tool, pythons
+from pipeline.toolchains.rooted import Rooted
+from pipeline.toolchains.several import toolchains_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pipeline.config.load import Loaded
+    from pipeline.git import Repository
+    from pipeline.toolchains.protocol import Toolchain
+
+_STARTED: Final = "this program of the repository is started on the host to ask for its environment"
+_BUILT: Final = "uv runs what builds the project, on the host; no environment with pytest is there yet"
+_CARRIED: Final = "ignored files that match are shown to the tests, also in what is kept of them"
+
+
+def widening_in(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Widening, ...]:
+    """Return what needs trust: the keys first, then the files.
+
+    Raises:
+        UserError: `.worktreeinclude` cannot be read.
+    """
+    return (*loaded.widening, *_Files(repository, loaded, environ.get("PATH", os.defpath)).widening())
+
+
+class _Files:
+    def __init__(self, repository: Repository, loaded: Loaded, search_path: str) -> None:
+        self._repository = repository
+        self._loaded = loaded
+        self._search_path = search_path
+        self._tracked = TrackedFiles((repository.worktree, repository.main_checkout))
+
+    def widening(self) -> Iterator[Widening]:
+        tables, keys = self._loaded.config.toolchains, {item.key for item in self._loaded.widening}
+        for toolchain in self._toolchains():
+            command = tables.of(toolchain.name).command
+            if command is None and toolchain.name == "pytest":
+                yield from self._of_environments(toolchain, prepared=tables.of("pytest").setup is not None)
+            elif command is not None and f"toolchains.{toolchain.name}.command" not in keys:
+                yield from self._of_program(self._folders(toolchain)[0] / command[0], command[0])
+        patterns = include_patterns(self._repository.worktree)
+        if patterns and self._tracked.lead_to(self._repository.worktree / INCLUDE_FILE):
+            yield Widening(INCLUDE_FILE, list(patterns), _CARRIED, is_file=True)
+
+    def _toolchains(self) -> tuple[Toolchain, ...]:
+        """Return what would measure the tests, as a run decides it."""
+        commit = self._repository.resolve("HEAD")  # the listing of an object is kept, that of a name is not
+        paths = (entry.path for entry in self._repository.entries(commit)) if commit is not None else ()
+        chosen = choose(self._repository.worktree, self._loaded.config.toolchains, paths)
+        return toolchains_in(chosen or TOOLCHAINS["pytest"])
+
+    def _folders(self, toolchain: Toolchain) -> tuple[Path, ...]:
+        """Return where its project is, in this checkout and in the main one."""
+        below = toolchain.place.folder if isinstance(toolchain, Rooted) else "."
+        main = self._repository.main_checkout
+        inside = main / below if (main / below).is_dir() else main
+        return tuple(dict.fromkeys((self._repository.worktree / below, inside)))
+
+    def _of_program(self, program: Path, word: str) -> Iterator[Widening]:
+        if "/" in word and (self._tracked.lead_to(program) or self._tracked.set_up(program.parent)):
+            yield Widening(self._shown(program), "tracked", _STARTED, is_file=True)
+
+    def _of_environments(self, toolchain: Toolchain, *, prepared: bool) -> Iterator[Widening]:
+        folders = self._folders(toolchain)
+        places = [folder / name for folder in folders for name in PLACES]
+        theirs = [place for place in places if self._is_theirs(place)]
+        for place in theirs:
+            yield Widening(self._shown(place), "tracked", _STARTED, is_file=True)
+        if prepared or lock_tool(folders[0], self._search_path) is None:
+            return
+        own = [python for python in pythons(folders, locked=True) if python.parent.parent not in theirs]
+        if not any(self._has_pytest(python, folders[0]) for python in own):
+            key, instead = self._shown(folders[0] / "uv.lock"), "or make the environment yourself: uv sync"
+            yield Widening(key, "uv sync --frozen", _BUILT, is_file=True, instead=instead)
+
+    def _is_theirs(self, place: Path) -> bool:
+        python = place / "bin" / "python"
+        return self._tracked.lead_to(place) and (os.path.lexists(python) or self._tracked.lead_to(python))
+
+    def _has_pytest(self, python: Path, folder: Path) -> bool:
+        facts = probe.ask(python, folder, {"PATH": self._search_path})
+        return facts is not None and bool(facts.pytest)
+
+    def _shown(self, path: Path) -> str:
+        top = self._repository.worktree
+        return path.relative_to(top).as_posix() if path.is_relative_to(top) else str(path)

@@ -1,0 +1,68 @@
+"""Tests that fail already, and that a task asks to be made to pass: they are its evidence as they are.
+
+Nobody has to touch such a test, so that nothing new would be found. What names one only adds to what has to pass.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.observation import Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from pipeline.evidence.observation import Observation, TestRecord
+
+_FAILING: Final = frozenset({Ended.FAILED, Ended.TIMED_OUT, Ended.CRASHED})
+_SEPARATOR: Final = re.compile(r"::| > |\.")
+_TELLING: Final = re.compile(r"\w*test\w*[_A-Z0-9]\w*", re.IGNORECASE)
+"""A name that says by itself that it is a test's; other names are words of a sentence as often as not."""
+
+
+def failing_ids(seen: Observation) -> frozenset[str]:
+    """Return the ids of the tests that ran and failed."""
+    return frozenset(entry for entry, record in seen.records.items() if record.outcome in _FAILING)
+
+
+def asked_for(texts: Iterable[str], listed: Collection[str], seen: Observation) -> frozenset[str]:
+    """Return the failing tests that a task names, by id.
+
+    Args:
+        texts: What the task says it is done by: an id, a function or the bare name of a test may be in it.
+        listed: Ids and functions that the task lists.
+        seen: The tests as they are.
+    """
+    text = "\n".join(texts)
+    return frozenset(
+        entry
+        for entry in failing_ids(seen)
+        if not {entry, seen.records[entry].function}.isdisjoint(listed) or _is_named(seen.records[entry], text)
+    )
+
+
+def taken_up(
+    named: Collection[str], changed: Collection[str], files: Collection[str], seen: Observation
+) -> frozenset[str]:
+    """Return the failing tests, and files that cannot be collected, that a test writer takes as its own.
+
+    Args:
+        named: What the report names as RED, by id, function or file.
+        changed: The files that were changed; where there are none, and nothing is named, all failing tests of *files*.
+        files: The files of the task's own tests.
+        seen: The tests before.
+    """
+    failing = [seen.records[entry] for entry in failing_ids(seen)]
+    unread = {error.path for error in seen.collection_errors}
+    found = {r.id for r in failing if not {r.id, r.function, r.path}.isdisjoint(named)} | (unread & set(named))
+    hidden = {path for path in unread & set(files) if any(name.startswith(f"{path}::") for name in named)}
+    if named or changed:
+        return frozenset(found | hidden)
+    return frozenset({*(r.id for r in failing if r.path in files), *(unread & set(files))})
+
+
+def _is_named(record: TestRecord, text: str) -> bool:
+    name = _SEPARATOR.split(record.function)[-1]
+    names = [record.id, record.function, *([name] if _TELLING.fullmatch(name) else [])]
+    return any(re.search(rf"(?<![\w:/.]){re.escape(each)}(?!\w)", text) for each in names)

@@ -1,0 +1,90 @@
+"""Which paths of a repository come from it: what it tracks, and what is reached through that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.git.process import HARDENED, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LINKS: Final = 40  # as many as the kernel follows
+
+
+class TrackedFiles:
+    """What the checkouts of a repository track, by their indexes; asked once, when it is first needed."""
+
+    def __init__(self, tops: Iterable[Path], search_path: str | None = None) -> None:
+        """Take the checkouts.
+
+        Args:
+            tops: Their top folders; one that is no worktree tracks nothing.
+            search_path: Where git is looked up, if not on PATH.
+        """
+        self._tops = tuple(dict.fromkeys(top.resolve() for top in tops))
+        self._search_path = search_path
+        self._known: dict[Path, frozenset[str]] = {}
+
+    def lead_to(self, path: Path) -> bool:
+        """Return whether a path is tracked, has tracked files in it, or is reached through a tracked link."""
+        way = list(_way(path))
+        return any(self._has(place) for place in way) or self._has_below(way[-1])
+
+    def set_up(self, programs: Path) -> bool:
+        """Return whether what an interpreter in this folder would load at its start is tracked."""
+        around = programs.parent
+        return any(map(self.lead_to, (programs / "pyvenv.cfg", around / "pyvenv.cfg", *around.glob("lib*/py*"))))
+
+    def _has(self, place: Path) -> bool:
+        """Return whether exactly this is tracked: a file, a link, or a repository inside this one."""
+        return any(os.path.relpath(place, top) in self._paths(top) for top in self._tops_around(place))
+
+    def _has_below(self, place: Path) -> bool:
+        for top in self._tops_around(place):
+            inside = f"{os.path.relpath(place, top)}/"
+            if place == top or any(path.startswith(inside) for path in self._paths(top)):
+                return True
+        return False
+
+    def _tops_around(self, place: Path) -> list[Path]:
+        return [top for top in self._tops if place.is_relative_to(top)]
+
+    def _paths(self, top: Path) -> frozenset[str]:
+        if top not in self._known:
+            path = {} if self._search_path is None else {"PATH": self._search_path}
+            done = subprocess.run(
+                ["git", *HARDENED, "ls-files", "-z"],
+                cwd=top,
+                env=environment(path),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                process_group=0,
+                check=False,
+            )
+            names = done.stdout.decode(errors="surrogateescape").split("\0") if done.returncode == 0 else []
+            self._known[top] = frozenset(filter(None, names))
+        return self._known[top]
+
+
+def _way(path: Path) -> Iterator[Path]:
+    """Yield where the kernel comes by on the way to a path, each place by its real folder, the last one last."""
+    at, rest, links = Path("/"), list(path.absolute().parts[1:]), 0
+    yield at
+    while rest:
+        name = rest.pop(0)
+        at = at.parent if name == ".." else at / name
+        yield at
+        try:
+            target = at.readlink()
+        except OSError:  # no link, or not there
+            continue
+        links += 1
+        if links > _LINKS:
+            return
+        rest = [*(part for part in target.parts if part != "/"), *rest]
+        at = Path("/") if target.is_absolute() else at.parent
+    yield at

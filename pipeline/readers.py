@@ -1,0 +1,181 @@
+"""The readers of `policy`, `evidence` and `mutation` with limits, and what each says of a source that it cannot read.
+
+Whoever performs I/O asks here: the sources are strangers', and a reader within the driver could be made to crash it, to
+block it, or to take its memory. An answer is never that nothing was found: a gate refuses, a reviewer is told.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline import mutation
+from pipeline.evidence import import_graph as imports
+from pipeline.limited import UnreadableError, limited
+from pipeline.policy import (
+    borrowed_cases,
+    cosmetic,
+    documented,
+    forgery,
+    rust_splice,
+    served,
+    special_cases,
+    test_regions,
+    weakening,
+)
+from pipeline.policy.suites import Weakening
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from pipeline.evidence.import_graph import Graph
+    from pipeline.mutation import Mutant
+    from pipeline.policy.borrowed_cases import Borrowed
+    from pipeline.policy.served import Lost
+    from pipeline.policy.suites import Suite, Test
+
+
+def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test] = ()) -> tuple[Weakening, ...]:
+    """Return what `policy.weakening.weakenings` does; of what cannot be read, that nothing is known of its tests."""
+    try:
+        return limited(weakening.weakenings)(path, before, after, tuple(elsewhere))
+    except UnreadableError as error:
+        return (Weakening("", f"it {error}, so that nothing is known of its tests", 1),)
+
+
+def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
+    """Return the tests that only the new text has; none of what cannot be read, so that what is gone is told."""
+    try:
+        return limited(weakening.added)(path, before, after)
+    except UnreadableError:
+        return ()
+
+
+def suite_of(path: str, source: bytes) -> Suite | None:
+    """Return what a file of tests checks, None where it cannot be read."""
+    try:
+        return limited(weakening.suite_of)(path, source)
+    except UnreadableError:
+        return None
+
+
+def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
+    """Return the old tests that are what they were and notice less; None where that cannot be read: all may."""
+    try:
+        return limited(weakening.changed_around)(path, before, after)
+    except UnreadableError:
+        return None
+
+
+def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...] | None:
+    """Return the constants of a Python file of helpers that lost something; None where that cannot be read."""
+    try:
+        return limited(served.lost_in)(before, after)
+    except UnreadableError:
+        return None
+
+
+def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the tests of a file that use what is lost in another one; none of what cannot be read."""
+    try:
+        return limited(served.users_in)(path, source, helpers, lost)
+    except UnreadableError:
+        return ((),) * len(lost)
+
+
+def borrowed_in(path: str, source: bytes) -> tuple[Borrowed, ...] | UnreadableError:
+    """Return the tests whose cases are made of what they import, or why that is not known."""
+    try:
+        return limited(borrowed_cases.borrowed_in)(path, source)
+    except UnreadableError as error:
+        return error
+
+
+def region_fault(path: str, old: bytes, new: bytes) -> str | None:
+    """Return what else than test regions differs; what cannot be read is a fault."""
+    try:
+        return limited(test_regions.region_fault)(path, old, new)
+    except UnreadableError as error:
+        return f"it {error}"
+
+
+def only_test_regions(path: str, old: bytes, new: bytes) -> bool:
+    """Return whether two sources differ in nothing but Rust test regions, for certain."""
+    return region_fault(path, old, new) is None
+
+
+def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
+    """Return what @check should know about an edit of test regions."""
+    try:
+        return limited(test_regions.interesting)(old, new)
+    except UnreadableError as error:
+        return (f"it {error}",)
+
+
+def regions_of(source: bytes) -> dict[str, bytes] | rust_splice.Unspliced:
+    """Return the test regions of a Rust source by name."""
+    try:
+        return limited(rust_splice.regions_of)(source)
+    except UnreadableError as error:
+        return rust_splice.Unspliced(f"it {error}")
+
+
+def splice(tests_from: bytes, production_from: bytes) -> bytes | rust_splice.Unspliced:
+    """Return the production of one Rust source with the test regions of another."""
+    try:
+        return limited(rust_splice.splice)(tests_from, production_from)
+    except UnreadableError as error:
+        return rust_splice.Unspliced(f"it {error}")
+
+
+def means(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
+    """Return a sentence for each means of forging test results that a file brings along."""
+    try:
+        return limited(forgery.notes)(path, old, new)
+    except UnreadableError as error:
+        return (f"{path} {error}; what it does to its tests was not looked at",)
+
+
+def inputs_of_tests(
+    production: Mapping[str, tuple[tuple[int, str], ...]], tests: Collection[str], known: Collection[str]
+) -> tuple[str, ...]:
+    """Return a sentence for each line of production that compares with what only the new tests have."""
+    try:
+        return limited(special_cases.notes)(production, tuple(tests), tuple(known))
+    except UnreadableError as error:
+        paths = ", ".join(sorted(production))
+        return (f"{paths} {error}; whether it compares with inputs of the new tests was not looked at",)
+
+
+def examples_lost(
+    changes: Collection[tuple[str, bytes | None, bytes | None]], run: Mapping[str, frozenset[str]]
+) -> tuple[str, ...]:
+    """Return a sentence for each example in documentation that is gone or checks less."""
+    try:
+        return limited(documented.notes)(tuple(changes), run)
+    except UnreadableError as error:
+        paths = ", ".join(path for path, old, _ in changes if old is not None and path in run)
+        return (f"{paths} {error}; what the examples in the documentation check was not looked at",) if paths else ()
+
+
+def edited(content: bytes, old: str, new: str) -> bytes | None:
+    """Return a Python file with a cosmetic edit; None where it is not one for certain."""
+    try:
+        return limited(cosmetic.edited)(content, old, new)
+    except UnreadableError:
+        return None
+
+
+def import_graph(sources: Mapping[str, str]) -> Graph:
+    """Return which files use which; an empty graph, in which nothing is known, where one cannot be read."""
+    try:
+        return limited(imports.import_graph)(sources)
+    except UnreadableError:
+        return {}
+
+
+def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int) -> tuple[Mutant, ...]:
+    """Return small faults to put into a source; none where it cannot be read."""
+    try:
+        return limited(mutation.mutants)(path, source, frozenset(lines), at_most=at_most)
+    except UnreadableError:
+        return ()

@@ -1,0 +1,48 @@
+"""Where programs are looked up: PATH, without what a repository could put there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def without_the_repository(search_path: str) -> str:
+    """Return PATH without relative folders and without those that the repository around us tracks.
+
+    A folder of the worktree that it does not track, such as the one of an environment that the user made, stays.
+    """
+    entries = [entry for entry in search_path.split(":") if entry.startswith("/")]
+    try:
+        tops = _checkouts(Path.cwd())
+    except FileNotFoundError:  # the folder that we were started in is gone
+        tops = ()
+    inside = [entry for entry in entries if any(_is_below(entry, top) for top in tops)]
+    if inside:
+        from pipeline.git.tracked import TrackedFiles  # noqa: PLC0415  (hardly ever needed, and not for --help)
+
+        tracked = TrackedFiles(tops, ":".join(entry for entry in entries if entry not in inside))
+        theirs = {entry for entry in inside if tracked.lead_to(Path(entry)) or tracked.set_up(Path(entry))}
+        entries = [entry for entry in entries if entry not in theirs]
+    return ":".join(entries)
+
+
+def _checkouts(here: Path) -> tuple[Path, ...]:
+    """Return the top of the worktree around a folder, and of the main checkout of its repository; none outside of one.
+
+    Git is not asked: it is looked up on the path that is looked at.
+    """
+    top = next((place for place in (here, *here.parents) if os.path.lexists(place / ".git")), None)
+    if top is None:
+        return ()
+    try:
+        own = top / (top / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        shared = own / (own / "commondir").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return (top,)
+    main = shared.resolve()
+    return (top, main.parent) if main.name == ".git" else (top,)
+
+
+def _is_below(entry: str, top: Path) -> bool:
+    real = os.path.realpath(top)
+    return any(Path(path).is_relative_to(place) for path in (entry, os.path.realpath(entry)) for place in (top, real))

@@ -1,0 +1,33 @@
+"""Tests that fail already and are to be made to pass: what the task says of them, and what @test takes up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.named import asked_for, taken_up
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pipeline.evidence.observation import Observation
+    from pipeline.reports.tasks import Task
+    from pipeline.reports.work import ReadyTests
+
+
+def named_by(task: Task, seen: Observation) -> frozenset[str]:
+    """Return the failing tests that the task itself names: in its title, its criteria, or among those to change."""
+    return asked_for((task.title, *task.acceptance_criteria), [test.id for test in task.tests_to_change], seen)
+
+
+def taken_up_by(task: Task, report: ReadyTests, changed: Collection[str], seen: Observation) -> frozenset[str]:
+    """Return the failing tests, and files that cannot be collected, that @test takes as the task's own."""
+    named = [test.id for test in report.tests if test.expected == "RED"]
+    return taken_up(named, changed, [file.path for file in task.test_files], seen)
+
+
+def is_borrowed(task: Task, entries: Collection[str], seen: Observation) -> bool:
+    """Return whether one of these tests is neither named by the task nor in a file of its own tests."""
+    own = {file.path for file in task.test_files}
+    known = named_by(task, seen)
+    paths = {entry: seen.records[entry].path if entry in seen.records else entry for entry in entries}
+    return any(entry not in known and path not in own for entry, path in paths.items())

@@ -1,0 +1,91 @@
+"""Acceptance criteria and what shows them: @test names tests or a reason for each, the final review answers for each.
+
+A task with one criterion needs no list: all of its tests show it, and the verdict answers for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.ledger import may_change
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Verdict
+from pipeline.reports.reviews import ResultReview
+from pipeline.reports.work import ReadyTests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.reports.fields import Report
+    from pipeline.reports.tasks import Task
+
+
+def unshown(task: Task, report: Report) -> Malformed | None:
+    """Return what is wrong with a TESTS_READY that leaves a criterion without a test and without a reason."""
+    if not isinstance(report, ReadyTests) or len(task.criteria) < 2:  # noqa: PLR2004  (one needs no list)
+        return None
+    said = {shown.id for shown in report.criteria if shown.tests or shown.reason.strip()}
+    left = [criterion for criterion in task.criteria if criterion.id not in said]
+    if not left:
+        return _unknown((shown.id for shown in report.criteria), {criterion.id for criterion in task.criteria})
+    words = "; ".join(f"{criterion.id} ({criterion.text})" for criterion in left)
+    return Malformed(
+        f"No test and no reason is given for {words}. `criteria` takes one entry for each criterion of the task: its "
+        "`id`, and the `tests` that show it or the `reason` why none does.",
+        "/criteria",
+    )
+
+
+def missing_tests(report: ReadyTests, after: Observation) -> tuple[str, ...]:
+    """Return one sentence for each test that a criterion names and that the suite does not have.
+
+    Args:
+        report: Of @test.
+        after: The suite with its tests; what is in a file that cannot be loaded yet is not known.
+    """
+    if after.collection_errors:
+        return ()
+    return tuple(
+        f"{shown.id} names the test {name}, which is not in the suite"
+        for shown in report.criteria
+        for name in shown.tests
+        if not any(_is_called(record, name) for record in after.records.values())
+    )
+
+
+def _is_called(record: TestRecord, name: str) -> bool:
+    return may_change(record, frozenset({name})) or record.function.rpartition("::")[2] == name
+
+
+def unanswered(tasks: Sequence[Task], report: Report) -> Malformed | None:
+    """Return what is wrong with a final review that does not answer for each criterion of tasks with several."""
+    if not isinstance(report, ResultReview):
+        return None
+    several = [task for task in tasks if len(task.criteria) > 1]  # for one the verdict answers
+    wanted = {(task.id, criterion.id): criterion.text for task in several for criterion in task.criteria}
+    answered = {(answer.task, answer.id) for answer in report.criteria}
+    left = "; ".join(
+        f"task {task}, {name} ({text})" for (task, name), text in wanted.items() if (task, name) not in answered
+    )
+    if left:
+        return Malformed(
+            f"No answer is given for {left}. `criteria` takes one entry for each criterion of each task: `task`, `id`, "
+            "`met`, and a `note` where it is not met.",
+            "/criteria",
+        )
+    unmet = [answer for answer in report.criteria if not answer.met]
+    if unmet and report.verdict is Verdict.ACCEPTABLE:
+        first = unmet[0]
+        return Malformed(
+            f"Criterion {first.id} of task {first.task} is not met, and the verdict is ACCEPTABLE. Say what is "
+            "missing in a finding, with the concern that sends it where it can be mended; the verdict follows from it.",
+            "/verdict",
+        )
+    return None
+
+
+def _unknown(named: Iterable[str], known: set[str]) -> Malformed | None:
+    strange = next((name for name in named if name not in known), None)
+    accepted = ", ".join(sorted(known))
+    return None if strange is None else Malformed(f"{strange!r} is no criterion; accepted: {accepted}.", "/criteria")

@@ -1,0 +1,35 @@
+"""What goes on from one role to the next: remarks that stopped nothing, and work that was sent back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.routing.vocabulary import Step
+from pipeline.steps.evidence_files import read_evidence
+from pipeline.steps.reviews import remarks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.steps.context import Context
+
+
+def handed_on(ctx: Context, *, judged: bool = False) -> dict[str, list[Path]]:
+    """Return the artifact with what @check remarked on plan and split, and with `judged` on the task's tests, too."""
+    found = remarks(ctx, Step.REVIEW_PLAN, Step.REVIEW_SPLIT)
+    evidence = read_evidence(ctx, ctx.state.task.id) if judged else None
+    if evidence is None or evidence.judged_by is None:
+        return found
+    return {"remarks": [*found.get("remarks", []), ctx.path(evidence.judged_by)]}
+
+
+def came_back_tree(ctx: Context) -> str | None:
+    """Return what this step handed in when it was asked last, None where it begins or where that was nothing.
+
+    The tree is the one in question only while the step itself is: another one has had its turn since otherwise.
+    """
+    line = ctx.arrival()
+    step = ctx.state.step
+    by = line.text("step") if line is not None else ""
+    asked_before = by == step.value or (by == Step.DIAGNOSE.value and ctx.state.origin is step)
+    return ctx.state.in_question if asked_before else None

@@ -1,0 +1,75 @@
+"""The last word before publication: the whole suite over the tree that goes out, held against the baseline (ADR-R96).
+
+What tasks measured on their way counts only where it asks for more. A test of the baseline that passed passes now, or
+is gone because an accepted task says that it may; nothing else excuses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.compare import expectations, judge_green, passed, still_passing
+from pipeline.reports.markdown import bullets
+from pipeline.steps.measuring import measure
+from pipeline.steps.quarantining import quarantine_of_run
+from pipeline.steps.regression import confirm, kept_tests
+from pipeline.steps.sanity import baseline_of
+from pipeline.toolchains.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pipeline.steps.context import Context
+
+
+@dataclass(frozen=True)
+class Held:
+    """What does not hold of a tree, one sentence each, path or id first; `passing` tests passed before and pass now."""
+
+    lost: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    passing: int = 0
+
+
+async def hold(ctx: Context, tree: str) -> Held:
+    """Return whether everything that passed before the run, or at the GREEN of a task, passes over *tree*.
+
+    A run of all tests of exactly this tree is used if there was one: the last GREEN is one, unless something was
+    changed since.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    baseline = baseline_of(ctx)
+    expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **kept_tests(ctx)}
+    leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
+    unread = {error.path for error in baseline.collection_errors}
+    seen = await measure(ctx, tree)
+    verdict = judge_green(None, seen, expected, tests_to_change=leave, unread_before=unread)
+    before = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
+    suspects = await confirm(ctx, sorted(before), tree, ctx.state.start, seen)
+    brought = set(verdict.regressions) - before  # by this run: the tree that it began with says nothing of these
+    again = await _failing_again(ctx, tree, brought)
+    lost = (
+        *(f"{entry} passed and fails now" for entry in sorted({*suspects.regressions, *again})),
+        *(f"{entry} is gone, and no task may remove it" for entry in verdict.missing),
+        *(f"{path} cannot be collected, and could before" for path in verdict.uncollected),
+        *(f"{entry} is a strict xfail, and passes now" for entry in verdict.stale_xfail),
+    )
+    flaky = sorted({*suspects.flaky, *(brought - again)})
+    return Held(lost, tuple(flaky), still_passing(expected, seen, None))
+
+
+async def _failing_again(ctx: Context, tree: str, tests: Collection[str]) -> set[str]:
+    if not tests:
+        return set()
+    again = await measure(ctx, tree, Selection(ids=frozenset(tests)), again=True)
+    return {entry for entry in tests if entry not in again.records or not passed(again.records[entry])}
+
+
+def held_md(held: Held) -> str:
+    """Return what was measured, for a person."""
+    head = f"{held.passing} of the tests that passed before pass over what is to be published."
+    flaky = [f"{entry} is flaky, and not counted" for entry in held.flaky]
+    return f"# The suite before publication\n\n{head}\n\n{bullets([*held.lost, *flaky])}\n"

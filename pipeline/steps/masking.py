@@ -1,0 +1,78 @@
+"""Old tests without the new ones: what passes only because a new file is collected beside it is broken all the same.
+
+A test module that patches the code when it is imported, a new `__init__.py` or `conftest.py`: each may let old tests
+pass that the change has broken. So where a task brings such files, all tests are run once more without them.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.compare import passed
+from pipeline.evidence.ledger import may_change
+from pipeline.evidence.observation import RunState
+from pipeline.steps.composing import RUST, compose
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.steps.regression import confirm
+from pipeline.steps.sanity import baseline_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.context import Context
+
+_LOADED: Final = frozenset({"__init__.py", "conftest.py"})
+"""What is loaded for the sake of tests beside it, whether or not one of them asks for it."""
+
+
+async def masked(
+    ctx: Context, task: Task, tree: str, kept: Mapping[str, TestRecord], ledger: RedLedger | None
+) -> tuple[str, ...]:
+    """Return the old tests that pass over a candidate, and do not where its new test files are left out.
+
+    Nothing is said of a test of which the file was changed too and cannot be collected without them: it may need one.
+
+    Args:
+        ctx: The run.
+        task: The task.
+        tree: The candidate; all tests hold over it.
+        kept: What must be kept.
+        ledger: The task's RED evidence.
+    """
+    start = ctx.state.task.start or ctx.state.start
+    layout = baseline_of(ctx).layout
+    changed = changed_paths(ctx, start, tree)
+    there = {entry.path for entry in ctx.repository.entries(start, *changed)} if changed else set[str]()
+    new = [path for path in changed if path not in there and _is_loaded(path, layout)]
+    if not new:
+        return ()
+    alone = compose(ctx, start, tree, new, layout).tree
+    try:
+        seen = await measure(ctx, alone)
+    except UnmeasurableError as error:
+        ctx.say(f"    the old tests cannot be run without the new files: {error}")
+        return ()
+    if seen.state not in {RunState.COMPLETE, RunState.CRASHED}:
+        return ()
+    unread = {error.path for error in seen.collection_errors}.difference(changed)
+    leave = frozenset(test.id for test in task.tests_to_change)
+    suspects = [
+        entry
+        for entry, before in kept.items()
+        if passed(before)
+        and not may_change(before, leave)
+        and not (ledger is not None and ledger.owns(before))
+        and (before.path in unread if entry not in seen.records else not passed(seen.records[entry]))
+    ]
+    return (await confirm(ctx, sorted(suspects), alone, start, seen)).regressions
+
+
+def _is_loaded(path: str, layout: Layout) -> bool:
+    """Return whether a runner loads the file by itself, beside other tests; Rust builds a program of each."""
+    pure = PurePosixPath(path)
+    served = layout.is_test_side(path) and pure.name in _LOADED
+    return (layout.is_test(path) or served) and pure.suffix != RUST

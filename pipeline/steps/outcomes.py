@@ -1,0 +1,44 @@
+"""How a test ended, in words, with why that does not count: for whoever has to go on from a measurement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.observation import Ended
+from pipeline.reports.foreign import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.evidence.observation import Observation, TestRecord
+
+_SAID: Final = {
+    Ended.PASSED: "passes",
+    Ended.FAILED: "fails",
+    Ended.SKIPPED: "is skipped, and only a test that passes counts",
+    Ended.XFAILED: "is expected to fail and does, and only a test that passes counts",
+    Ended.XPASSED: "is expected to fail and passes",
+    Ended.STRICT_XPASS: "is marked as a strict xfail and passes",
+    Ended.TIMED_OUT: "does not end in time",
+    Ended.CRASHED: "ends the whole test process",
+}
+
+
+def seen(record: TestRecord | None) -> str:
+    """Return how a test ended, with the first words of its fault or reason."""
+    if record is None:
+        return "is not among the tests that were collected"
+    words = "was collected but not run" if record.outcome is None else _SAID[record.outcome]
+    why = record.fault.raised.message if record.fault is not None else record.reason
+    return f"{words}: {one_line(why)}" if why else words
+
+
+def named(ids: Iterable[str], observation: Observation) -> str:
+    """Return some ids, each with how it ended where that is more than a failure; a sentence instead of an id stays."""
+    records = observation.records
+    return ", ".join(
+        f"{entry} {seen(records[entry])}"
+        if entry in records and records[entry].outcome not in {Ended.FAILED, Ended.PASSED}
+        else entry
+        for entry in ids
+    )

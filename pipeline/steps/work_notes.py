@@ -1,0 +1,64 @@
+"""What @test and @make say of their own work: notes, assumptions, what is missing. Reviewers and summary.md get it.
+
+Nothing of it decides: a claim of being done is measured, and a doubt is read by whoever reviews.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import BeforeValidator, TypeAdapter
+
+from pipeline.reports.foreign import one_line
+from pipeline.reports.markdown import bullets
+from pipeline.routing.state import TaskStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.steps.context import Context
+
+_TEXTS: Final = TypeAdapter(
+    Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)]
+)
+_KINDS: Final = frozenset({"write-tests", "stub", "seam", "implement"})
+_SAID: Final[Mapping[str, str]] = {
+    "assumptions": "assumes",
+    "notes": "notes",
+    "blocking_issue": "says that this is in the way",
+    "attempts": "tried",
+    "missing": "says that this is missing",
+    "why": "because",
+    "suggestion": "suggests",
+    "escalation_reason": "wants a second look",
+}
+"""Fields of reports that nothing else reads once the work is measured, in words."""
+
+
+def work_notes(ctx: Context) -> tuple[str, ...]:
+    """Return one line for each thing that the last answer of each kind says of a task, tasks in order."""
+    last: dict[tuple[str, str], str] = {}
+    for _, record in sorted(ctx.run.records.items()):
+        result = ctx.run.results.get(record.dispatch)
+        if record.kind in _KINDS and record.task is not None and result is not None and result.report is not None:
+            last[record.task, record.kind] = record.dispatch
+    dropped = {task.id for task in ctx.state.tasks.values() if task.status is TaskStatus.DROPPED}
+    return tuple(
+        f"task {task}, @{'test' if kind == 'write-tests' else 'make'} ({kind}) {line}"
+        for (task, kind), dispatch in last.items()
+        if task in ctx.state.tasks and task not in dropped
+        for line in _said(ctx.run.results[dispatch].report or {})
+    )
+
+
+def work_notes_md(ctx: Context) -> str:
+    """Return the document for the final review, empty where nobody said anything."""
+    lines = work_notes(ctx)
+    return f"# What @test and @make say of their own work\n\n{bullets(lines)}\n" if lines else ""
+
+
+def _said(report: Mapping[str, object]) -> Iterator[str]:
+    for name, words in _SAID.items():
+        yield from (
+            f"{words}: {one_line(text)}" for text in _TEXTS.validate_python(report.get(name) or ()) if text.strip()
+        )

@@ -1,0 +1,72 @@
+"""What the evidence of a commit claims, held against what was measured of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.classify import PASSED, RedClass
+from pipeline.evidence.compare import passed
+from pipeline.steps.measuring import UnmeasurableError
+from pipeline.steps.reverting import not_red
+from pipeline.verification.results import Problem, TestLine
+
+if TYPE_CHECKING:
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Observation
+    from pipeline.steps.reverting import Red
+
+
+def not_claimed(ledger: RedLedger) -> list[Problem]:
+    """Return why evidence claims no RED, whatever its entries show."""
+    passed_too = [entry for entry, red in ledger.red.items() if red.cls in PASSED or entry in ledger.guards]
+    found = [Problem(id=entry, why="is said to have been RED and to have passed") for entry in passed_too]
+    return found or ([] if ledger.red else [Problem(why="the evidence names no test that was RED")])
+
+
+def misjudged(ledger: RedLedger, after: Observation) -> list[Problem]:
+    """Return the tests of the evidence that are others in the commit; those that are gone are judged by GREEN.
+
+    A file that could not be collected when it was judged has no region on record: what changed in it since is found
+    by comparing trees.
+    """
+    regions = {**ledger.guards, **{entry: red.region_sha256 for entry, red in ledger.red.items()}}
+    unread = {entry for entry in ledger.provisional_files if not regions[entry]}
+    now = {**after.files, **{entry: record.region_sha256 for entry, record in after.records.items()}}
+    others = [entry for entry, region in regions.items() if entry in now.keys() - unread and now[entry] != region]
+    return [
+        Problem(id=entry, why=f"is not the {'file' if entry in ledger.provisional_files else 'test'} that was judged")
+        for entry in others
+    ]
+
+
+def refuse_broken(ledger: RedLedger, red: Red) -> None:
+    """Return when the tests could be run: what is not installed here says nothing about them.
+
+    Raises:
+        UnmeasurableError: something is missing in the test environment.
+    """
+    for found in filter(None, map(red.of, ledger.red)):
+        if found.cls is RedClass.ENV_BROKEN:
+            raise UnmeasurableError(found.message)
+
+
+def problems_of_red(ledger: RedLedger, red: Red) -> list[Problem]:
+    """Return the tests that do not show over the code before what the evidence says they did."""
+    return [Problem(id=entry, why=why) for entry, why in not_red(ledger, red)]
+
+
+def line_of(entry: str, ledger: RedLedger, red: Red, after: Observation) -> TestLine:
+    """Return one id of the evidence with what was measured of it."""
+    recorded = ledger.red.get(entry)
+    found = red.of(entry)
+    granularity = "id" if recorded is None else recorded.granularity
+    now = [r for r in after.records.values() if r.id == entry or (granularity == "file" and r.path == entry)]
+    cls = RedClass.GUARD if recorded is None else recorded.cls
+    return TestLine(
+        id=entry,
+        granularity=granularity,
+        recorded=cls.value,
+        measured=None if found is None else found.cls.value,
+        before_holds=found is not None and found.legal and found.cls is cls,
+        after_holds=bool(now) and all(passed(record) for record in now),
+    )

@@ -1,0 +1,83 @@
+"""What became of the tests that a commit's parent has: each one that changed or went is named, with leave or without.
+
+Evidence and task file say which may change, and whoever made the commit may have written both. So they decide what is
+refuted, and never what is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.ledger import may_change
+from pipeline.steps.composing import shares_file
+from pipeline.steps.loosening import told
+from pipeline.steps.measuring import changed_paths
+from pipeline.verification.changed_tests import OldTests
+from pipeline.verification.results import Problem
+
+if TYPE_CHECKING:
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.verification.laboratory import Laboratory
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The parent and the commit: their trees, and what all their tests showed."""
+
+    trees: tuple[str, str]
+    before: Observation
+    after: Observation
+
+
+def old_tests(lab: Laboratory, runs: Runs, ledger: RedLedger | None, allowed: frozenset[str]) -> OldTests:
+    """Return what is to be told of tests and of what serves them.
+
+    Args:
+        lab: What has the repository.
+        runs: The parent and the commit.
+        ledger: The evidence, if the commit has tests.
+        allowed: Ids, functions or files of tests that the task may change.
+    """
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for entry, old in runs.before.records.items():
+        now = runs.after.records.get(entry)
+        if not _is_suite(old, runs.before.layout) or (now is not None and now.region_sha256 == old.region_sha256):
+            continue
+        what = f"is an old test that this commit {'removes' if now is None else 'changes'}"
+        if may_change(old, allowed):
+            notes.append(f"{old.function} {what}, with leave of its task")
+        elif now is not None and ledger is not None and ledger.owns(old):
+            notes.append(
+                f"{old.function} {what}, and the evidence has it as {'RED' if entry in ledger.red else 'kept'}"
+            )
+        else:
+            problems.append(Problem(id=entry, why=f"{what}, and the evidence does not speak of it"))
+    fresh = [record for entry, record in runs.after.records.items() if entry not in runs.before.records]
+    notes += [
+        f"{record.function} is new, and the evidence does not have it"
+        for record in fresh
+        if _is_suite(record, runs.after.layout) and (ledger is None or not ledger.owns(record))
+    ]
+    notes += told(lab, runs.before.layout, *runs.trees)
+    return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(lab, runs)))))
+
+
+def _around(lab: Laboratory, runs: Runs) -> list[str]:
+    """Return a line for each changed file that holds no tests and has a part in them."""
+    holding = {record.path for seen in (runs.before, runs.after) for record in seen.records.values()}
+    lines: list[str] = []
+    for path in changed_paths(lab, *runs.trees):
+        if path not in holding and runs.after.layout.is_test_side(path):
+            lines.append(f"{path} serves tests, and this commit changes it")
+        elif lab.toolchain.is_control_path(path):
+            lines.append(f"{path} controls how tests run, and this commit changes it")
+    return lines
+
+
+def _is_suite(record: TestRecord, layout: Layout) -> bool:
+    """Return whether the test is one of the test side; an example in the documentation of production code is none."""
+    is_example = "::doc::" in record.id
+    return layout.is_test_side(record.path) or (shares_file(record.path, layout) and not is_example)

@@ -1,0 +1,91 @@
+"""Files of a cloned repository that are read before any trust: endless, nested, or leading elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pipeline.config.sources import repository_file
+from pipeline.dispatch.redaction import dotenv
+from pipeline.toml_text import toml_table
+from pipeline.toolchains.node.environment import MODULES, installed_of
+from pipeline.toolchains.node.project import Project, read_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE: Final = json.dumps({"name": "a", "dependencies": {"left-pad": "1"}})
+BOMB: Final = "a0: &a0 {x: y}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 28))
+
+
+def test_an_endless_env_file_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / ".env").symlink_to("/dev/zero")
+    (tmp_path / ".env.local").write_text("TOKEN=value-of-the-token\n")
+    assert dotenv(tmp_path) == {"TOKEN": "value-of-the-token"}
+
+
+UNREADABLE: Final = {
+    "bomb": BOMB.encode(),
+    "nested": b"packages: " + b"[" * 5000,
+    "no text": b"packages: ['\xff']",
+    "endless": None,
+}
+
+
+@pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_workspace_file_that_cannot_be_read_names_no_packages(tmp_path: Path, content: bytes | None) -> None:
+    (tmp_path / "package.json").write_text(PACKAGE)
+    file = tmp_path / "pnpm-workspace.yaml"
+    if content is None:
+        file.symlink_to("/dev/zero")
+    else:
+        file.write_bytes(content)
+    found = read_project(tmp_path)
+    assert isinstance(found, Project)
+    assert list(found.packages) == [""]
+
+
+@pytest.mark.parametrize("pattern", ["**a", "", "*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*"])
+def test_a_pattern_that_is_none_names_no_packages(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "package.json").write_text(json.dumps({"workspaces": [pattern]}))
+    for name in ("a", "b"):
+        (tmp_path / name).symlink_to(".")
+    assert isinstance(read_project(tmp_path), Project)
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 3000, "x = " + "9" * 5000, "x = {" + "a = {" * 3000, "x ="])
+def test_toml_that_cannot_be_read_is_one_kind_of_error(text: str) -> None:
+    with pytest.raises(tomllib.TOMLDecodeError):
+        toml_table(text)
+
+
+def test_control_the_library_raises_others() -> None:
+    with pytest.raises(RecursionError):
+        tomllib.loads("x = " + "[" * 3000)
+
+
+def test_a_configuration_that_leads_to_a_device_is_an_error_of_the_users(tmp_path: Path) -> None:
+    (tmp_path / "redfirst.toml").symlink_to("/dev/zero")
+    with pytest.raises(Exception, match=r"cannot read redfirst\.toml"):
+        repository_file(tmp_path, lambda name: None)  # noqa: ARG005  (of a commit that has none)
+
+
+def test_a_tracked_link_to_packages_shows_nothing_of_the_host_and_the_users_own_does(tmp_path: Path) -> None:
+    secret, checkout = tmp_path / "home", tmp_path / "checkout"
+    (secret / ".ssh").mkdir(parents=True)
+    checkout.mkdir()
+    (checkout / "package.json").write_text(PACKAGE)
+    (checkout / MODULES).symlink_to(secret)
+    project = read_project(checkout)
+    assert isinstance(project, Project)
+    subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
+    assert [folder.path for folder in installed_of(project, checkout)] == [secret], "the control: nothing tracks it"
+    subprocess.run(["git", "add", MODULES], cwd=checkout, check=True)
+    assert installed_of(project, checkout) == ()
+    (checkout / MODULES).unlink()
+    (checkout / MODULES).mkdir()
+    assert [folder.path for folder in installed_of(project, checkout)] == [checkout / MODULES]

@@ -1,0 +1,207 @@
+"""Sources that are small and hard to read: whoever hands one in neither crashes the driver nor blocks it.
+
+Each reader that a driver asks gives an answer to each of them, and what it does not get through it never calls fine.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from attacks.nasty_sources import LANGUAGES, nasty
+from crashes import KILLED, die_at
+from e2e.shapes import TRACKER, answers
+from kit import BARE_PYTEST, GREET, make_project
+
+from pipeline import readers
+from pipeline.evidence.classify import Symbol
+from pipeline.limited import UnreadableError, limited
+from pipeline.mutation import mutants
+from pipeline.policy import weakening
+from pipeline.policy.rust_splice import Unspliced
+from pipeline.toolchains import scaffolds
+from pipeline.toolchains.cargo import sources as cargo_sources
+from pipeline.toolchains.cargo import stub_pass as cargo_stub_pass
+from pipeline.toolchains.go import sources as go_sources
+from pipeline.toolchains.go import stub_faults as go_stub_faults
+from pipeline.toolchains.node import stub_pass as node_stub_pass
+from pipeline.toolchains.node.sources import Sources
+from pipeline.toolchains.protocol import StubFault
+from pipeline.toolchains.pytest import stub_pass, stubs
+from pipeline.trees import Files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+SMALL, LARGE, HUGE = 100, 3_000, 100_000
+FOR_EVER = frozenset({"constants of constants"})
+"""What takes twice as long with each line: see below."""
+STUB_FAULTS = {
+    "a.py": stub_pass.stub_faults,
+    "a.rs": cargo_stub_pass.stub_faults,
+    "a.go": go_stub_faults.stub_faults,
+    "a.js": node_stub_pass.stub_faults,
+    "a.ts": node_stub_pass.stub_faults,
+}
+TERMS = "def table():\n    return " + "+".join(["1"] * LARGE) + "\n"
+SUMS = "def table():\n    return " + "+".join(["1"] * HUGE) + "\n"
+
+
+def in_process(seconds: int, read: Callable[[], object]) -> str:
+    """Return how a reader ends that has so much of the processor's time in a fork of this process."""
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            read()
+        except BaseException:  # noqa: BLE001  (whatever it is)
+            os._exit(1)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return {0: "done", 1: "raised", -signal.SIGXCPU: "killed"}.get(code, str(code))
+
+
+@pytest.mark.parametrize("path", [path for path in LANGUAGES if path != "a.tsx"])
+def test_every_reader_answers_to_every_nasty_source(path: str, tmp_path: Path) -> None:
+    for what, source in nasty(path, SMALL).items():
+        if what in FOR_EVER:
+            continue
+        text = source.decode("utf-8", "replace")
+        more = source + b"\n"
+        readers.weakenings(path, source, more)
+        readers.added(path, b"", source)
+        readers.changed_around(path, source, more)
+        readers.borrowed_in(path, source)
+        readers.means(path, None, source)
+        readers.examples_lost([(path, source, more)], {path: frozenset({"f"})})
+        readers.import_graph({path: text})
+        readers.mutants(path, source, frozenset({1, 2}), at_most=2)
+        found = scaffolds.stub_faults(STUB_FAULTS[path], {path: text}, {path: text + "\n"}, [Symbol(path, "f")])
+        assert all(isinstance(one, StubFault) for one in found), what
+        readers.edited(source, "1", "2")
+        if path == "a.rs":
+            readers.region_fault(path, source, more)
+            readers.regions_of(source)
+            readers.splice(source, more)
+            (tmp_path / path).write_bytes(source)
+            cargo_sources.read_crate(Files(tmp_path), path, is_test=False)
+        if path == "a.go":
+            (tmp_path / "a_test.go").write_bytes(source)
+            go_sources.read_folder(Files(tmp_path), "", ["a_test.go"])
+        if path in {"a.js", "a.ts"}:
+            known = Sources(frozenset({path}), {path: source})
+            middle = max(1, len(source) // 2)
+            known.region_of(path, 1, middle)
+            known.is_bare(path, 1, middle)
+            known.function_at(path, 1, middle)
+            known.looked_at(path, 1, "f", called=True)
+
+
+def test_thousands_of_terms_are_read_or_refused_and_never_raise() -> None:
+    symbols = [Symbol("a.py", "table")]
+    # positive control: the same readers in the driver's own process
+    for read in (
+        lambda: stubs.stub_symbols({"a.py": TERMS}, symbols),
+        lambda: stub_pass.stub_faults({}, {"a.py": TERMS}, symbols),
+        lambda: cargo_stub_pass.stub_faults({}, {"a.rs": rust_terms(LARGE)}, []),
+    ):
+        with pytest.raises(RecursionError):
+            read()
+
+    # not too many for a child that has nothing else to do
+    assert "NotImplementedError" in scaffolds.stub_symbols(stubs.stub_symbols, {"a.py": TERMS}, symbols).files["a.py"]
+    (fault,) = scaffolds.stub_faults(stub_pass.stub_faults, {}, {"a.py": TERMS}, symbols)
+    assert "body that is more than" in str(fault)
+
+    assert scaffolds.stub_symbols(stubs.stub_symbols, {"a.py": SUMS}, symbols).unknown == tuple(symbols)
+    (fault,) = scaffolds.stub_faults(stub_pass.stub_faults, {}, {"b.py": "", "a.py": SUMS}, symbols)
+    assert str(fault).startswith("a.py cannot be read: it ")
+    assert scaffolds.introduced(stubs.introduced, {}, {"b.py": "X = 1\n", "a.py": SUMS}) == (Symbol("b.py", "X"),)
+
+
+def rust_terms(count: int) -> str:
+    return "fn table() -> i32 { " + "+".join(["1"] * count) + " }\n"
+
+
+def test_a_reader_that_takes_for_ever_is_ended_and_the_next_one_starts() -> None:
+    source = nasty("a.js", SMALL)["constants of constants"]
+    assert len(source) < SMALL * 40
+    # positive control
+    assert in_process(3, lambda: weakening.suite_of("a.test.js", source)) in {"killed", "raised"}
+
+    with pytest.raises(UnreadableError, match=r"cannot be read: it takes too (long|much memory)"):
+        limited(weakening.suite_of)("a.test.js", source)
+    assert limited(weakening.suite_of)("a.py", b"def test_a(): assert f() == 1\n") is not None
+
+
+@pytest.mark.slow
+def test_tests_in_go_are_found_in_time_however_deep_their_blocks_are(tmp_path: Path) -> None:
+    (tmp_path / "a_test.go").write_bytes(nasty("a.go", LARGE)["fatal in a block"])
+    found = go_sources.read_folder(Files(tmp_path), "", ["a_test.go"])
+    assert list(found.tests) == ["TestA"]
+    assert found.unread == {}
+
+
+def test_what_nobody_can_read_is_refused_or_told() -> None:
+    deep = b"fn f() { " + b"+".join([b"1"] * HUGE) + b"; }\n"
+    rust = b"fn f() {}\n#[cfg(test)]\nmod tests {}\n" + b"/*" * HUGE
+    assert readers.region_fault("a.rs", rust, rust + b"\n") is not None
+    assert not readers.only_test_regions("a.rs", rust, rust + b"\n")
+    assert isinstance(readers.regions_of(rust), Unspliced)
+
+    test = b"def test_a():\n    assert f() == 1\n"
+    nested = test + b"def test_b():\n    assert f(" + b"+".join([b"a"] * 4_900) + b") == 1\n"
+    (told,) = readers.weakenings("test_a.py", test, nested)
+    assert str(told) == "it cannot be read: it is nested too deeply, so that nothing is known of its tests (line 1)"
+    assert readers.changed_around("test_a.py", test, nested) is None
+    assert readers.mutants("a.rs", deep, frozenset({1}), at_most=5) == ()
+    assert mutants("a.rs", b"fn f() -> i32 { 1 + 1 }\n", {1}, at_most=5)
+
+
+def test_a_stub_pass_that_cannot_be_read_is_no_stub_in_any_language() -> None:
+    sources = {
+        "a.rs": (cargo_stub_pass.stub_faults, rust_terms(20_000)),
+        "a.go": (go_stub_faults.stub_faults, "package a\nfunc f() int { return " + "+".join(["1"] * 20_000) + " }\n"),
+        "a.js": (node_stub_pass.stub_faults, "export function f() { return " + "+".join(["1"] * 20_000) + " }\n"),
+    }
+    for path, (read, text) in sources.items():
+        (fault,) = scaffolds.stub_faults(read, {}, {path: text}, [Symbol(path, "f")])
+        assert str(fault).startswith(f"{path} cannot be read: it "), fault
+
+
+def test_an_unreadable_script_proves_nothing() -> None:
+    source = nasty("a.js", 20_000)["functions"]
+    known = Sources(frozenset({"a.js"}), {"a.js": source})
+    assert known.functions_named("a.js", "f") == ()
+    assert known.is_bare("a.js", 1, 30_000), "what a failure looks at is not known"
+    assert known.error_in("a.js") == 0
+
+
+PROJECT = {
+    "greet.py": GREET,
+    "tests/test_greet.py": "from greet import greet\n\n\ndef test_greets():\n    assert greet('A') == 'Hello, A!'\n",
+    "pyproject.toml": BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n',
+    **TRACKER,
+}
+NEW_TEST = "from farewell import bye\n\n\ndef test_says_good_bye():\n    assert bye('Ada') == 'Bye, Ada!'\n"
+BYE = "def bye(name):\n    return f'Bye, {name}!'\n"
+
+
+@pytest.mark.parametrize("table", [TERMS, SUMS], ids=["3000 terms", "100000 terms"])
+def test_a_run_in_which_make_hands_in_such_a_source_goes_on(tmp_path: Path, table: str) -> None:
+    project = make_project(tmp_path, PROJECT)
+    project.use_script(answers(PROJECT, {"tests/test_farewell.py": NEW_TEST}, {"farewell.py": BYE, "table.py": table}))
+
+    # on its way it ends once, right after the source came, so that a new driver reads it as well
+    assert die_at(project, "after journal dispatch_finished", 7, "run", "GAL-1") == KILLED
+    document = project.document("resume", "GAL-1")
+
+    assert (document.get("outcome"), document["_code"]) == ("completed", 0), document
+    assert "table.py" in project.files_at("work")

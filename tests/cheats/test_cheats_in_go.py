@@ -1,0 +1,21 @@
+"""Cheats, and honest work, in a Go module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cheats.plays import check, params
+from toolchains.modules import needs_go
+
+if TYPE_CHECKING:
+    from cheats.catalogue import Theatre
+    from cheats.kinds import Cheat, Honest
+
+GROUP = "module"
+pytestmark = [pytest.mark.slow, needs_go]
+
+
+@pytest.mark.parametrize("one", params(GROUP))
+def test_it_ends_as_the_catalogue_says(one: Cheat | Honest, theatre: Theatre, request: pytest.FixtureRequest) -> None:
+    check(theatre, one, request)

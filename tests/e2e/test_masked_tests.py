@@ -1,0 +1,54 @@
+"""Whole runs: old tests that pass only because of new test files are broken, and honest new files are no trouble."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.test_done_is_done import BREAKING, OLD, TEST_NEW, is_unpublished, played, project_of, until_tests
+from kit import AFTER_MAKE, GREET_DONE, MAKE, TESTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+PATCHES = """import greet as _module
+
+_said = _module.greet
+_module.greet = lambda name: _said(name).replace(".", "!")
+"""
+HIDDEN = "passes only beside the new test files: " + OLD
+AFTER = "implement/REGRESSION"
+
+
+def story(project: Project, files: dict[str, str], made: str = BREAKING) -> dict[str, Any]:
+    """Return the document of a run whose @test brings these files."""
+    task = {"test_files": [{"path": path, "action": "create"} for path in files]}
+    tests: Entry = {**TESTS, "files": files, "report": {"verdict": "TESTS_READY"}}
+    return played(project, [*until_tests(**task), tests, {**MAKE, "files": {"greet.py": made}}, *AFTER_MAKE])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"tests/test_a_new.py": f"{PATCHES}\n{TEST_NEW}"},
+        {"tests/__init__.py": PATCHES, "tests/test_new.py": TEST_NEW},
+    ],
+    ids=["an earlier module", "a package"],
+)
+def test_a_new_file_that_patches_the_code_hides_no_broken_test(tmp_path: Path, files: dict[str, str]) -> None:
+    project = project_of(tmp_path)
+    document = story(project, files)
+    assert AFTER in project.rows(), document["_stderr"]
+    assert is_unpublished(project, document)
+    told = "".join(path.read_text(encoding="utf-8") for path in (project.run_folder() / "evidence").glob("green-*.md"))
+    assert HIDDEN in told
+
+
+def test_new_files_that_hide_nothing_are_measured_once_more_and_done(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    document = story(project, {"tests/__init__.py": "", "tests/test_new.py": TEST_NEW}, GREET_DONE)
+    assert document.get("outcome") == "completed", document["_stderr"]

@@ -1,0 +1,52 @@
+"""Which failing tests a task or a report names; a sentence that happens to have such a word names none."""
+
+from __future__ import annotations
+
+import pytest
+from evidence.observed import NO_IMPORT, observed
+
+from pipeline.evidence.named import asked_for, taken_up
+from pipeline.evidence.observation import CollectionError, Ended
+
+ID = "tests/test_a.py::test_empty_name"
+CASE = "tests/test_a.py::test_cases[1]"
+PLAIN = "tests/adds.test.js::adds"
+PASSING = "tests/test_a.py::test_passes"
+SEEN = observed(
+    {ID: Ended.FAILED, CASE: Ended.FAILED, PLAIN: Ended.FAILED, PASSING: Ended.PASSED},
+    errors=(CollectionError(path="tests/test_new.py", fault=NO_IMPORT),),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{ID} passes", {ID}),
+        (f"`{ID}` passes.", {ID}),
+        ("make test_empty_name pass", {ID}),
+        ("tests/test_a.py::test_cases passes", {CASE}),
+        (f"{CASE} passes", {CASE}),
+        ("it adds numbers", set[str]()),
+        (f"{PLAIN} passes", {PLAIN}),
+        (f"{PASSING} still passes", set[str]()),
+        ("test_empty_names is another one, and so is my_test_empty_name", set[str]()),
+        ("", set[str]()),
+    ],
+)
+def test_what_a_text_names(text: str, found: set[str]) -> None:
+    assert asked_for(["The title", text], [], SEEN) == found
+
+
+def test_a_list_names_ids_and_functions_and_no_files() -> None:
+    assert asked_for([], [ID, "tests/test_a.py::test_cases", "tests/adds.test.js"], SEEN) == {ID, CASE}
+
+
+def test_what_a_report_names_is_taken() -> None:
+    assert taken_up([ID, PASSING], ["tests/test_a.py"], ["tests/test_a.py"], SEEN) == {ID}
+    assert taken_up(["tests/test_new.py"], [], [], SEEN) == {"tests/test_new.py"}
+    assert taken_up(["tests/test_new.py::test_x"], [], ["tests/test_new.py"], SEEN) == {"tests/test_new.py"}
+
+
+def test_where_nothing_is_named_and_nothing_changed_the_files_of_the_task_speak() -> None:
+    assert taken_up([], [], ["tests/test_a.py", "tests/test_new.py"], SEEN) == {ID, CASE, "tests/test_new.py"}
+    assert taken_up([], ["tests/test_b.py"], ["tests/test_a.py"], SEEN) == frozenset()

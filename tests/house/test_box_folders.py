@@ -1,0 +1,65 @@
+"""Folders that a box writes are handled in one module: `pipeline/box_folder.py`, by descriptors (ADR-R95).
+
+What measures has no need of anything that opens, removes or walks by name. Each use that is left is named here with the
+reason why no box has written there.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE: Final = Path(__file__).parents[2] / "pipeline"
+MEASURING: Final = ("toolchains", "steps", "verification")
+IN_THE_BOX: Final = {
+    "toolchains/pytest/plugin.py",
+    "toolchains/pytest/start.py",
+    "toolchains/cargo/runner.py",
+    "toolchains/go/runner.py",
+    "toolchains/go/processes.py",
+    "toolchains/node/runner.py",
+    "toolchains/node/channel.py",
+}
+BY_NAME: Final = {"rmtree", "copytree", "move", "walk", "rglob", "glob", "chmod", "lchmod", "rmdir", "chown", "scandir"}
+TEMPORARY: Final = {"TemporaryDirectory", "mkdtemp", "NamedTemporaryFile", "mkstemp"}
+FINE: Final = {
+    ("steps/ignored_files.py", "rglob"): "copies of ours, which no box sees",
+    ("toolchains/pytest/facts.py", "glob"): "folders of the host",
+    ("toolchains/go/memory.py", "NamedTemporaryFile"): "the cache, which no box writes",
+    ("toolchains/installed.py", "chmod"): "the view before anything runs in it",
+    ("toolchains/pytest/environment.py", "glob"): "folders of the host",
+    ("toolchains/pytest/environment.py", "TemporaryDirectory"): "no box sees it",
+    ("toolchains/apart.py", "copytree"): "the view before anything runs in it",
+    ("toolchains/node/bench.py", "copytree"): "our own scripts",
+    ("toolchains/node/project.py", "scandir"): "the worktree, or a view before anything runs in it",
+    ("toolchains/node/sources.py", "scandir"): "the view before anything runs in it",
+    ("toolchains/memory.py", "scandir"): "the view before anything runs in it",
+    ("toolchains/pytest/toolchain.py", "glob"): "the worktree",
+    ("toolchains/pytest/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
+    ("toolchains/pytest/bytecode.py", "rmdir"): "the same",
+    ("toolchains/pytest/bytecode.py", "scandir"): "the same",
+}
+
+
+def uses() -> Iterator[tuple[str, str]]:
+    """Yield (module, name) of every call by name in what measures."""
+    for folder in MEASURING:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            module = path.relative_to(PACKAGE).as_posix()
+            if module in IN_THE_BOX:
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    owner = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+                    if node.func.attr in BY_NAME | TEMPORARY and owner not in {"ast", "files", "self"}:
+                        yield module, node.func.attr
+
+
+def test_what_measures_opens_removes_and_walks_nothing_by_name() -> None:
+    found = set(uses())
+    assert found - FINE.keys() == set(), "use pipeline/box_folder.py, or say here why no box has written there"
+    assert FINE.keys() - found == set(), "these are gone; take them off the list"

@@ -1,0 +1,76 @@
+"""Sub-tests: a test that passes is passed, whatever some of its sub-tests skip; one that skips itself is skipped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from toolchains.direct import measure, write
+
+from pipeline.evidence.observation import Ended
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+SUITE = """
+    import unittest
+
+    class TestAll(unittest.TestCase):
+        def test_one_skips(self):
+            for number in range(3):
+                with self.subTest(number=number):
+                    if number == 1:
+                        self.skipTest("not here")
+                    self.assertLess(number, 3)
+
+        def test_one_skips_and_one_fails(self):
+            for number in range(3):
+                with self.subTest(number=number):
+                    if number == 0:
+                        self.skipTest("not here")
+                    self.assertLess(number, 2)
+
+        def test_skips_itself(self):
+            with self.subTest(number=1):
+                self.assertTrue(True)
+            self.skipTest("not today")
+
+        def test_fails_after_a_skip(self):
+            with self.subTest(number=1):
+                self.skipTest("not here")
+            self.fail("no")
+
+
+    def test_fixture(subtests):
+        import pytest
+
+        for number in range(3):
+            with subtests.test(number=number):
+                if number == 1:
+                    pytest.skip("not here")
+
+
+    def test_fixture_expected(subtests):
+        import pytest
+
+        with subtests.test("one"):
+            pytest.xfail("not yet")
+        with subtests.test("two"):
+            pass
+"""
+
+
+def test_a_skipped_sub_test_does_not_speak_for_its_test(tmp_path: Path) -> None:
+    write(tmp_path, {"test_it.py": SUITE})
+    found = measure(tmp_path)
+    assert {entry.rpartition("::")[2]: record.outcome for entry, record in found.records.items()} == {
+        "test_one_skips": Ended.PASSED,
+        "test_one_skips_and_one_fails": Ended.FAILED,
+        "test_skips_itself": Ended.SKIPPED,
+        "test_fails_after_a_skip": Ended.FAILED,
+        "test_fixture": Ended.PASSED,
+        "test_fixture_expected": Ended.PASSED,
+    }
+    assert found.records["test_it.py::TestAll::test_one_skips"].reason == ""
