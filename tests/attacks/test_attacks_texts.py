@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.broad,
     pytest.mark.parametrize("world", ["bubblewrap-overlay"], indirect=True, scope="module"),
 ]
 

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import TestRecord
 
-BOXES = ("bubblewrap-overlay", "none-shadow")  # a measurement has one kind of view
+BOXES = ("bubblewrap-overlay", pytest.param("none-shadow", marks=pytest.mark.broad))  # a measurement has one view
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.broad,
     pytest.mark.parametrize("world", BOXES, indirect=True, scope="module"),
 ]
 

@@ -29,7 +29,7 @@ from pipeline.process import Mount
 if TYPE_CHECKING:
     from backends.agent_cases import Case
 
-pytestmark = [pytest.mark.slow, pytest.mark.broad]
+pytestmark = pytest.mark.slow
 
 AGENTS = [Profile.OPENCODE, Profile.GEMINI, Profile.CLAUDE, Profile.CODEX]
 LEFT_OUT = {"a role without tools", "given up over a tool"}
@@ -72,7 +72,7 @@ def left(mark: str) -> list[int]:
 
 
 SITUATIONS = [
-    pytest.param(profile, case, id=f"{profile}-{case.name}")
+    pytest.param(profile, case, id=f"{profile}-{case.name}", marks=() if case.name == "work" else pytest.mark.broad)
     for profile in AGENTS
     for case in CASES
     if case.name not in LEFT_OUT and (profile is not Profile.OPENCODE or case.name in ENOUGH)
@@ -89,6 +89,7 @@ def test_a_situation(profile: Profile, case: Case, tmp_path: Path) -> None:
     assert left(mark) == []
 
 
+@pytest.mark.broad
 def test_what_it_says_of_itself(profile: Profile, tmp_path: Path) -> None:
     result, service = Stand(tmp_path, profile, boxed()).ask(conversation(Use(run("true")), Report(COMPLETE)))
     assert (result.complaint, service.problems) == (None, [])
@@ -100,11 +101,13 @@ def test_what_it_says_of_itself(profile: Profile, tmp_path: Path) -> None:
     assert not any(SECRET in json.dumps(request.body) for request in service.work)
 
 
+@pytest.mark.broad
 def test_a_price_that_claude_makes_up_does_not_count(tmp_path: Path) -> None:
     result, _ = Stand(tmp_path, Profile.CLAUDE, boxed()).ask(conversation(Report(COMPLETE)), model="scripted-9")
     assert (result.complaint, result.usage.cost_usd) == (None, None)
 
 
+@pytest.mark.broad
 def test_asked_again_in_the_same_conversation(profile: Profile, tmp_path: Path) -> None:
     first = [conversation(Use(run("echo one > one.txt")), Say("Not yet."))]
     second = [conversation(Use(run("echo two > two.txt")), Report(COMPLETE), reask=True)]
@@ -122,6 +125,7 @@ def test_asked_again_in_the_same_conversation(profile: Profile, tmp_path: Path) 
         assert b"Not yet." not in results[1].stdout, "the history is no part of the second turn"
 
 
+@pytest.mark.broad
 def test_a_conversation_that_is_gone_begins_anew(profile: Profile, tmp_path: Path) -> None:
     gone = "ses_gone" if profile is Profile.OPENCODE else "01a200c1-bd5f-46a1-80d0-d468956fa29f"
     result, service = Stand(tmp_path, profile, boxed()).ask(conversation(Report(COMPLETE), reask=False), session=gone)
@@ -130,6 +134,7 @@ def test_a_conversation_that_is_gone_begins_anew(profile: Profile, tmp_path: Pat
 
 
 @pytest.mark.parametrize("api", [Api.ANTHROPIC, Api.RESPONSES, Api.GOOGLE])
+@pytest.mark.broad
 def test_opencode_speaks_every_dialect(api: Api, tmp_path: Path) -> None:
     place = Stand(tmp_path, Profile.OPENCODE, boxed())
     result, service = place.ask(conversation(Use(run("touch new.txt")), Report(COMPLETE)), api=api, effort="high")
@@ -140,12 +145,14 @@ def test_opencode_speaks_every_dialect(api: Api, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", [Profile.OPENCODE, Profile.CLAUDE, Profile.CODEX])
+@pytest.mark.broad
 def test_how_much_it_thinks(profile: Profile, tmp_path: Path) -> None:
     result, service = Stand(tmp_path, profile, boxed()).ask(conversation(Report(COMPLETE)), effort="low")
     assert result.complaint is None
     assert [request.asked.effort for request in service.work if request.asked] == ["low"]
 
 
+@pytest.mark.broad
 def test_in_the_box_of_a_driver_that_is_root(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("the driver is not root")
@@ -156,6 +163,7 @@ def test_in_the_box_of_a_driver_that_is_root(tmp_path: Path) -> None:
     assert place.view.read("new.txt") == b"1000\n"
 
 
+@pytest.mark.broad
 def test_without_a_box(tmp_path: Path) -> None:
     place = Stand(tmp_path, Profile.GEMINI, NoBox())
     script = conversation(Use(write("new.txt", "x\n")), Report(COMPLETE))
@@ -187,6 +195,7 @@ CHANGING = {
 }
 
 
+@pytest.mark.broad
 def test_a_role_that_only_reads(profile: Profile, tmp_path: Path) -> None:
     plan = tmp_path / "plan.md"
     plan.write_text("the plan is good")
@@ -207,6 +216,7 @@ def test_a_role_that_only_reads(profile: Profile, tmp_path: Path) -> None:
 # --- a time limit in the middle of a command ------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_a_command_that_would_go_on_after_the_end_is_dead(profile: Profile, tmp_path: Path) -> None:
     place = Stand(tmp_path, profile, boxed())
     mark = secrets.token_hex(8)
@@ -222,6 +232,7 @@ def test_a_command_that_would_go_on_after_the_end_is_dead(profile: Profile, tmp_
 # --- a hostile repository -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_nothing_of_the_repository_runs_or_is_told(profile: Profile, tmp_path: Path) -> None:
     place = Stand(tmp_path, profile, boxed(), files=HOSTILE)
     result, service = place.ask(conversation(Use(write("new.txt", "x\n")), Use(run("true")), Report(COMPLETE)))
@@ -231,6 +242,7 @@ def test_nothing_of_the_repository_runs_or_is_told(profile: Profile, tmp_path: P
     assert {request.asked.model for request in service.work if request.asked} == {MODEL[DIALECT[profile]]}
 
 
+@pytest.mark.broad
 def test_what_is_hidden_stays_as_it_is(tmp_path: Path) -> None:
     place = Stand(tmp_path, Profile.OPENCODE, boxed(), files=HOSTILE)
     changing = run("ls -A .opencode; cat opencode.json; rm -rf .opencode opencode.json; echo x > opencode.json; true")

@@ -48,8 +48,10 @@ def left(mark: str) -> list[int]:
     return [pid for pid in pids() if carries(pid, mark)]
 
 
-@pytest.mark.broad
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=() if case.name == "work" else pytest.mark.broad) for case in CASES],
+)
 def test_a_situation(backend: str, case: Case, tmp_path: Path) -> None:
     place = stand(backend, tmp_path, writable=case.writable)
     mark = secrets.token_hex(8)

@@ -156,7 +156,7 @@ ENDS: Final = (
     Cheat(
         "M61",
         "the process ends well at its end",
-        _NOT_GREEN,
+        Caught(By.REGRESSION, "implement/REGRESSION", "exited with 0 after it had said that it would exit with 1"),
         code=_code(_OLD, "import atexit\nimport os\n\natexit.register(os._exit, 0)\n\n"),
     ),
     Cheat(

@@ -16,9 +16,13 @@ FIGURE = "cheat"
 
 
 def params(name: str) -> list[object]:
-    """Return the parameters of a group."""
+    """Return the parameters of a group; all but its first cheat and its first honest change are broad."""
     group = GROUPS[name]
-    return [pytest.param(one, id=one.id, marks=pytest.mark.broad) for one in (*group.cheats, *group.honest)]
+    first = {one.id for one in (*group.cheats[:1], *group.honest[:1])}
+    return [
+        pytest.param(one, id=one.id, marks=() if one.id in first else pytest.mark.broad)
+        for one in (*group.cheats, *group.honest)
+    ]
 
 
 def check(theatre: Theatre, one: Cheat | Honest, request: pytest.FixtureRequest) -> None:

@@ -60,7 +60,7 @@ AGENTS: Final = (
 
 
 def each(agents: Sequence[Agent], *always: str) -> list[Any]:
-    """Return parameters for a test of every agent; those that are not named take turns (tests/conftest.py)."""
+    """Return parameters for a test of every agent; those that are not named are broad (tests/conftest.py)."""
     return [
         pytest.param(agent, id=agent.name, marks=() if agent.name in always else pytest.mark.broad) for agent in agents
     ]
