@@ -139,6 +139,7 @@ async def go_on(
             return put_away(ctx)
         prepare(ctx)
         _note_config(ctx)
+        _note_program(ctx)
         return await finish(ctx)
     finally:
         lease.release()
@@ -281,3 +282,15 @@ def _note_config(ctx: Context) -> None:
     known = lines[-1].text("config_hash") if lines else ctx.run.info.config_hash
     if config_hash(dumped) != known:
         ctx.run.change_limits(limits_of(ctx.config), config_hash(dumped))
+
+
+def _note_program(ctx: Context) -> None:
+    """Say what of the program is not what the run began with; it goes on with what is installed now."""
+    info = ctx.run.info
+    other = ["prompts"] if info.prompts_hash != prompts_hash() else []
+    other += ["rows of the routing matrix"] if info.workflow_hash != matrix_hash() else []
+    if other:
+        ctx.say(
+            f"    the run began with other {' and '.join(other)} (redfirst {info.redfirst_version}); it goes on with "
+            f"those of redfirst {VERSION}"
+        )

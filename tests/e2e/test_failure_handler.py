@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -120,7 +121,12 @@ def test_a_run_out_of_dispatches_is_parked_and_goes_on_with_a_higher_limit(tmp_p
     assert "1 of 2 dispatches are used up" in document["note"]
     same = go_on(parked, "resume", "--set", "limits.dispatches=2")
     assert (same.document["reason"], same.document["usage"]["dispatches"]) == ("budget", 1)
+    assert "began with other" not in same.document["_stderr"]
+    record = parked.project.run_folder() / "run.json"
+    info = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps({**info, "prompts_hash": "0" * 64}), encoding="utf-8")
     more = go_on(parked, "resume", "--set", "limits.dispatches=9")
     assert (more.document["reason"], more.document["usage"]["dispatches"]) == ("approval", 3), more.document
+    assert "the run began with other prompts" in more.document["_stderr"]
     (changed,) = (line["data"] for line in parked.project.journal() if line["kind"] == "config_changed")
     assert changed["limits"]["dispatches"] == 9
