@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from pipeline.runs.checkout import PrivateCheckout
 
 
-def _nobody(touched: frozenset[str]) -> None:
-    """Ask nothing of what was touched."""
-
-
 class Movable(Protocol):
     """A folder that holds a tree, and what has to follow when it is moved to another."""
 
@@ -132,7 +128,7 @@ class Copies:
         remove_tree(copy.folder)
 
     @contextlib.contextmanager
-    def lent(self, tree: str, touched: Callable[[frozenset[str]], None] = _nobody) -> Generator[Path]:
+    def lent(self, tree: str, touched: Callable[[frozenset[str]], None] | None = None) -> Generator[Path]:
         """Lend a folder that holds `tree` and no repository to what may do anything with it.
 
         Args:
@@ -149,7 +145,8 @@ class Copies:
             with self.watch():
                 yield copy.files
             after = copy.shadow.scan(Limits())
-            touched(copy.shadow.touched(after))
+            if touched is not None:
+                touched(copy.shadow.touched(after))
         except BaseException:
             self.throw_away(copy)
             raise

@@ -20,7 +20,7 @@ from pipeline.dispatch.surroundings import ABSENT, content_of, digest_of
 from pipeline.git import GitError
 from pipeline.git.obeyed import HOOKS, hooks_folder, included
 from pipeline.runs.seal import Seal
-from pipeline.runs.store import WORKFLOW, claim_ref, is_claimed_by, issue_of, publish_ref, run_ref
+from pipeline.runs.store import WORKFLOW, claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -128,13 +128,13 @@ class Fingerprint:
         configs = surroundings.configs(common, modules)
         configs |= {path: content_of(path) for path in included(settings, tuple(configs))}
         records = [] if run_id is None else [_folder(repository, run_id) / name for name in ("run.json", "evidence")]
-        own = _own_refs(repository, run_id)
+        own, refs = _own_refs(repository, run_id)
         tracked = frozenset[str]().union(*(repository.tracked_in(folder.resolve()) for folder in hooks))
         return cls(
             configs,
             dict(_files(repository, hooks, tracked, modules)),
             own,
-            repository.refs(*own, _REPLACE_REFS),
+            refs,
             hooks,
             tracked,
             modules,
@@ -250,12 +250,16 @@ def _journal(repository: Repository, run_id: str | None) -> bytes:
     return b"" if run_id is None else _read(_folder(repository, run_id) / _JOURNAL)
 
 
-def _own_refs(repository: Repository, run_id: str | None) -> tuple[str, ...]:
+def _own_refs(repository: Repository, run_id: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Return the names of the refs that only the run writes; and where they and the refs that replace objects point."""
     if run_id is None:
-        return ()
-    issue = issue_of(run_id) or run_id
-    claim = (claim_ref(issue),) if is_claimed_by(repository, issue, run_id) else ()
-    return (run_ref(repository, run_id), publish_ref(repository, run_id), *claim)
+        return (), repository.refs(_REPLACE_REFS)
+    claim = claim_ref(issue_of(run_id) or run_id)
+    own = (run_ref(repository, run_id), publish_ref(repository, run_id))
+    refs = repository.refs(*own, claim, _REPLACE_REFS)
+    if claim in refs and is_claim_of(repository, claim, refs[claim], run_id):
+        return (*own, claim), refs
+    return own, {name: oid for name, oid in refs.items() if name != claim}
 
 
 def _told(parts: list[EscapePart], repository: Repository, run_id: str | None, who: str) -> str:

@@ -86,7 +86,7 @@ def judge_green(
         must_pass: Tests that failed before, and that the task is to make pass.
     """
     records = observation.records
-    unread = {error.path for error in observation.collection_errors}
+    unread = observation.unread
     suspects, stale, lost = _against(baseline, ledger, records)
     failing = {entry for entry in must_pass if entry in records and not passed(records[entry])}
     lost = tuple(dict.fromkeys((*lost, *(entry for entry in must_pass if entry not in records))))

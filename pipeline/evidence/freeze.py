@@ -59,7 +59,7 @@ def freeze(observation: Observation, ids: Collection[str], again: Observation | 
         regions={record.id: record.region_sha256 for record in records},
         files={path: observation.files[path] for path in sorted(files) if path in observation.files},
         ids=frozenset(observation.records),
-        uncollected=frozenset(error.path for error in observation.collection_errors),
+        uncollected=observation.unread,
         cases={record.id: record.case for record in records if record.case is not None and _is_steady(record, again)},
     )
 

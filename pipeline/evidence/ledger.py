@@ -137,7 +137,7 @@ def judge_red(
     """
     new_ids = derive_new_ids(before, after, tests_to_change)
     classes = {entry: classify(after.records[entry], context) for entry in new_ids}
-    known_errors = {error.path for error in before.collection_errors}
+    known_errors = before.unread
     errors = {error.path: classify_collection(error, context) for error in after.collection_errors}
     broken = {path: found for path, found in errors.items() if path not in known_errors}
     old = {entry: classify(after.records[entry], context) for entry in asked - set(new_ids) if entry in after.records}
@@ -278,7 +278,7 @@ def _removed_old(before: Observation, after: Observation, allowed: frozenset[str
     """Return old tests that vanished without leave; those hidden by a file that cannot be collected are its error's."""
     if not after.records:
         return ()
-    hidden = {error.path for error in after.collection_errors}
+    hidden = after.unread
     return tuple(
         sorted(
             entry

@@ -54,7 +54,7 @@ def taken_up(
         seen: The tests before.
     """
     failing = [seen.records[entry] for entry in failing_ids(seen)]
-    unread = {error.path for error in seen.collection_errors}
+    unread = seen.unread
     found = {r.id for r in failing if not {r.id, r.function, r.path}.isdisjoint(named)} | (unread & set(named))
     hidden = {path for path in unread & set(files) if any(name.startswith(f"{path}::") for name in named)}
     if named or changed:

@@ -228,6 +228,11 @@ class Observation(Value):
     touched: tuple[str, ...] = ()
 
     @property
+    def unread(self) -> frozenset[str]:
+        """Return the paths of the files that could not be collected."""
+        return frozenset(error.path for error in self.collection_errors)
+
+    @property
     def environment_problem(self) -> str | None:
         """Return in words why nothing may be concluded from this run, or None (ENV_BROKEN, matrix 5)."""
         if self.foreign_modules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
@@ -40,10 +41,11 @@ class TaskHead(Closed):
     symptom: Symptom | None = None
 
 
-class Criterion(Closed):
+@dataclass(frozen=True)
+class Criterion:
     """An acceptance criterion; its id counts from C1 within its task."""
 
-    id: Line
+    id: str
     text: str
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pipeline.routing.state import Event, RunState, TaskState, TaskStatus
-from pipeline.routing.vocabulary import Loop, Question, Signal, Step
+from pipeline.routing.vocabulary import MEASURED_GREEN, Loop, Question, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,6 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     edited = event.signal is Signal.APPROVED and bool(event.tasks)  # a person changed the task files (contract 5)
     if edited or (event.signal is Signal.DRAFTED and state.step is Step.SPLIT):
         return _drafted(state, event)
-    if event.signal is Signal.APPROVED and event.tasks:  # a person edited task files at the gate (contract 5)
-        return _drafted(state, event)
     if state.step in REVIEWS and event.signal in _VERDICTS:
         state = replace(state, blockers={**state.blockers, REVIEWS[state.step]: event.blockers})
     if event.signal is Signal.COSMETIC and event.tree and not exhausted:
@@ -42,7 +40,7 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     state = state.with_task(_with_trees(state, event))
     if state.step in ASKERS:
         state = replace(state, in_question=event.tree)
-    if state.step is Step.IMPLEMENT and event.signal in {Signal.GREEN, Signal.GREEN_INCOMPLETE}:
+    if state.step is Step.IMPLEMENT and event.signal in MEASURED_GREEN:
         return replace(state, head=state.task.candidate or state.head)
     red_reached = event.signal is (Signal.RED if state.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
     if state.step in {Step.WRITE_TESTS, Step.CHECK_TESTS} and red_reached:

@@ -153,6 +153,10 @@ class Signal(StrEnum):
     REJECTED_TO_FIX = "REJECTED_TO_FIX"
 
 
+MEASURED_GREEN: Final = frozenset({Signal.GREEN, Signal.GREEN_INCOMPLETE})
+"""The candidate was measured, and it is GREEN; whether @make calls it complete or not."""
+
+
 class Loop(StrEnum):
     """A paid edge's purse. Limits and scopes are in `matrix.BOUNDS`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pipeline.routing.arrival import SETTLED
 from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
@@ -80,9 +81,6 @@ def _scope_words(scope: str) -> str:
             return scope
 
 
-_SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
-
-
 def tasks_of(run: Run) -> tuple[TaskFacts, ...]:
     """Return every task that the run ever had, the dropped ones included, in the order they were drafted."""
     return tuple(TaskFacts(task.id, task.spec.title, task.status) for task in run.state.tasks.values())
@@ -91,7 +89,7 @@ def tasks_of(run: Run) -> tuple[TaskFacts, ...]:
 def progress_of(run: Run) -> tuple[int, int]:
     """Return how many tasks are settled, and how many there are; dropped ones do not count."""
     kept = [task for task in tasks_of(run) if task.state is not TaskStatus.DROPPED]
-    return sum(task.state in _SETTLED for task in kept), len(kept)
+    return sum(task.state in SETTLED for task in kept), len(kept)
 
 
 def usage_of(run: Run) -> UsageFacts:

@@ -241,15 +241,18 @@ def claim_holder(repository: Repository, issue: str) -> str | None:
     return claim.run if claim is not None else None
 
 
-def is_claimed_by(repository: Repository, issue: str, run_id: str) -> bool:
-    """Return whether *run_id* of this worktree holds the claim; one that nobody can read is not ours."""
-    ref = claim_ref(issue)
-    oid = repository.refs(ref).get(ref)
-    claim = _claim(repository, ref, oid) if oid is not None else None
+def is_claim_of(repository: Repository, ref: str, oid: str, run_id: str) -> bool:
+    """Return whether the claim *ref*, which points at *oid*, says that *run_id* of this worktree holds it.
+
+    One that nobody can read is not ours.
+    """
+    claim = _claim(repository, ref, oid)
     return isinstance(claim, Claim) and claim.run == f"{worktree_key(repository)}/{run_id}"
 
 
 def release_claim(repository: Repository, issue: str, run_id: str) -> None:
     """Give the claim back if *run_id* of this worktree holds it."""
-    if is_claimed_by(repository, issue, run_id):
-        repository.delete_ref(claim_ref(issue))
+    ref = claim_ref(issue)
+    oid = repository.refs(ref).get(ref)
+    if oid is not None and is_claim_of(repository, ref, oid, run_id):
+        repository.delete_ref(ref)

@@ -34,7 +34,7 @@ def with_absent(ctx: Holder, seen: Observation, composed: str, production: str, 
     shared = [path for path in paths if shares_file(path, seen.layout)]
     there = {entry.path for entry in ctx.repository.entries(composed, *shared)} if shared else set[str]()
     before = {entry.path for entry in ctx.repository.entries(production, *shared)} if shared else set[str]()
-    known = {record.path for record in seen.records.values()} | {error.path for error in seen.collection_errors}
+    known = {record.path for record in seen.records.values()} | seen.unread
     errors = [_error(path) for path in sorted(there - before - known)]
     return seen.model_copy(update={"collection_errors": (*seen.collection_errors, *errors)}) if errors else seen
 

@@ -134,6 +134,10 @@ class Context:
         line = self.arrival()
         return tuple(name for name in line.texts("evidence") if self.path(name).exists()) if line else ()
 
+    def handed_words(self) -> list[str]:
+        """Return the names of those of them that are words for a reader."""
+        return [name for name in self.handover() if name.endswith(".md")]
+
     def why(self) -> str:
         """Return the row of the matrix that led here, in its own words.
 

@@ -47,7 +47,7 @@ async def run(ctx: Context) -> Event:
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
     if signal is Signal.ALREADY_DONE:
         _keep_for_review(ctx, report.notes)
-    carried = tuple(evidence for evidence in ctx.handover() if evidence.endswith(".md"))
+    carried = tuple(ctx.handed_words())
     note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
     return Event(signal=signal, note=note, evidence=(name, *carried))
 

@@ -27,7 +27,7 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
     A person's feedback is an artifact of its own name; everything else that sends a draft back is `findings`.
     """
     artifacts = {"issue": [ctx.path("issue.md")]}
-    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md") and not name.startswith(REFUSED)]
+    came_back = [ctx.path(name) for name in ctx.handed_words() if not name.startswith(REFUSED)]
     if ctx.state.via is Loop.HUMAN:
         artifacts["feedback"] = came_back
     elif ctx.state.via is not None and came_back:

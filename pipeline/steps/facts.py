@@ -53,11 +53,10 @@ def baseline_md(ctx: Context) -> str:
 
 def red_md(ledger: RedLedger, command: Iterable[str]) -> str:
     """Return what must turn green, and how it failed."""
-    guards = folded(ledger.guards, {})
     return f"# RED of task {ledger.task}\n" + sections(
         ("Command", f"`{' '.join(command)}`"),
         ("Must Turn Green", bullets(_failed(ledger.red))),
-        ("Pass and Must Still Pass", bullets(guards)),
+        ("Pass and Must Still Pass", bullets(ledger.guards)),
     )
 
 

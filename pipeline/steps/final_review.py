@@ -13,7 +13,8 @@ from pipeline.readers import edited
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import Verdict
-from pipeline.routing.state import Event, TaskStatus
+from pipeline.routing.arrival import SETTLED
+from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import checks
@@ -80,7 +81,7 @@ async def run(ctx: Context) -> Event:
 def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     """Return what the final review is given; from the second review on, only what changed since the last (matrix 3)."""
     artifacts = review_artifacts(ctx, review)
-    done = [t for t in ctx.state.tasks.values() if t.status in {TaskStatus.DONE, TaskStatus.ALREADY_DONE}]
+    done = [t for t in ctx.state.tasks.values() if t.status in SETTLED]
     artifacts["tasks"] = [ctx.path(f"task-{task.id}.md") for task in done]
     found = [evidence for task in done if (evidence := read_evidence(ctx, task.id)) is not None]
     shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e))) for e in found]

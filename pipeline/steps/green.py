@@ -166,7 +166,7 @@ async def _run(
         observation,
         kept,
         tests_to_change=may_change,
-        unread_before={error.path for error in baseline.collection_errors},
+        unread_before=baseline.unread,
         must_pass=named_by(task, baseline),
     )
     before = ctx.state.task.start or ctx.state.start

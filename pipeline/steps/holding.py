@@ -44,9 +44,8 @@ async def hold(ctx: Context, tree: str) -> Held:
     baseline = baseline_of(ctx)
     expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **kept_tests(ctx)}
     leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
-    unread = {error.path for error in baseline.collection_errors}
     seen = await measure(ctx, tree)
-    verdict = judge_green(None, seen, expected, tests_to_change=leave, unread_before=unread)
+    verdict = judge_green(None, seen, expected, tests_to_change=leave, unread_before=baseline.unread)
     before = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
     suspects = await confirm(ctx, sorted(before), tree, ctx.state.start, seen)
     brought = set(verdict.regressions) - before  # by this run: the tree that it began with says nothing of these

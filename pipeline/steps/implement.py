@@ -11,7 +11,7 @@ from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Role, Signal
+from pipeline.routing.vocabulary import MEASURED_GREEN, Role, Signal
 from pipeline.steps import checks
 from pipeline.steps.asking import ask
 from pipeline.steps.composing import compose
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 _NO_TESTS: Final = "This task has no tests of its own: criteria, the tests that exist and the project's checks decide."
 
 
-_GREEN: Final = frozenset({Signal.GREEN, Signal.GREEN_INCOMPLETE})
-
-
 async def run(ctx: Context) -> Event:
     """Return the measured signal of @make's work; GREEN without asking where the candidate is GREEN already."""
     task = ctx.task()
@@ -62,7 +59,7 @@ async def run(ctx: Context) -> Event:
         tree = await checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
         measured = await measure_candidate(ctx, task, tree)
         signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
-        if signal in _GREEN:
+        if signal in MEASURED_GREEN:
             found = await record_green(ctx, task, measured, answer.evidence)
             missing = signal is Signal.GREEN_INCOMPLETE and found.signal is Signal.GREEN
             told = {"signal": signal, "note": f"{found.note}; @make: {_claim(report)}"}
@@ -107,7 +104,7 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
         functions = functions_of({**baseline_of(ctx).records, **kept_tests(ctx)})
         words = bullets(folded(impacted, functions)) + "\n"
         artifacts["impacted_tests"] = [ctx.path(ctx.write(f"evidence/impacted-{task.id}.md", words))]
-    came_back = [name for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
+    came_back = ctx.handed_words() if ctx.state.via else []
     if ready is not None:  # the workspace was measured as it is: what was measured of it before is out of date
         name = ctx.write(f"evidence/before-{ctx.state.visit:03}.md", not_green_md(task, Signal.NOT_GREEN, ready))
         artifacts["measured"] = [ctx.path(name)]
@@ -138,7 +135,7 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
     signal = reduce.implement(report, facts, is_test=layout.is_test_side)
     # A file-level RED that passes on stubs is the tests' fault: no other @make can mend it (matrix 5).
     only_structural = measured.structural and verdict.own_green and not measured.broken
-    return Signal.TEST_DESIGN if only_structural and signal not in _GREEN else signal
+    return Signal.TEST_DESIGN if only_structural and signal not in MEASURED_GREEN else signal
 
 
 def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:

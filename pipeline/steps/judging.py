@@ -59,7 +59,7 @@ async def judge(
     refused = refusals_md(ctx)
     if refused:
         artifacts["refusals"] = [ctx.path(ctx.write(f"judgements/{visit:03}-refusals.md", refused))]
-    output = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")]
+    output = [ctx.path(name) for name in ctx.handed_words()]
     if output:
         artifacts["test_output"] = output
     tree = ctx.state.in_question or task.tests or start

@@ -58,7 +58,7 @@ async def masked(
         return ()
     if seen.state not in {RunState.COMPLETE, RunState.CRASHED}:
         return ()
-    unread = {error.path for error in seen.collection_errors}.difference(changed)
+    unread = seen.unread.difference(changed)
     leave = frozenset(test.id for test in task.tests_to_change)
     suspects = [
         entry

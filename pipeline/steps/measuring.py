@@ -260,4 +260,4 @@ def failing(observation: Observation) -> tuple[str, ...]:
     """Return the ids that ran and did not pass, skip or xfail, and the files that could not be collected."""
     fine = {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}
     bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in fine]
-    return tuple(sorted({*bad, *(error.path for error in observation.collection_errors)}))
+    return tuple(sorted({*bad, *observation.unread}))

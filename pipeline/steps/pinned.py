@@ -2,7 +2,7 @@
 
 The gate lets @make change what its task names, and nothing that is a test. Two things only bytes can show: a Rust file
 is one for tests and code, so that leave for the code is leave for the file; and a file that the task does name may
-control how tests run. Views are fresh, so that nothing which tests or production write at run time counts.
+control how tests run. A third shows while tests run: what they stand on and what is written meanwhile (ADR-R100).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: s
         after: The run that is judged.
         tree: Its tree.
     """
-    written = sorted({*after.touched} - {*before.touched})
+    written = sorted(path for path in {*after.touched} - {*before.touched} if _name(path) not in _RUNNERS_OWN)
     there = {entry.path for entry in ctx.repository.entries(tree)} if written else frozenset[str]()
     return tuple(
         f"{path} was written while the tests ran"
@@ -106,14 +106,18 @@ def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: s
 
 
 def _is_ground(ctx: Ground, layout: Layout, path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name not in _RUNNERS_OWN and (_serves(ctx, layout, path) is not None or path.endswith(ctx.toolchain.sources))
+    return _serves(ctx, layout, path) is not None or path.endswith(ctx.toolchain.sources)
 
 
 def _loads(ctx: Ground, layout: Layout, path: str) -> bool:
     """Return whether a new file is one that a runner loads by its name."""
-    is_kept = path.endswith(_SNAPSHOTS) or path.rpartition("/")[2] in _RUNNERS_OWN
-    return not is_kept and (is_control(path) or ctx.toolchain.is_control_path(path) or layout.is_test(path))
+    if path.endswith(_SNAPSHOTS):
+        return False
+    return is_control(path) or ctx.toolchain.is_control_path(path) or layout.is_test(path)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _serves(ctx: Ground, layout: Layout, path: str) -> str | None:

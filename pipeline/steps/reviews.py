@@ -59,7 +59,7 @@ class Review:
         same = self.previous is not None and self.previous.revision == self.revision
         self.number = self.previous.review + 1 if self.previous is not None and same else 1
         self.ledger = self.previous.ledger if self.previous is not None else Ledger(stage=self.stage)
-        self.is_first = not same
+        self.is_first = self.number == 1
         if not same:
             self.ledger = self.ledger.renewed()
 

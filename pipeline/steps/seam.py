@@ -35,7 +35,7 @@ async def run(ctx: Context) -> Event:
     wanted = _asked_for(ctx)
     if wanted is not None:
         artifacts["report"] = [wanted]
-    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")]
+    came_back = [ctx.path(name) for name in ctx.handed_words()]
     if came_back:
         artifacts["diagnosis"] = came_back
     named = {grant.path for grant in production_grants(task)}
@@ -60,8 +60,7 @@ async def run(ctx: Context) -> Event:
     if tree != start:
         try:
             after = await measure(ctx, tree)
-            unread = {error.path for error in baseline_of(ctx).collection_errors}
-            verdict = judge_green(None, after, kept_tests(ctx), unread_before=unread)
+            verdict = judge_green(None, after, kept_tests(ctx), unread_before=baseline_of(ctx).unread)
             suspects = await confirm(ctx, verdict.regressions, tree, start, after)
         except UnmeasurableError as error:
             return error.event

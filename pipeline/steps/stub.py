@@ -60,7 +60,7 @@ async def run(ctx: Context) -> Event:
     """Return STUBBED when every new symbol is there and is a stub, all compiles, and what passed still passes."""
     task = ctx.task()
     start = ctx.state.task.start or ctx.state.head
-    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
+    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.state.via else []
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],
         **handed_on(ctx),
@@ -134,7 +134,7 @@ async def new_errors(ctx: Apparatus, start: str, tree: str) -> tuple[CollectionE
         UnmeasurableError: the environment is broken.
     """
     found = (await measure_types(ctx, tree)).collection_errors
-    known = {error.path for error in (await measure_types(ctx, start)).collection_errors} if found else set[str]()
+    known = (await measure_types(ctx, start)).unread if found else frozenset[str]()
     return tuple(error for error in found if error.path not in known)
 
 

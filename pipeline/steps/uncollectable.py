@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import passed
@@ -45,8 +44,11 @@ def uncollected(repository: Repository, seen: Observation) -> str:
 
 def _advice(repository: Repository, baseline: Observation) -> str:
     missing = tuple(_missing(baseline))
+    tracked = {entry.path for entry in repository.entries("HEAD")} if missing else set[str]()
     for name in missing:
-        for path in _ignored_files(repository, name):
+        for path in _files_of(name):
+            if path in tracked or not (repository.worktree / path).is_file():
+                continue
             return f"{path} is there and git ignores it: write that path into .worktreeinclude, and tests get it"
     if not missing:
         return "Start the tests by hand, and mend what they say"
@@ -63,11 +65,7 @@ def _missing(baseline: Observation) -> Iterator[str]:
             yield found["name"]
 
 
-def _ignored_files(repository: Repository, module: str) -> Iterator[str]:
-    """Yield the files of a module that lie in the worktree, and in no tree."""
+def _files_of(module: str) -> Iterator[str]:
     path = module.replace(".", "/")
     for root in _ROOTS:
-        for name in (f"{root}{path}.py", f"{root}{path}/__init__.py"):
-            tracked = any(entry.path == name for entry in repository.entries("HEAD", name))
-            if not tracked and (repository.worktree / PurePosixPath(name)).is_file():
-                yield name
+        yield from (f"{root}{path}.py", f"{root}{path}/__init__.py")

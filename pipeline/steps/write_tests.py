@@ -55,7 +55,7 @@ async def run(ctx: Context) -> Event:
         "baseline": [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))],
     }
     artifacts |= handed_on(ctx)
-    came_back = [ctx.path(name) for name in ctx.handover() if name.endswith(".md")] if ctx.state.via else []
+    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.state.via else []
     if came_back:
         artifacts["findings"] = came_back
     try:
@@ -135,7 +135,8 @@ class _Measured:
     after: Observation
     production: str
     test_paths: tuple[str, ...]
-    borrowed: bool = False
+    missing: tuple[str, ...]
+    borrowed: bool
 
 
 async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
@@ -144,14 +145,13 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
     lines, reworked = loosened_or_reworked(ctx, _start(ctx), tree)
     made = {change.path for change in task.files} - {change.path for change in task.test_files}
     told = tuple(dict.fromkeys((*lines, *cases_from_production(ctx, made, tree, measured.test_paths))))
-    nowhere = criteria.missing_tests(report, measured.after)
     facts = reduce.WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
         any_change=bool(measured.test_paths or verdict.ledger.red),
         borrowed=measured.borrowed,
         all_new_pass=verdict.all_new_pass,
         structural_only=verdict.structural_only,
-        illegal_red=bool(verdict.illegal or nowhere),
+        illegal_red=bool(verdict.illegal or measured.missing),
         red_unstable=bool(verdict.unstable),
         changed_old_test=bool(verdict.changed_old or verdict.removed_old),
     )
@@ -169,9 +169,9 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
         reworked=reworked,
     )
     names = [answer.evidence, write_evidence(ctx, evidence)]
-    words = _red_md(task, signal, measured, report, told, (reworked, nowhere))
+    words = _red_md(task, signal, measured, report, told, reworked)
     names.append(ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", words))
-    return Event(signal=signal, tree=tree, note=_note(signal, measured, report, nowhere), evidence=tuple(names))
+    return Event(signal=signal, tree=tree, note=_note(signal, measured, report), evidence=tuple(names))
 
 
 async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> _Measured:
@@ -218,7 +218,7 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))
     has_stubs = ctx.state.task.stubs is not None and production == start
     is_bare = production not in {start, ctx.state.start}
-    unread = {error.path for error in before.collection_errors if after.layout.is_test(error.path)}
+    unread = set(filter(after.layout.is_test, before.unread))
     context = classify.Context(
         symbols=symbols,
         # a file that could not be read before hides no test
@@ -236,7 +236,7 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
-    return _Measured(verdict, after, production, paths, borrowed)
+    return _Measured(verdict, after, production, paths, criteria.missing_tests(report, after), borrowed)
 
 
 def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
@@ -249,16 +249,14 @@ def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
     return tuple(sorted(paths))
 
 
-def _note(signal: Signal, measured: _Measured, report: ReadyTests, nowhere: tuple[str, ...]) -> str:
+def _note(signal: Signal, measured: _Measured, report: ReadyTests) -> str:
     verdict = measured.verdict
     match signal:
         case Signal.ENV_BROKEN:
             return verdict.env_broken or ""
         case Signal.ILLEGAL_RED | Signal.STRUCTURAL_ONLY:
-            return (
-                "; ".join([*(refusal.message for refusal in verdict.illegal[:3]), *nowhere[:3]])
-                or "no test was changed"
-            )
+            why = [*(refusal.message for refusal in verdict.illegal[:3]), *measured.missing[:3]]
+            return "; ".join(why) or "no test was changed"
         case Signal.RED_UNSTABLE:
             return f"two runs disagree on {', '.join(verdict.unstable[:3])}"
         case Signal.CHANGED_OLD_TEST:
@@ -280,16 +278,13 @@ def _red_md(
     measured: _Measured,
     report: ReadyTests,
     told: Sequence[str],
-    more: tuple[Sequence[str], Sequence[str]],
+    reworked: Sequence[str],
 ) -> str:
-    """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged.
-
-    `more` is what was reworked on order, and the tests that a criterion names and that are not there.
-    """
-    verdict, (reworked, nowhere) = measured.verdict, more
+    """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
+    verdict = measured.verdict
     head = f"# RED measurement of task {task.id}: {signal}\n\nCommand: `{' '.join(measured.after.command)}`"
     said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in verdict.illegal]
-    said += [f"refused: {line}" for line in nowhere]
+    said += [f"refused: {line}" for line in measured.missing]
     said += [f"unstable: {entry}" for entry in verdict.unstable]
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]

@@ -51,8 +51,7 @@ async def check_green(
     own = () if ledger is None else (ledger,)
     standing = quarantine(lab.config, tuple(after.records.values()), today(), own)
     kept = standing.without(expectations(before))
-    unread = {error.path for error in before.collection_errors}
-    verdict = judge_green(ledger, after, kept, tests_to_change=may_change, unread_before=unread)
+    verdict = judge_green(ledger, after, kept, tests_to_change=may_change, unread_before=before.unread)
     suspects = await confirm(lab, verdict.regressions, trees[1], trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
     # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.

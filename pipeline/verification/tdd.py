@@ -139,13 +139,12 @@ async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
     may_change = frozenset((*question.may_change, *(record.id for record in judged)))
     green = await check_green(lab, None, before, after, (old, new), may_change)
     loosened = changed_tests(lab, (old, new), before, after, frozenset(question.may_change))
-    known = {error.path for error in before.collection_errors}
     problems = [*green.problems, *loosened.problems]
     problems += unknown(lab, question, after)
     problems += [
         Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")
         for error in after.collection_errors
-        if error.path not in known
+        if error.path not in before.unread
     ]
     tests = tuple(
         JudgedTest(

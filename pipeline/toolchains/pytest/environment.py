@@ -41,6 +41,7 @@ _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _STARTERS: Final = frozenset({"coverage", "hatch", "nox", "pdm", "pipenv", "poetry", "rye", "tox", "uv", "uvx"})
 """Programs that look for the interpreter themselves and need nothing else: they make no development shell."""
 
+_SOURCES: Final = "src"
 _SAYS_WHO: Final = """\
 import os, sys
 with open(os.environ["REDFIRST_PROBE"], "w") as out:
@@ -48,9 +49,6 @@ with open(os.environ["REDFIRST_PROBE"], "w") as out:
 os._exit(0)
 """
 """A plugin of pytest; leaving at once keeps pytest from loading the project's conftest.py on the host."""
-
-
-_SOURCES: Final = "src"
 
 
 async def find_environment(

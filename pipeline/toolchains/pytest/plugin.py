@@ -679,7 +679,7 @@ class Recorder:
         if path and isinstance(collector, pytest.File) and path not in self._seen_files and not _is_doctest(collector):
             self._seen_files.add(path)
             self._records.write("file", path=path, sha256=self._workspace.sha256(path))
-            self._old_enough(_path_of(collector))
+            self._note_written_meanwhile(_path_of(collector))
         outcome: Any = yield
         if outcome.excinfo is not None:
             return
@@ -691,9 +691,9 @@ class Recorder:
     def pytest_plugin_registered(self, plugin: Any) -> None:
         name = getattr(plugin, "__file__", None)
         if isinstance(name, str) and os.path.split(name)[1] == "conftest.py":
-            self._old_enough(name)
+            self._note_written_meanwhile(name)
 
-    def _old_enough(self, name: str) -> None:
+    def _note_written_meanwhile(self, name: str) -> None:
         """Write down a file of tests that came, or was changed, after this process began: then it is not the tests'."""
         try:
             changed = os.lstat(name).st_ctime_ns
