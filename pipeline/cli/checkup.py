@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline import VERSION
 from pipeline.backends import BACKENDS
 from pipeline.backends.logins import require_login
+from pipeline.cli.checkup_collection import check_collection
 from pipeline.cli.checkup_tests import check_tests
 from pipeline.cli.config import file_at_head, uncounted
 from pipeline.cli.installed import agent_lines, agent_text
@@ -74,7 +75,10 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         checks += [trusted, *_agents(loaded, environ)]
         checks += check_networks(loaded.config, environ)
         if may_ask:
-            checks += await check_tests(repository, loaded, environ)
+            found, ready = await check_tests(repository, loaded, environ)
+            checks += found
+            if ready and trusted.status == "ok" and repository.resolve("HEAD") is not None:
+                checks += await check_collection(repository, loaded.config, environ)
         else:
             message = "not looked for: that would start what the repository asks for, which you have not allowed"
             checks.append(_warned("tests", message, "redfirst trust"))

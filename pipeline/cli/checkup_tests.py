@@ -32,21 +32,28 @@ _FETCH: Final = frozenset(
 """Programs that may fetch packages before they start what is asked of them."""
 
 
-async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
-    """Return a check for each toolchain; asks for environments as a run would, but for what would fetch packages."""
+async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[list[Check], bool]:
+    """Return a check for each toolchain, and whether tests can be collected with them, without fetching anything.
+
+    Environments are asked for as a run would, but for what would fetch packages.
+    """
     tracked = repository.entries("HEAD") if repository.resolve("HEAD") is not None else ()
     chosen = choose(repository.worktree, loaded.config.toolchains, (entry.path for entry in tracked))
     if chosen is None:
         message = f"no test toolchain recognises this project, pytest is assumed; looked for {looked_for()}"
         advice = "set [toolchains.NAME] folder where a project is further down, or [toolchains.pytest] command"
-        return [_check("tests", "warn", message, advice)]
+        return [_check("tests", "warn", message, advice)], False
     several = toolchains_in(chosen)
     if len(several) == 1:
-        return [await _one("tests", chosen, repository, loaded, environ)]
+        check = await _one("tests", chosen, repository, loaded, environ)
+        return [check], check.status == "ok"
     found = [(each, await _one(f"tests-{each.name}", each, repository, loaded, environ)) for each in several]
-    if all(check.status == "fail" for _, check in found):
-        return [check for _, check in found]
-    return [_left_out(check, loaded, toolchain) if check.status == "fail" else check for toolchain, check in found]
+    checks = [check for _, check in found]
+    if all(check.status == "fail" for check in checks):
+        return checks, False
+    shown = [_left_out(check, loaded, toolchain) if check.status == "fail" else check for toolchain, check in found]
+    fetched = any(check.status == "warn" for check in checks)
+    return shown, not fetched and all(check.status != "fail" for check in shown)
 
 
 async def _one(

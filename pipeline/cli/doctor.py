@@ -17,7 +17,8 @@ def doctor(
 ) -> None:
     """Check git, the repository, the sandbox, the tests, configuration and agents; exit code 2 when a run is blocked.
 
-    Nothing is changed and the network is not used; with --agents, model servers are looked for on this machine.
+    The tests of HEAD are collected as a run does it, in the box, for a minute at most, and only where nothing needs
+    trust. Nothing is changed and the network is not used; with --agents, model servers are looked for on this machine.
     """
     import os  # noqa: PLC0415  (imports of the check-up are not on the path of --help)
     from functools import partial  # noqa: PLC0415  (the same)

@@ -28,9 +28,10 @@ from pipeline.toolchains.choosing import choose
 from pipeline.verification.laboratory import Laboratory
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from pipeline.config.model import Config
+    from pipeline.dispatch.box import Box
 
 _OF_AGENTS: Final = ("agents.", "providers.")
 
@@ -51,6 +52,32 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
     for note in notes:
         _say(note)
     box = anyio.run(open_box, config.sandbox.value)
+    with laboratory(repository, config, box, environ, _say, notes) as lent:
+        yield lent
+
+
+@contextmanager
+def laboratory(
+    repository: Repository,
+    config: Config,
+    box: Box,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    notes: tuple[str, ...] = (),
+) -> Generator[Laboratory]:
+    """Lend a laboratory for a repository with a commit; with it everything is removed that was written.
+
+    Args:
+        repository: What is measured, and must stay as it is.
+        config: The configuration; what it asks for is trusted.
+        box: Where tests are run.
+        environ: The user's environment.
+        say: Is told of the progress.
+        notes: See `Laboratory`.
+
+    Raises:
+        UserError: what was measured has changed the repository (reason `escape`).
+    """
     tracked = [entry.path for entry in repository.entries("HEAD")]
     with tempfile.TemporaryDirectory(prefix="redfirst-check-", ignore_cleanup_errors=True) as name:
         place = Path(name)
@@ -65,7 +92,7 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
                 toolchain=choose(repository.worktree, config.toolchains, tracked) or TOOLCHAINS["pytest"],
                 search_path=environ.get("PATH", os.defpath),
                 environ=environ,
-                say=_say,
+                say=say,
                 secrets=secrets_of_run(repository.worktree, environ, config),
                 notes=notes,
             )

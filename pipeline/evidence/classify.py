@@ -234,6 +234,12 @@ def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -
     call = _CALL_FAULT.match(fault.raised.message) if fault.raised.is_a("TypeError") else None
     if call is not None and context.introduces(call["name"], call["name"].rpartition(".")[0]):
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=_said(fault))
+    if call is not None:
+        return _no(
+            RedClass.TEST_BROKEN,
+            f"{_said(fault)}{_at(frame)}: the task's symbols do not list {call['name']}; if this task is to change its "
+            "arguments, answer BLOCKED and say that the split has to list it, else mend the call",
+        )
     return _no(
         RedClass.TEST_BROKEN,
         f"{_said(fault)}{_at(frame)}, in the test itself; fail by an assertion about the new behaviour",

@@ -13,9 +13,10 @@ from pipeline.reports.reviews import Acceptance, SuiteJudgement
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_tests
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Question
+from pipeline.routing.vocabulary import Question, Signal, Step
 from pipeline.steps.evidence_files import TaskEvidence, read_evidence, write_evidence
 from pipeline.steps.judging import judge, judgement_md
+from pipeline.steps.reviews import last_review
 from pipeline.steps.test_paths import files_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 async def run(ctx: Context) -> Event:
     """Return ACCEPTABLE or NEEDS_WORK, with @check's words as evidence."""
     question = ctx.state.ask or Question.TESTS
+    if question is Question.NOT_TESTABLE and _is_accepted_by_split(ctx):
+        name = judgement_md(ctx, "judgement-not-testable", "accepted with the split: `evidence: regression`")
+        _record(ctx, question, name)
+        return Event(signal=Signal.ACCEPTABLE, note="accepted with the split: evidence regression", evidence=(name,))
     answer = await judge(ctx, question)
     if isinstance(answer, Event):
         return answer
@@ -42,6 +47,17 @@ async def run(ctx: Context) -> Event:
         _record(ctx, question, name)
     note = "; ".join(reduced.notes) or (report.notes if isinstance(report, Acceptance) else str(report.verdict))
     return Event(signal=reduced.signal, note=note, evidence=(name, answer.evidence))
+
+
+def _is_accepted_by_split(ctx: Context) -> bool:
+    """Return whether the review of the split answered already that this task needs no tests of its own.
+
+    That is a question of it (`test_approach`). Fix tasks have no such review, and one that ended with open findings
+    accepted nothing; of a task that @test was asked for, the answer of @test is judged.
+    """
+    task, review = ctx.state.task, last_review(ctx, Step.REVIEW_SPLIT)
+    reviewed = review is not None and review.signal is Signal.ACCEPTABLE and not task.fix
+    return reviewed and ctx.state.origin is None and task.spec.evidence == "regression"
 
 
 def _record(ctx: Context, question: Question, judgement: str) -> None:

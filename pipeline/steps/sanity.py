@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import Observation, RunState
+from pipeline.evidence.observation import Observation
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.steps import checks, setup
 from pipeline.steps.ignored_files import include_ignored
 from pipeline.steps.measuring import UnmeasurableError, failing, measure
 from pipeline.steps.preconditions import examine
-from pipeline.steps.uncollectable import nothing_collected
+from pipeline.steps.uncollectable import no_baseline
 from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.toolchains.protocol import Selection
 
@@ -42,11 +42,9 @@ async def run(ctx: Context) -> Event:
         baseline = await measure(ctx, info.start_tree, warm=True)
     except UnmeasurableError as error:
         return _impossible(str(error))
-    if baseline.state is not RunState.COMPLETE:
-        return _impossible(f"the test run did not come to its end ({baseline.state}): {baseline.detail}")
-    uncollectable = nothing_collected(ctx.repository, baseline)
-    if uncollectable is not None:
-        return _impossible(uncollectable)
+    why = no_baseline(ctx.repository, baseline)
+    if why is not None:
+        return _impossible(why)
     flaky = await _flaky(ctx, baseline)
     known = await checks.measure_checks(ctx, info.start_tree)
     document = {

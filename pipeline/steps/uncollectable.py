@@ -1,4 +1,4 @@
-"""A project whose tests cannot be loaded: which error comes first, and which setting would help, in words."""
+"""Tests that are no baseline: they do not come to their end, or cannot be loaded; the first error, and what helps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import passed
+from pipeline.evidence.observation import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,19 +18,28 @@ _NO_MODULE: Final = re.compile(r"No module named '(?P<name>[\w.]+)'")
 _ROOTS: Final = ("", "src/", "lib/")
 
 
-def nothing_collected(repository: Repository, baseline: Observation) -> str | None:
-    """Return why the tests are of no use: none of them passes, and files of them cannot be loaded. None otherwise.
+def no_baseline(repository: Repository, seen: Observation) -> str | None:
+    """Return why no run can begin with these tests: they did not come to their end, or none of them passes.
+
+    That none passes only counts where files of them cannot be loaded.
 
     Args:
         repository: The user's; its worktree is only looked at.
-        baseline: The run of all tests as they were.
+        seen: The run of all tests as they were.
     """
-    errors = baseline.collection_errors
-    if not errors or any(map(passed, baseline.records.values())):
+    if seen.state is not RunState.COMPLETE:
+        return f"the test run did not come to its end ({seen.state}): {seen.detail}"
+    if not seen.collection_errors or any(map(passed, seen.records.values())):
         return None
-    first = errors[0]
-    told = f"no test passes, and {len(errors)} file(s) cannot be collected; the first, {first.path}: "
-    return told + f"{first.fault.raised.kind}: {first.fault.raised.message}. " + _advice(repository, baseline)
+    return f"no test passes, and {uncollected(repository, seen)}"
+
+
+def uncollected(repository: Repository, seen: Observation) -> str:
+    """Return how many files cannot be loaded, the first error, and what helps; there must be such a file."""
+    errors = seen.collection_errors
+    first = errors[0].fault.raised
+    told = f"{len(errors)} file(s) cannot be collected; the first, {errors[0].path}: {first.kind}: {first.message}. "
+    return told + _advice(repository, seen)
 
 
 def _advice(repository: Repository, baseline: Observation) -> str:

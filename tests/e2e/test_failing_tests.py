@@ -55,7 +55,7 @@ def test_judged_by_regression_the_named_test_passes_or_nothing_is_done(tmp_path:
     project = make_project(tmp_path, FAILING)
     task = {"evidence": "regression", **NAMES_IT}
     lazy = {**MAKE, "files": {"greet.py": GREET + "\n# tidied\n"}}
-    entries = [*until_tests(**task), judge("not_testable", accepted=True), lazy, *AFTER_MAKE]
+    entries = [*until_tests(**task), lazy, *AFTER_MAKE]
     document = played(project, entries)
     assert "implement/NOT_GREEN" in project.rows()
     assert is_unpublished(project, document)
@@ -64,7 +64,7 @@ def test_judged_by_regression_the_named_test_passes_or_nothing_is_done(tmp_path:
 def test_judged_by_regression_the_named_test_that_passes_is_done(tmp_path: Path) -> None:
     project = make_project(tmp_path, FAILING)
     task = {"evidence": "regression", **NAMES_IT}
-    document = played(project, [*until_tests(**task), judge("not_testable", accepted=True), MAKE, *AFTER_MAKE])
+    document = played(project, [*until_tests(**task), MAKE, *AFTER_MAKE])
     assert document.get("outcome") == "completed", document["_stderr"]
 
 

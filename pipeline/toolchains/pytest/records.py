@@ -25,6 +25,7 @@ from pipeline.evidence.observation import (
     TestRecord,
     Value,
 )
+from pipeline.toolchains.pytest.packages import what_to_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -245,8 +246,9 @@ def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
     if end is None or end.exitstatus in (_INTERNAL_ERROR, _USAGE_ERROR):
         usage = _USAGE_ERROR in (last.exit_code, end and end.exitstatus)
         if not last.records or (usage and not started):
-            return RunState.UNUSABLE, _reason(tail)
-        return RunState.CRASHED, f"the test session died (exit code {last.exit_code})"
+            return RunState.UNUSABLE, f"the test runner did not start: {_reason(tail)}"
+        why = f": {_reason(tail)}" if usage else ""
+        return RunState.CRASHED, f"the test session died (exit code {last.exit_code}){why}"
     if end.canaries != _CANARIES:
         return (
             RunState.UNUSABLE,
@@ -260,11 +262,13 @@ def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
 
 
 def _reason(tail: str) -> str:
-    """Return the line of the output that says why nothing ran."""
+    """Return the line of the output that says why nothing ran, and what to install where that would help."""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith("=")] or lines  # not the bar with the count of errors
     telling = [line for line in said if "rror" in line] or said
-    return "the test runner did not start: " + (telling[-1] if telling else "it printed nothing")
+    why = telling[-1] if telling else "it printed nothing"
+    advice = what_to_install(why)
+    return f"{why}. {advice}" if advice else why
 
 
 def _collection_errors(everything: Iterable[Record]) -> tuple[CollectionError, ...]:

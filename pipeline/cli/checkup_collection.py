@@ -1,0 +1,92 @@
+"""Whether the tests of HEAD can be collected: what a run's first step would find out, asked before there is a run.
+
+They are collected in the same box, by the same toolchain, from the same copy as there; none of them is run. It is
+asked only where the repository wants no trust that it does not have, since collecting runs its code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.cli.laboratory import laboratory
+from pipeline.cli.reading import Check
+from pipeline.config.model import ToolchainName
+from pipeline.dispatch.box import open_box
+from pipeline.errors import UserError
+from pipeline.evidence.observation import RunState
+from pipeline.steps.measuring import UnmeasurableError, measure
+from pipeline.steps.uncollectable import no_baseline, uncollected
+from pipeline.toolchains.protocol import Selection
+from pipeline.toolchains.several import toolchains_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.config.model import Config
+    from pipeline.evidence.observation import Observation
+    from pipeline.git import Repository
+
+LIMIT_S: Final = 60.0
+"""So long a toolchain may take to collect; a run gives it `timeout_s`."""
+_ID: Final = "collection"
+_MEND: Final = "start the tests of a fresh checkout by hand, and mend what they say"
+
+
+async def check_collection(
+    repository: Repository, config: Config, environ: Mapping[str, str], limit_s: float = LIMIT_S
+) -> list[Check]:
+    """Return what collecting the tests of HEAD shows; nothing where there is no box, which another check says.
+
+    Args:
+        repository: The user's, with a commit; it stays as it is.
+        config: The configuration; all that it asks for is trusted, and its toolchains have been found.
+        environ: The user's environment.
+        limit_s: How long each toolchain may take.
+    """
+    try:
+        box = await open_box(config.sandbox.value)
+    except UserError:
+        return []
+    try:
+        with laboratory(repository, _bounded(config, limit_s), box, environ, lambda _: None) as lab:
+            tables = [config.toolchains.of(each.name) for each in toolchains_in(lab.toolchain)]
+            first = next((table.setup for table in tables if table.setup is not None), None)
+            if first is not None:
+                message = f"not tried: a run collects the tests after its setup: {' '.join(first)}"
+                return [_check("warn", message, "start that command once in a fresh checkout, and the tests there")]
+            tree = repository.tree_of("HEAD")
+            began = anyio.current_time()
+            await lab.prepare(tree)
+            seen = await measure(lab, tree, Selection.nothing())
+            seconds = anyio.current_time() - began
+    except UnmeasurableError as error:
+        return [_check("fail", str(error), _MEND)]
+    except UserError as error:
+        return [_check("fail", error.message, "; ".join(error.actions))]
+    if seen.state is RunState.TIMED_OUT and any(table.timeout_s > limit_s for table in tables):
+        message = f"not known: collecting the tests took longer than {limit_s:g} s; a run gives them timeout_s"
+        return [_check("warn", message, "start the tests once, and see how long they take")]
+    return [_seen(repository, seen, seconds)]
+
+
+def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
+    why = no_baseline(repository, seen)
+    if why is None:
+        return _check("ok", f"{len(seen.records)} test(s) of HEAD are collected, in {seconds:.1f} s")
+    if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
+        return _check("warn", uncollected(repository, seen), "mend it first: a run leaves these tests out")
+    return _check("fail", why, _MEND)
+
+
+def _bounded(config: Config, limit_s: float) -> Config:
+    """Return the configuration in which no toolchain takes longer."""
+    tables = {name.value: config.toolchains.of(name.value) for name in ToolchainName}
+    longer = {name: table for name, table in tables.items() if table.timeout_s > limit_s}
+    update = {name: table.model_copy(update={"timeout_s": limit_s}) for name, table in longer.items()}
+    return config.model_copy(update={"toolchains": config.toolchains.model_copy(update=update)})
+
+
+def _check(status: str, message: str, advice: str = "") -> Check:
+    return Check.model_validate({"id": _ID, "status": status, "message": message, "advice": advice})

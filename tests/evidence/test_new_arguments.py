@@ -1,0 +1,33 @@
+"""A new argument of a known function is RED where the task lists the function; else the hint says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from evidence.observed import context, record
+
+from pipeline.evidence.classify import RedClass, Symbol, classify
+from pipeline.evidence.observation import Ended, Fault, Frame, Raised
+
+ROOT = Path(__file__).parents[2]
+UNEXPECTED = Fault(
+    chain=(Raised(kind="builtins.TypeError", message="greet() got an unexpected keyword argument 'loud'"),),
+    frames=(Frame(path="tests/test_a.py", line=3),),
+)
+
+
+def test_the_hint_names_the_function_and_what_to_do() -> None:
+    test = record("tests/test_a.py::test_loud", Ended.FAILED, fault=UNEXPECTED)
+    refused = classify(test, context())
+    assert (refused.cls, refused.legal) == (RedClass.TEST_BROKEN, False)
+    assert "the task's symbols do not list greet" in refused.message
+    assert "answer BLOCKED and say that the split has to list it" in refused.message
+    listed = replace(context(), symbols=(Symbol("pkg/core.py", "greet"),))
+    assert classify(test, listed).cls is RedClass.MISSING_BEHAVIOR, "the control"
+
+
+def test_who_splits_and_who_writes_tests_is_told() -> None:
+    split, test = ((ROOT / name).read_text() for name in ("commands/split.md", "agents/test.md"))
+    assert "be it one more argument, is `new: true` there" in " ".join(split.split())
+    assert "`symbols` do not list is no RED: answer BLOCKED and name the function" in test
