@@ -96,7 +96,7 @@ def run_document(ctx: Context) -> RunDocument:
         ),
         follow_ups=intended[-1].texts("follow_ups") if published and intended else (),
         blockers=state.open_blockers,
-        advisory=tuple(f"{f.id}: {f.headline}" for ledger in ledgers for f in ledger.advisory),
+        advisory=tuple(line for ledger in ledgers for line in ledger.advice),
         safe_next_actions=safe_next_actions(ctx.run),
         run_dir=str(ctx.run.folder),
         sandbox=SandboxLine(backend=ctx.sandbox.name, network=ctx.sandbox_facts.get("network", "none")),

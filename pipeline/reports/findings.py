@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pipeline.reports.fields import Closed, Concern, Severity, Verdict
+from pipeline.reports.foreign import one_line
 from pipeline.reports.reviews import CheckReview, ReviewFinding, SimplifyFinding, SimplifyReview, SuiteJudgement
 from pipeline.routing.vocabulary import Signal
 
@@ -104,6 +105,15 @@ class Ledger(Closed):
     def advisory(self) -> tuple[Finding, ...]:
         """Return the open findings that are recorded and not filed when the loop ends (matrix 3)."""
         return tuple(finding for finding in self.open if finding.severity not in _BLOCKING)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Return what is recorded and not filed, a line each: findings that are no blockers, and @simplify's advice."""
+        said = [f"{finding.id}: {finding.headline}" for finding in self.advisory]
+        for advisory in self.advisories:
+            against = " (against @check, who wins)" if advisory.conflicts else ""
+            said.append(f"{advisory.id}: {one_line(advisory.title or advisory.simpler)}{against}")
+        return tuple(said)
 
     @property
     def conflicts(self) -> tuple[Advisory, ...]:

@@ -22,6 +22,7 @@ from pipeline.steps.work_notes import work_notes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.git.values import FileStat
     from pipeline.steps.context import Context
 
 
@@ -37,6 +38,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
         ("What Failed", f"{failed.value}: {_last_note(ctx)}" if failed else ""),
         ("Commits", bullets(_commit_lines(ctx, commits))),
         ("Tasks", bullets(_task_lines(ctx))),
+        ("Changed Files", bullets(_file_lines(ctx))),
         ("Evidence", _evidence(ctx)),
         ("Not Protected", bullets(_not_protected(ctx))),
         ("Quarantine", bullets(_quarantined(ctx))),
@@ -61,6 +63,15 @@ def _commit_lines(ctx: Context, commits: Sequence[str]) -> list[str]:
 def _task_lines(ctx: Context) -> list[str]:
     shown = [task for task in ctx.state.tasks.values() if task.status is not TaskStatus.DROPPED]
     return [f"{task.id} [{task.status.value}] {one_line(task.spec.title)}" for task in shown]
+
+
+def _file_lines(ctx: Context) -> list[str]:
+    files = ctx.repository.numstat(ctx.state.start, ctx.state.head)
+    return [f"`{file.path}`, {_lines(file)}" for file in files]
+
+
+def _lines(file: FileStat) -> str:
+    return "binary" if file.added is None else f"{file.added} line(s) added, {file.deleted} deleted"
 
 
 def _quarantined(ctx: Context) -> tuple[str, ...]:
@@ -114,13 +125,7 @@ def _blockers(ctx: Context) -> list[str]:
 
 
 def _advisory(ctx: Context) -> list[str]:
-    lines: list[str] = []
-    for record in all_last_reviews(ctx).values():
-        lines += [f"{f.id} [{f.severity}] {f.headline}" for f in record.ledger.advisory]
-        for advice in record.ledger.advisories:
-            against = " (against @check, who wins)" if advice.conflicts else ""
-            lines.append(f"{advice.id} {one_line(advice.title or advice.simpler)}{against}")
-    return lines
+    return [line for record in all_last_reviews(ctx).values() for line in record.ledger.advice]
 
 
 def _decisions(ctx: Context) -> list[str]:

@@ -142,7 +142,9 @@ def test_advice_is_recorded_in_the_summary_and_never_filed(published: Played) ->
     summary = published.artifact("summary.md")
     assert "Use a guard clause" in summary
     assert "Rename it one day" in summary
-    assert published.document["advisory"] == ["final-1-01: Rename it one day"]
+    assert published.document["advisory"] == ["plan-1-s01: Use a guard clause", "final-1-01: Rename it one day"]
+    added, deleted, path = published.project.git("show", "--numstat", "--format=", "work~1", "--", "greet.py").split()
+    assert f"- `{path}`, {added} line(s) added, {deleted} deleted" in summary
     filed = "".join(shown(published, f"{name}.md") for name in published.document["follow_ups"])
     assert "Rename it one day" not in filed
     assert "guard clause" not in filed

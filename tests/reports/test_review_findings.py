@@ -186,6 +186,7 @@ def test_at_the_end_block_and_high_are_blockers_and_the_rest_is_advisory() -> No
     ledger, _ = first(review("NEEDS WORK", *(finding(severity, severity) for severity in Severity)))
     assert [item.severity for item in ledger.blockers] == ["BLOCK", "HIGH"]
     assert [item.severity for item in ledger.advisory] == ["MEDIUM", "LOW"]
+    assert ledger.advice == ("plan-1-03: MEDIUM", "plan-1-04: LOW")
 
 
 def advice(**fields: Any) -> SimplifyReview:
