@@ -67,6 +67,7 @@ class Limits(Closed):
     hygiene: Times = _limit(Loop.HYGIENE)
     plan_rework: Times = _limit(Loop.PLAN_REWORK)
     split_rework: Times = _limit(Loop.SPLIT_REWORK)
+    stub_retry: Times = _limit(Loop.STUB_RETRY)
     test_rewrite: Times = _limit(Loop.TEST_REWRITE)
     test_diagnosis: Times = _limit(Loop.TEST_DIAGNOSIS)
     test_design: Times = _limit(Loop.TEST_DESIGN)

@@ -68,7 +68,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.REVIEW_SPLIT, S.BLOCK, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan does not decompose: back to the plan"),
 
     Row(P.STUB, S.STUBBED, Goto(P.WRITE_TESTS), "@make", "stubs type-check"),
-    Row(P.STUB, S.STUB_DIRTY, Retry(P.STUB, L.TEST_REWRITE), "harness", "a body is more than the stub"),
+    Row(P.STUB, S.STUB_DIRTY, Retry(P.STUB, L.STUB_RETRY), "harness", "a body is more than the stub"),
     Row(P.STUB, S.NEEDS_FILE, AMEND, "@make", "asks for one more file"),
     Row(P.STUB, S.INCOMPLETE, DIAGNOSE, "@make", "stubs not finished"),
     Row(P.STUB, S.CANNOT_PROCEED, DIAGNOSE, "@make", "something is missing"),
@@ -111,7 +111,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.IMPLEMENT, L.MAKE_RETRY), "@check", "@make once more, with the notes"),
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "no RED yet: @test again", Given.FROM_WRITE_TESTS),
-    Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.STUB, L.TEST_REWRITE), "@check", "the stub pass again", Given.FROM_STUB),
+    Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.STUB, L.STUB_RETRY), "@check", "the stub pass again", Given.FROM_STUB),
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.SEAM, L.SEAM), "@check", "the seam again", Given.FROM_SEAM),
     Row(P.DIAGNOSE, S.TEST_DESIGN, Retry(P.WRITE_TESTS, L.TEST_DESIGN), "@check", "@test redesigns, fresh RED, fresh @make"),
     Row(P.DIAGNOSE, S.AMENDED, Return(L.SCOPE_AMEND), "@check", "the file is added to the task; the asker continues"),
@@ -178,6 +178,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
     L.HYGIENE: Bound(2, "draft", Goto(P.FAILURE)),
     L.PLAN_REWORK: Bound(2, "run", Goto(P.FAILURE)),
     L.SPLIT_REWORK: Bound(2, "plan revision", Retry(P.PLAN, L.PLAN_REWORK)),
+    L.STUB_RETRY: Bound(2, "task", Retry(P.DIAGNOSE, L.TEST_DIAGNOSIS, Q.DIAGNOSE)),
     L.TEST_REWRITE: Bound(2, "task", Retry(P.DIAGNOSE, L.TEST_DIAGNOSIS, Q.DIAGNOSE)),
     L.TEST_DIAGNOSIS: Bound(1, "task", Retry(P.PLAN, L.PLAN_REWORK)),
     L.TEST_DESIGN: Bound(2, "task", Retry(P.PLAN, L.PLAN_REWORK)),

@@ -166,6 +166,7 @@ class Loop(StrEnum):
     HYGIENE = "hygiene"
     PLAN_REWORK = "plan_rework"
     SPLIT_REWORK = "split_rework"
+    STUB_RETRY = "stub_retry"
     TEST_REWRITE = "test_rewrite"
     TEST_DIAGNOSIS = "test_diagnosis"
     TEST_DESIGN = "test_design"

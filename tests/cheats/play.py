@@ -31,6 +31,7 @@ RUN: Final = "run-GAL-1"
 ISSUE: Final = "GAL-1"
 NO_SECOND_CHANCE: Final = """
 [limits]
+stub_retry = 0
 test_rewrite = 0
 test_design = 0
 make_retry = 0

@@ -173,6 +173,7 @@ def test_every_request_has_a_worked_example(kind: str, role: Role, question: Que
         (Loop.FINAL_REVIEW, "At most three reviews; what is left"),
         (Loop.HYGIENE, "twice at most"),
         (Loop.PLAN_REWORK, "Replanning happens at most twice per run"),
+        (Loop.STUB_RETRY, "again, twice at most, where one is more than a stub"),
         (Loop.TEST_REWRITE, "go back to @test, twice at most"),
         (Loop.TEST_DESIGN, "@test again, twice at most per task"),
         (Loop.MAKE_RETRY, "another attempt, once"),

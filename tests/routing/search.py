@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 Situation = tuple[object, ...]
 
-_TASK_LOOPS = (Loop.TEST_REWRITE, Loop.TEST_DIAGNOSIS, Loop.TEST_DESIGN, Loop.MAKE_RETRY, Loop.SCOPE_AMEND, Loop.SEAM)
+_TASK_LOOPS = (
+    Loop.STUB_RETRY,
+    Loop.TEST_REWRITE,
+    Loop.TEST_DIAGNOSIS,
+    Loop.TEST_DESIGN,
+    Loop.MAKE_RETRY,
+    Loop.SCOPE_AMEND,
+    Loop.SEAM,
+)
 _RUN_LOOPS = tuple(loop for loop in Loop if loop not in {*_TASK_LOOPS, Loop.REASK, Loop.DISPATCHES, Loop.HUMAN})
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, tasks, walk, walk_with_decisions
 
 from pipeline.routing.actions import Goto, Stop
 from pipeline.routing.machine import advance, limit_of, purse
-from pipeline.routing.state import Event
+from pipeline.routing.state import Event, NewTask
 from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.routing.state import RunState
 
 
 def test_three_reviews_of_the_plan_are_two_retries() -> None:
@@ -82,6 +89,32 @@ def test_tests_that_are_rewritten_twice_are_diagnosed_once() -> None:
     state, (decision,) = walk_with_decisions(state, "PRODUCTION_LOGIC")
     assert decision.exhausted == (Loop.TEST_REWRITE, Loop.TEST_DIAGNOSIS)
     assert (state.step, state.plan_revision) == (Step.PLAN, 2)
+
+
+def at_stubs(limits: Mapping[Loop, int] | None = None) -> RunState:
+    return walk(begin(limits), TO_SPLIT, event("DRAFTED", tasks=(NewTask(id="1", stub_first=True),)), "ACCEPTABLE")
+
+
+def test_what_make_wastes_on_stubs_is_not_taken_from_the_tests() -> None:
+    state = walk(at_stubs(), "STUB_DIRTY=x1 INCOMPLETE=x2 PRODUCTION_LOGIC")
+    assert state.step is Step.STUB
+    assert {key: count for key, count in state.counters.items() if "task 1" in key} == {"stub_retry@task 1": 2}
+    state = walk(state, "STUBBED=s1 ILLEGAL_RED=t1 STRUCTURAL_ONLY=t2")
+    assert (state.step, state.via) == (Step.WRITE_TESTS, Loop.TEST_REWRITE)
+
+
+def test_stubs_that_are_made_again_twice_are_diagnosed_once() -> None:
+    state, decisions = walk_with_decisions(at_stubs(), "STUB_DIRTY=x1 STUB_DIRTY=x2 STUB_DIRTY=x3")
+    assert (state.step, state.ask, state.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.STUB)
+    assert decisions[-1].exhausted == (Loop.STUB_RETRY,)
+    assert decisions[-1].counters == {"test_diagnosis@task 1": 1}
+    state, (decision,) = walk_with_decisions(state, "PRODUCTION_LOGIC")
+    assert decision.exhausted == (Loop.STUB_RETRY, Loop.TEST_DIAGNOSIS)
+    assert (state.step, state.plan_revision) == (Step.PLAN, 2)
+
+
+def test_the_configuration_says_how_often_stubs_are_made_again() -> None:
+    assert walk(at_stubs({Loop.STUB_RETRY: 0}), "STUB_DIRTY=x").step is Step.DIAGNOSE
 
 
 def test_a_judge_who_is_never_content_ends_in_a_diagnosis_too() -> None:

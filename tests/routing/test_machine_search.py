@@ -40,6 +40,7 @@ SMALL: Final[Mapping[str, tuple[Mapping[Loop, int], tuple[NewTask, ...]]]] = {
     "the tests": (limits(Loop.TEST_REWRITE, Loop.TEST_DIAGNOSIS, Loop.SEAM, Loop.REASK, Loop.SPLIT_REWORK), ONE),
     "test design, as often as by default": (limits(Loop.MAKE_RETRY, test_design=2, plan_rework=2), ONE),
     "files, as often as by default": (limits(Loop.MAKE_RETRY, scope_amend=2, split_rework=2, plan_rework=1), ONE),
+    "stubs": (limits(Loop.STUB_RETRY, Loop.TEST_REWRITE, Loop.TEST_DIAGNOSIS, plan_rework=1), TWO),
     "two tasks": (limits(Loop.TEST_REWRITE, Loop.MAKE_RETRY, Loop.SCOPE_AMEND), TWO),
     "fix tasks": (limits(Loop.SPLIT_REWORK, Loop.TEST_REWRITE, final_review=3), ONE),
 }

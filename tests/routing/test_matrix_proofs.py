@@ -66,6 +66,7 @@ def test_a_bound_that_is_lifted_is_noticed(loop: Loop) -> None:
         (Loop.PLAN_REVIEW, Goto(Step.PLAN)),
         (Loop.SPLIT_REVIEW, Goto(Step.SPLIT)),
         (Loop.PLAN_REWORK, Goto(Step.PLAN)),
+        (Loop.STUB_RETRY, Goto(Step.DIAGNOSE)),
         (Loop.TEST_REWRITE, Goto(Step.DIAGNOSE)),
         (Loop.TEST_DESIGN, Goto(Step.WRITE_TESTS)),
         (Loop.TEST_DESIGN, Retry(Step.IMPLEMENT, Loop.MAKE_RETRY)),
@@ -87,6 +88,7 @@ def test_an_empty_purse_that_leads_back_is_noticed(loop: Loop, exhausted: Action
         (Loop.FINAL_REVIEW, "split revision"),
         (Loop.FINAL_REVIEW, "task"),
         (Loop.TEST_DESIGN, "task and red tree"),
+        (Loop.STUB_RETRY, "slot"),
         (Loop.TEST_REWRITE, "slot"),
     ],
 )
