@@ -280,7 +280,8 @@ def _evidence_text(evidence: EvidenceShown) -> list[str]:
     lines += [f"guard {plain(id_)}: passes before and after" for id_ in evidence.guards]
     if evidence.not_testable is not None:
         said = plain(str(evidence.not_testable.get("reason", "")))
-        lines.append(f"without tests ({said}), signed off in {plain(evidence.judged_by or 'nothing yet')}")
+        signed = f", signed off in {plain(evidence.judged_by)}" if evidence.judged_by else ""
+        lines.append(f"without tests ({said}){signed}")
     if evidence.green is not None:
         flaky = f", {len(evidence.green.flaky)} flaky" if evidence.green.flaky else ""
         lines.append(f"GREEN {len(evidence.green.passed)} of its tests pass, {evidence.green.kept} others kept{flaky}")

@@ -71,7 +71,10 @@ class Refusal(Value):
 
 
 class RedVerdict(Value):
-    """The facts of a RED measurement; the step maps them to a signal in the order of matrix 1."""
+    """The facts of a RED measurement; the step maps them to a signal in the order of matrix 1.
+
+    `only_removed` are the tests that are gone, where that is all that was done and is enough.
+    """
 
     new_ids: tuple[str, ...]
     env_broken: str | None = None
@@ -81,6 +84,7 @@ class RedVerdict(Value):
     unstable: tuple[str, ...] = ()
     changed_old: tuple[str, ...] = ()
     removed_old: tuple[str, ...] = ()
+    only_removed: tuple[str, ...] = ()
     ledger: RedLedger
 
     @property
@@ -121,6 +125,7 @@ def judge_red(
     tree: str,
     tests_to_change: frozenset[str] = frozenset(),
     asked: frozenset[str] = frozenset(),
+    may_only_remove: bool = False,
 ) -> RedVerdict:
     """Return the verdict on a task's tests.
 
@@ -134,6 +139,7 @@ def judge_red(
         tests_to_change: Ids, functions or files of old tests that the task may change or remove.
         asked: Tests that failed before and files that could not be collected, which are to be made to pass as they
             are: evidence where they fail for a legal reason, and nothing else is said of them.
+        may_only_remove: Whether no behaviour changes, so that a removal of tests that may go is enough.
     """
     new_ids = derive_new_ids(before, after, tests_to_change)
     classes = {entry: classify(after.records[entry], context) for entry in new_ids}
@@ -144,18 +150,26 @@ def judge_red(
     old |= {path: found for path, found in errors.items() if path in asked}
     everything = {**{entry: found for entry, found in old.items() if _is_red(found)}, **classes, **broken}
     ledger = _ledger(after, again, everything, task=task, tree=tree)
+    only_removed = tuple(sorted(_gone(before, after))) if may_only_remove and not everything else ()
     all_pass = bool(everything) and all(found.cls in PASSED for found in everything.values())
     return RedVerdict(
         new_ids=tuple(sorted(everything)),
         env_broken=after.environment_problem or _environment(everything),
         all_new_pass=all_pass and not context.stubbed,
         structural_only=_only_structural(everything) or (all_pass and context.stubbed),
-        illegal=_refusals(before, after, everything) if everything or not old else _not_taken(old),
+        illegal=() if only_removed else _refused(before, after, everything, old),
         unstable=_unstable(everything, after, again, context) if again is not None else (),
         changed_old=_changed_old(before, after, tests_to_change),
         removed_old=_removed_old(before, after, tests_to_change),
+        only_removed=only_removed,
         ledger=ledger,
     )
+
+
+def _refused(
+    before: Observation, after: Observation, everything: Mapping[str, Classified], old: Mapping[str, Classified]
+) -> tuple[Refusal, ...]:
+    return _refusals(before, after, everything) if everything or not old else _not_taken(old)
 
 
 def _environment(everything: Mapping[str, Classified]) -> str | None:
@@ -276,16 +290,16 @@ def _changed_old(before: Observation, after: Observation, allowed: frozenset[str
 
 def _removed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> tuple[str, ...]:
     """Return old tests that vanished without leave; those hidden by a file that cannot be collected are its error's."""
+    return tuple(sorted(entry for entry in _gone(before, after) if not may_change(before.records[entry], allowed)))
+
+
+def _gone(before: Observation, after: Observation) -> frozenset[str]:
+    """Return the old tests that vanished; none where no test is left, which is more likely a broken run."""
     if not after.records:
-        return ()
+        return frozenset()
     hidden = after.unread
-    return tuple(
-        sorted(
-            entry
-            for entry, record in before.records.items()
-            if entry not in after.records and record.path not in hidden and not may_change(record, allowed)
-        )
-    )
+    vanished = before.records.keys() - after.records.keys()
+    return frozenset(entry for entry in vanished if before.records[entry].path not in hidden)
 
 
 def may_change(record: TestRecord, allowed: frozenset[str]) -> bool:

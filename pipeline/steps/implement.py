@@ -126,7 +126,7 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
     verdict = measured.verdict
     facts = reduce.ImplementFacts(
         # without tests only the claim says that the work is done, and doing nothing is no work
-        green=measured.green and (ctx.state.task.testable or (changed and isinstance(report, Complete))),
+        green=measured.green and (measured.ledger is not None or (changed and isinstance(report, Complete))),
         stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.broken,
         regression=bool(measured.broken),
         changed=changed,

@@ -108,13 +108,13 @@ def _new_task(ctx: Context, task: Task) -> NewTask:
     """Return what routing knows of the task.
 
     A fix task without production files answers a finding on tests: its RED is measured with the production of the start
-    (matrix 4).
+    (matrix 4). Where old tests may change or go, @test is asked, whatever the evidence: nobody else may touch them.
     """
     only_tests = ctx.state.fixing and not task.files
     return NewTask(
         id=task.id,
         title=task.title,
-        evidence=task.evidence.value,
+        evidence="red" if task.tests_to_change else task.evidence.value,
         depends_on=task.depends_on,
         red_base="start" if only_tests and task.evidence is Evidence.RED else None,
         stub_first=task.evidence is Evidence.RED and wants_stubs(ctx, task),

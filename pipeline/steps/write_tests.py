@@ -10,6 +10,7 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.reports import reduce
+from pipeline.reports.fields import Evidence
 from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
@@ -162,7 +163,8 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
         production=measured.production,
         test_paths=measured.test_paths,
         command=measured.after.command,
-        ledger=verdict.ledger,
+        ledger=None if verdict.only_removed else verdict.ledger,
+        not_testable={"reason": "tests are removed"} if verdict.only_removed else None,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
         loosened=told,
         criteria=report.criteria,
@@ -231,7 +233,17 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
         scaffolds=scaffolds(ctx, task),
     )
     again = after if new else None
-    verdict = judge_red(before, merged, again, context, task=task.id, tree=tree, tests_to_change=allowed, asked=asked)
+    verdict = judge_red(
+        before,
+        merged,
+        again,
+        context,
+        task=task.id,
+        tree=tree,
+        tests_to_change=allowed,
+        asked=asked,
+        may_only_remove=task.evidence is Evidence.REGRESSION,
+    )
     around = changed_without_a_change(ctx, after.layout, before.records, start, tree)
     more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
@@ -268,6 +280,8 @@ def _note(signal: Signal, measured: _Measured, report: ReadyTests) -> str:
                 else "@test asks @check to look"
             )
         case _:
+            if verdict.only_removed:
+                return f"{len(verdict.only_removed)} test(s) removed"
             red = len(verdict.ledger.red)
             return f"{red} test(s) RED" + (f", {len(verdict.ledger.guards)} guard(s)" if verdict.ledger.guards else "")
 

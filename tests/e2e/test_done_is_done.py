@@ -106,21 +106,46 @@ def test_leave_to_change_a_test_that_broke_does_not_make_it_pass(tmp_path: Path)
     assert is_unpublished(project, document)
 
 
-def test_dead_code_whose_test_nobody_removes_is_not_done(tmp_path: Path) -> None:
+def removal(tmp_path: Path) -> tuple[Project, list[Entry], Entry]:
+    """Return a project with dead code and its test, the answers that lead to a task that removes both, and @make's."""
     files = {
         "dead.py": "def dead():\n    return 1\n",
         "tests/test_dead.py": "import dead\n\n\ndef test_dead():\n    dead.dead()\n",
     }
-    project = project_of(tmp_path, files)
     task = {
         "evidence": "regression",
         "files": [{"path": "dead.py", "action": "delete"}],
         "test_files": [{"path": "tests/test_dead.py", "action": "delete"}],
         "tests_to_change": [{"id": "tests/test_dead.py", "reason": "its code goes"}],
     }
-    made = {**MAKE, "files": {"dead.py": None}}
+    return project_of(tmp_path, files), until_tests(**task), {**MAKE, "files": {"dead.py": None}}
+
+
+NO_TEST = {"when": {"kind": "write-tests"}, "report": {"verdict": "NOT_TESTABLE", "reason": "config-only"}}
+
+
+def test_dead_code_is_removed_together_with_its_test(tmp_path: Path) -> None:
+    project, first, made = removal(tmp_path)
+    gone = {**TESTS, "files": {"tests/test_dead.py": None}, "report": {"verdict": "TESTS_READY"}}
+    document = played(project, [*first, gone, made, *AFTER_MAKE])
+    assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])
+    assert "write-tests/RED" in project.rows(), project.rows()
+    assert project.git("ls-files", "dead.py", "tests") == "tests/test_old.py"
+    assert "rests on no test" in project.redfirst("verify", "HEAD~1").stdout, "what no test shows is not claimed"
+
+
+def test_a_test_that_goes_while_its_code_stays_is_not_done(tmp_path: Path) -> None:
+    project, first, made = removal(tmp_path)
+    gone = {**TESTS, "files": {"tests/test_dead.py": None}, "report": {"verdict": "TESTS_READY"}}
+    document = played(project, [*first, gone, {**made, "files": {}}, *AFTER_MAKE])
+    assert "implement/NO_CHANGE" in project.rows(), project.rows()
+    assert is_unpublished(project, document)
+
+
+def test_dead_code_whose_test_nobody_removes_is_not_done(tmp_path: Path) -> None:
+    project, first, made = removal(tmp_path)
     accepted = judged("not_testable", accepted=True)
-    document = played(project, [*until_tests(**task), accepted, made, *AFTER_MAKE])
+    document = played(project, [*first, NO_TEST, accepted, made, *AFTER_MAKE])
     assert "implement/NOT_GREEN" in project.rows(), project.rows()
     assert is_unpublished(project, document)
     told = next((project.run_folder() / "evidence").glob("green-*.md")).read_text(encoding="utf-8")
@@ -141,7 +166,7 @@ def test_a_rename_after_which_no_test_can_be_imported_is_not_done(tmp_path: Path
     }
     made = {**MAKE, "files": {"hello.py": GREET, "greet.py": None}}
     accepted = judged("not_testable", accepted=True)
-    document = played(project, [*until_tests(**task), accepted, made, *AFTER_MAKE])
+    document = played(project, [*until_tests(**task), NO_TEST, accepted, made, *AFTER_MAKE])
     assert "implement/NOT_GREEN" in project.rows(), project.rows()
     assert is_unpublished(project, document)
 

@@ -28,9 +28,13 @@ def verdict(
     again: Observation | None = None,
     expected: Mapping[str, Expected] | None = None,
     allowed: frozenset[str] = frozenset(),
+    *,
+    may_only_remove: bool = False,
 ) -> RedVerdict:
     known = context("tests/test_old.py", expected=expected)
-    return judge_red(before, after, again, known, task="1", tree="abc", tests_to_change=allowed)
+    return judge_red(
+        before, after, again, known, task="1", tree="abc", tests_to_change=allowed, may_only_remove=may_only_remove
+    )
 
 
 def plus(more: dict[str, Ended | None]) -> Observation:
@@ -49,6 +53,20 @@ def test_new_tests_that_all_pass_are_not_red() -> None:
     found = verdict(plus({NEW: Ended.PASSED}))
     assert found.all_new_pass
     assert not found.legal
+
+
+def test_a_removal_is_enough_only_where_no_behaviour_changes_and_with_leave() -> None:
+    old = "tests/test_old.py::test_old"
+    more = plus({NEW: Ended.PASSED})
+    left, leave = observed({NEW: Ended.PASSED}), frozenset({"tests/test_old.py"})
+    found = verdict(left, more, allowed=leave, may_only_remove=True)
+    assert found.legal
+    assert found.only_removed == (old,)
+    assert verdict(left, more, allowed=leave).illegal, "evidence red wants a test that fails"
+    assert verdict(left, more, may_only_remove=True).removed_old == (old,)
+    assert verdict(more, more, allowed=leave, may_only_remove=True).illegal, "nothing was removed"
+    with_another = observed({NEW: Ended.PASSED, "tests/test_a.py::test_c": Ended.PASSED})
+    assert verdict(with_another, more, allowed=leave, may_only_remove=True).all_new_pass
 
 
 def test_an_old_test_that_fails_since_is_red_where_it_may_change() -> None:
