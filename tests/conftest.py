@@ -1,4 +1,4 @@
-"""Whether a whole run of the tests takes the broad cases.
+"""Whether a whole run of the tests takes the broad cases, and where its time goes.
 
 Broad is what repeats a rule that other tests hold over many agents, boxes, attacks or instants: an hour of them on two
 cores. `make test` leaves them out, `make test-all` takes them, and so does whoever names files or tests.
@@ -7,6 +7,8 @@ cores. `make test` leaves them out, `make test-all` takes them, and so does whoe
 from __future__ import annotations
 
 import os
+from collections import defaultdict
+from operator import itemgetter
 from typing import Final
 
 import pytest
@@ -35,6 +37,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if item.get_closest_marker("broad")]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if not item.get_closest_marker("broad")]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seconds that the tests of each folder took, on all workers together."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                spent[report.nodeid.rpartition("::")[0].split("/")[1]] += report.duration
+    if len(spent) > 1:
+        most = sorted(spent.items(), key=itemgetter(1), reverse=True)
+        told = ", ".join(f"{folder} {seconds:.0f}" for folder, seconds in most)
+        terminalreporter.write_line(f"seconds by folder: {told}")
 
 
 def _takes_all() -> bool:
