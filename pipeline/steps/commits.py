@@ -6,24 +6,28 @@ import hashlib
 import json
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Signature
 from pipeline.policy.characters import visible
+from pipeline.reports.fields import Evidence
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.follow_ups import file_items
+from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import stub_of, waiting_name
 from todo import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.evidence.observation import Layout
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.follow_ups import Item
 
-_SUBJECT_LIMIT = 72
+_SUBJECT_LIMIT: Final = 72
+_TEXTS: Final = (".md", ".rst", ".adoc")
 
 
 def run_time(ctx: Context) -> datetime:
@@ -65,7 +69,8 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...]) -> tuple[tuple[str, ..
         if task.testable and task.stubs is not None and task.stubs not in {tree, accepted} and _is_sound(ctx, task):
             parent = ctx.repository.commit_tree(task.stubs, (parent,), _scaffold_message(ctx, task), who, sign=key)
             commits.append(parent)
-        parent = ctx.repository.commit_tree(accepted, (parent,), task_message(ctx, task), who, sign=key)
+        paths = [change.path for change in ctx.repository.diff(tree, accepted)]
+        parent = ctx.repository.commit_tree(accepted, (parent,), task_message(ctx, task, paths), who, sign=key)
         commits.append(parent)
         tree = accepted
     if ctx.state.head != tree:  # a cosmetic edit after the last task
@@ -107,10 +112,12 @@ def _tracker_tree(
     return filed, tracker.tree_with(ctx.repository, tree, edits.then(more))
 
 
-def task_message(ctx: Context, task: TaskState) -> str:
-    """Return a task's commit message: Conventional Commits, and trailers that `verify` can read."""
+def task_message(ctx: Context, task: TaskState, paths: Sequence[str]) -> str:
+    """Return the message of a task's commit, which changes *paths*; its trailers are what `verify` reads."""
     spec = ctx.task(task.id)
-    kind = "fix" if task.fix or _is_bug(ctx) else "feat"
+    kind = commit_type(
+        paths, baseline_of(ctx).layout, spec.evidence, is_fix=task.fix or _is_bug(ctx), sources=ctx.toolchain.sources
+    )
     evidence = read_evidence(ctx, task.id)
     lines = [*trailers(ctx), ("Task", task.id)]
     if evidence is not None:
@@ -121,6 +128,29 @@ def task_message(ctx: Context, task: TaskState) -> str:
             lines.append(("Red-Base", ctx.run.info.start_commit))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
     return _message(f"{kind}: {_lower_first(spec.title)}", body, lines)
+
+
+def commit_type(
+    paths: Sequence[str], layout: Layout, evidence: Evidence, *, is_fix: bool, sources: tuple[str, ...]
+) -> str:
+    """Return the type of Conventional Commits that says what a task's commit is.
+
+    Args:
+        paths: What it changes.
+        layout: Which files are tests.
+        evidence: What the task is proven by; `regression` says that no behaviour changes.
+        is_fix: Whether the issue is a bug, or the task answers a finding.
+        sources: How the names of source files end.
+    """
+    if all(map(layout.is_test_side, paths)):
+        return "test"
+    if all(path.endswith(_TEXTS) for path in paths):
+        return "docs"
+    if is_fix:
+        return "fix"
+    if evidence is Evidence.REGRESSION:
+        return "refactor" if any(path.endswith(sources) for path in paths) else "chore"
+    return "feat"
 
 
 def _scaffold_message(ctx: Context, task: TaskState) -> str:

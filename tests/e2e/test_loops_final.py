@@ -165,7 +165,7 @@ def test_an_approved_run_with_blockers_is_published_with_fix_commits(published: 
     assert published.subjects() == [
         "feat: let value 1 be right",
         "fix: remove the forbidden word",
-        "fix: test the sign",
+        "test: test the sign",
         "chore(todo): close GAL-1",
     ]
     last = published.project.git("show", "--no-patch", "--format=%B", "work~1")
