@@ -14,6 +14,7 @@ from pipeline.cli.laboratory import laboratory
 from pipeline.cli.reading import Check
 from pipeline.config.model import ToolchainName
 from pipeline.dispatch.box import open_box
+from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
 from pipeline.steps.measuring import UnmeasurableError, measure
@@ -48,6 +49,8 @@ async def check_collection(
     try:
         box = await open_box(config.sandbox.value)
     except UserError:
+        return []
+    if isinstance(box, NoBox):  # it would run the repository's code on this machine, for a mere check-up
         return []
     try:
         with laboratory(repository, _bounded(config, limit_s), box, environ, lambda _: None) as lab:

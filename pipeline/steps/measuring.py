@@ -179,7 +179,7 @@ async def measure(
             observation = await run(selection)
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
-    written = tuple(sorted(touched - ignored_names(ctx.checkout.root)))
+    written = tuple(sorted(map(_printable, touched - ignored_names(ctx.checkout.root))))
     observation = quiet_observation(observation, ctx.secrets).model_copy(update={"touched": written})
     if warm and isinstance(ctx.toolchain, Several):
         for part in (part for part in ctx.toolchain.parts if part.table.workers > 1):
@@ -261,3 +261,8 @@ def failing(observation: Observation) -> tuple[str, ...]:
     fine = {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}
     bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in fine]
     return tuple(sorted({*bad, *observation.unread}))
+
+
+def _printable(path: str) -> str:
+    """Return a path with bytes that are no UTF-8 escaped: the observation is kept as JSON, which has no such text."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")

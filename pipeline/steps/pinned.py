@@ -97,12 +97,19 @@ def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: s
         tree: Its tree.
     """
     written = sorted(path for path in {*after.touched} - {*before.touched} if _name(path) not in _RUNNERS_OWN)
-    there = {entry.path for entry in ctx.repository.entries(tree)} if written else frozenset[str]()
-    return tuple(
+    loaded = sorted({*after.modules.values()} - {*before.modules.values()})
+    there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()
+    said = [
         f"{path} was written while the tests ran"
         for path in written
         if (_is_ground(ctx, after.layout, path) if path in there else _loads(ctx, after.layout, path))
-    )
+    ]
+    said += [
+        f"{path} was loaded while the tests ran, and is not among the measured files"
+        for path in loaded
+        if path not in there and path not in written and _lies_in_tests(after.layout, path)
+    ]
+    return tuple(said)
 
 
 def _is_ground(ctx: Ground, layout: Layout, path: str) -> bool:
@@ -113,7 +120,13 @@ def _loads(ctx: Ground, layout: Layout, path: str) -> bool:
     """Return whether a new file is one that a runner loads by its name."""
     if path.endswith(_SNAPSHOTS):
         return False
+    if path.endswith(ctx.toolchain.sources) and _lies_in_tests(layout, path):
+        return True
     return is_control(path) or ctx.toolchain.is_control_path(path) or layout.is_test(path)
+
+
+def _lies_in_tests(layout: Layout, path: str) -> bool:
+    return layout.is_test_side(path) or lies_among_tests(path)
 
 
 def _name(path: str) -> str:
@@ -124,7 +137,7 @@ def _serves(ctx: Ground, layout: Layout, path: str) -> str | None:
     """Return what a file is to the tests, None for production code."""
     if is_control(path) or ctx.toolchain.is_control_path(path):
         return "controls how tests are built or run"
-    if layout.is_test_side(path) or lies_among_tests(path):
+    if _lies_in_tests(layout, path):
         return "serves tests"
     return None
 

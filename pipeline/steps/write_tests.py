@@ -37,7 +37,7 @@ from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Observation
     from pipeline.policy.scope import TestScope
@@ -247,8 +247,18 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     around = changed_without_a_change(ctx, after.layout, before.records, start, tree)
     more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
+    if verdict.only_removed and not _only_deletes(ctx, task, paths, composed):
+        # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
+        verdict = verdict.model_copy(update={"changed_old": (*verdict.changed_old, *verdict.only_removed)})
     borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
     return _Measured(verdict, after, production, paths, criteria.missing_tests(report, after), borrowed)
+
+
+def _only_deletes(ctx: Context, task: Task, paths: Iterable[str], tree: str) -> bool:
+    """Return whether all that was changed are files that the task deletes, and they are gone."""
+    deleted = {file.path for file in task.test_files if file.action == "delete"}
+    left = {entry.path for entry in ctx.repository.entries(tree)}
+    return all(path in deleted and path not in left for path in paths)
 
 
 def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:

@@ -72,6 +72,21 @@ def _rewrite():
 
 _rewrite()
 """
+SHADOW: Final = """
+import os
+
+def _shadow():
+    os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"
+    place = os.path.join(os.path.dirname(__file__), "tests", "test_" + "greet")
+    if os.path.isdir(os.path.dirname(place)) and not os.path.isdir(place):
+        os.mkdir(place)
+        with open(os.path.join(place, "__init__.py"), "w") as file:
+            file.write(GONE + PASSING)
+
+PASSING = "def test_greets_by_name():\\n    pass\\ndef test_an_empty_name_is_refused():\\n    pass\\n"
+GONE = {gone!r}
+_shadow()
+"""
 CONFTEST: Final = """
 import os
 
@@ -114,6 +129,22 @@ def test_tests_that_are_not_what_was_judged_are_no_green(attack: str, tmp_path: 
     project = make_project(tmp_path, {**FILES, "tests/__init__.py": "", "tests/test_a.py": FIRST})
     cheat = {**MAKE, "files": {"greet.py": attack + GREET}}
     assert judged(project, [*UNTIL_TESTS, TESTS, cheat]) == "implement/NOT_GREEN"
+
+
+@pytest.mark.parametrize(
+    "gone", ["", "import os, shutil\nshutil.rmtree(os.path.dirname(__file__))\n"], ids=["left", "removed"]
+)
+def test_a_folder_in_the_place_of_a_module_of_tests_is_no_green(gone: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, {**FILES, "tests/test_a.py": FIRST})
+    cheat = {**MAKE, "files": {"greet.py": SHADOW.format(gone=gone) + GREET}}
+    assert judged(project, [*UNTIL_TESTS, TESTS, cheat]) == "implement/NOT_GREEN"
+
+
+def test_a_file_name_that_is_no_text_ends_no_run(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    named = {**MAKE, "files": {"greet.py": 'open(b"bad\\xff", "w").close()\n' + MAKE["files"]["greet.py"]}}
+    assert judged(project, [*UNTIL_TESTS, TESTS, named]) == "implement/GREEN"
+    assert project.document("resume", "GAL-1")["_code"] != 1
 
 
 def test_a_conftest_that_appears_and_goes_is_no_green(tmp_path: Path) -> None:

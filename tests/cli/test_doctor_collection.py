@@ -9,7 +9,7 @@ import pytest
 from kit import FILES, HONEST, make_project
 
 from pipeline.cli.checkup_collection import check_collection
-from pipeline.config.model import Config, SandboxMode
+from pipeline.config.model import Config
 from pipeline.git import Repository
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_what_is_committed_counts_and_not_what_lies_beside_it(tmp_path: Path) ->
 
 def test_what_takes_long_is_stopped_and_said(tmp_path: Path) -> None:
     project = ready(tmp_path, {"tests/conftest.py": "import time\ntime.sleep(600)\n"})
-    repository, config = Repository.find(project.root), Config(sandbox=SandboxMode.NONE)
+    repository, config = Repository.find(project.root), Config()
     environ = project.environment()
     (said,) = anyio.run(check_collection, repository, config, environ, 2.0)
     assert (said.status, said.message.split(";")[0]) == (
@@ -76,18 +76,19 @@ def test_what_takes_long_is_stopped_and_said(tmp_path: Path) -> None:
 
 
 def test_nothing_is_collected_of_a_repository_that_wants_trust_or_a_setup(tmp_path: Path) -> None:
-    mark = tmp_path / "ran"
-    ran = f"open({str(mark)!r}, 'a').close()\n"
-    project = ready(tmp_path, {"conftest.py": ran, "redfirst.toml": '[agents]\nnetwork = "open"\n'})
-    project.env["REDFIRST_SANDBOX"] = "none"
+    project = ready(tmp_path, {"redfirst.toml": '[agents]\nnetwork = "open"\n'})
     assert collection(project, code=2) == {}
-    assert not mark.exists()
     project.write({"redfirst.toml": ""})
     project.commit()
     project.env["REDFIRST_TOOLCHAINS__PYTEST__SETUP"] = '["touch", "made"]'
     said = collection(project, code=0)
     assert (said["status"], "after its setup: touch made" in said["message"]) == ("warn", True)
-    assert not mark.exists()
     del project.env["REDFIRST_TOOLCHAINS__PYTEST__SETUP"]
     assert collection(project, code=0)["status"] == "ok"
-    assert mark.exists(), "the control"
+
+
+def test_nothing_is_collected_where_no_box_would_hold_it(tmp_path: Path) -> None:
+    project = ready(tmp_path, {"conftest.py": f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"})
+    project.env["REDFIRST_SANDBOX"] = "none"
+    assert collection(project, code=0) == {}
+    assert not (tmp_path / "ran").exists()

@@ -106,19 +106,21 @@ def test_leave_to_change_a_test_that_broke_does_not_make_it_pass(tmp_path: Path)
     assert is_unpublished(project, document)
 
 
+DEAD = {
+    "dead.py": "def dead():\n    return 1\n",
+    "tests/test_dead.py": "import dead\n\n\ndef test_dead():\n    dead.dead()\n",
+}
+REMOVAL: dict[str, Any] = {
+    "evidence": "regression",
+    "files": [{"path": "dead.py", "action": "delete"}],
+    "test_files": [{"path": "tests/test_dead.py", "action": "delete"}],
+    "tests_to_change": [{"id": "tests/test_dead.py", "reason": "its code goes"}],
+}
+
+
 def removal(tmp_path: Path) -> tuple[Project, list[Entry], Entry]:
     """Return a project with dead code and its test, the answers that lead to a task that removes both, and @make's."""
-    files = {
-        "dead.py": "def dead():\n    return 1\n",
-        "tests/test_dead.py": "import dead\n\n\ndef test_dead():\n    dead.dead()\n",
-    }
-    task = {
-        "evidence": "regression",
-        "files": [{"path": "dead.py", "action": "delete"}],
-        "test_files": [{"path": "tests/test_dead.py", "action": "delete"}],
-        "tests_to_change": [{"id": "tests/test_dead.py", "reason": "its code goes"}],
-    }
-    return project_of(tmp_path, files), until_tests(**task), {**MAKE, "files": {"dead.py": None}}
+    return project_of(tmp_path, DEAD), until_tests(**REMOVAL), {**MAKE, "files": {"dead.py": None}}
 
 
 NO_TEST = {"when": {"kind": "write-tests"}, "report": {"verdict": "NOT_TESTABLE", "reason": "config-only"}}
@@ -140,6 +142,18 @@ def test_a_test_that_goes_while_its_code_stays_is_not_done(tmp_path: Path) -> No
     document = played(project, [*first, gone, {**made, "files": {}}, *AFTER_MAKE])
     assert "implement/NO_CHANGE" in project.rows(), project.rows()
     assert is_unpublished(project, document)
+
+
+@pytest.mark.parametrize("beside", ["tests/helpers.py", "tests/test_old.py"])
+def test_what_changes_beside_a_removal_is_for_check_to_judge(beside: str, tmp_path: Path) -> None:
+    project = project_of(tmp_path, {**DEAD, "tests/helpers.py": "def check(a, b):\n    assert a == b\n"})
+    files = [*REMOVAL["test_files"], {"path": beside, "action": "modify"}]
+    changed = {"tests/test_dead.py": None, beside: "def check(a, b):\n    pass\n"}
+    leave = [*REMOVAL["tests_to_change"], {"id": beside, "reason": "its imports"}]
+    task = {**REMOVAL, "test_files": files, "tests_to_change": leave}
+    played(project, [*until_tests(**task), {**TESTS, "files": changed, "report": {"verdict": "TESTS_READY"}}])
+    assert "write-tests/RED" not in project.rows(), project.rows()
+    assert project.rows()[-1].startswith("write-tests/")
 
 
 def test_dead_code_whose_test_nobody_removes_is_not_done(tmp_path: Path) -> None:
