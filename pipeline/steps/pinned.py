@@ -97,7 +97,8 @@ def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: s
         tree: Its tree.
     """
     written = sorted(path for path in {*after.touched} - {*before.touched} if _name(path) not in _RUNNERS_OWN)
-    loaded = sorted({*after.modules.values()} - {*before.modules.values()})
+    new = {*after.modules.values()} - {*before.modules.values(), *written}
+    loaded = sorted(path for path in new if _lies_in_tests(after.layout, path))
     there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()
     said = [
         f"{path} was written while the tests ran"
@@ -107,7 +108,7 @@ def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: s
     said += [
         f"{path} was loaded while the tests ran, and is not among the measured files"
         for path in loaded
-        if path not in there and path not in written and _lies_in_tests(after.layout, path)
+        if path not in there
     ]
     return tuple(said)
 

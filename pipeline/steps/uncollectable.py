@@ -45,10 +45,8 @@ def uncollected(repository: Repository, seen: Observation) -> str:
 def _advice(repository: Repository, baseline: Observation) -> str:
     missing = tuple(_missing(baseline))
     tracked = {entry.path for entry in repository.entries("HEAD")} if missing else set[str]()
-    for name in missing:
-        for path in _files_of(name):
-            if path in tracked or not (repository.worktree / path).is_file():
-                continue
+    for path in (path for name in missing for path in _files_of(name)):
+        if path not in tracked and (repository.worktree / path).is_file():
             return f"{path} is there and git ignores it: write that path into .worktreeinclude, and tests get it"
     if not missing:
         return "Start the tests by hand, and mend what they say"

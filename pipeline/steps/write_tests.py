@@ -246,10 +246,10 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
     )
     around = changed_without_a_change(ctx, after.layout, before.records, start, tree)
     more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
-    verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     if verdict.only_removed and not _only_deletes(ctx, task, paths, composed):
         # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
-        verdict = verdict.model_copy(update={"changed_old": (*verdict.changed_old, *verdict.only_removed)})
+        more += verdict.only_removed
+    verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
     return _Measured(verdict, after, production, paths, criteria.missing_tests(report, after), borrowed)
 
