@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.agents_bare import tests_module
+from pipeline.reports.reviews import SplitAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,12 +49,13 @@ class Subject:
             "symbols": list(self.symbols),
         }
         accepted = {"verdict": "ACCEPTABLE"}
+        answers = dict.fromkeys(SplitAnswers.model_fields, True)
         made = {"result": "COMPLETE", "summary": "done"}
         return [
             {"when": {"kind": "plan"}, "report": plan},
             {"when": {"kind": "review-plan"}, "report": accepted},
             {"when": {"kind": "split"}, "report": {"tasks": [task]}},
-            {"when": {"kind": "review-split"}, "report": accepted},
+            {"when": {"kind": "review-split"}, "report": {**accepted, "answers": answers}},
             {"when": {"kind": "write-tests"}, "files": dict([self.tests]), "report": {"verdict": "TESTS_READY"}},
             {"when": {"kind": "implement"}, "files": dict([self.code]), "report": made},
             {"when": {"kind": "review-result"}, "report": accepted},

@@ -53,11 +53,16 @@ def script(tasks: int) -> list[Entry]:
         for n, path in enumerate(files, 1)
     ]
     accepted: Entry = {"verdict": "ACCEPTABLE"}
+    questions = ("coverage", "overlap", "single_purpose", "contracts", "testable", "test_approach")
+    answers = dict.fromkeys(questions, True)
     entries: list[Entry] = [
         {"when": {"kind": "plan"}, "report": plan},
         {"when": {"kind": "review-plan"}, "report": accepted},
         {"when": {"kind": "split"}, "report": {"tasks": split}},
-        {"when": {"kind": "review-split"}, "report": accepted},
+        {
+            "when": {"kind": "review-split"},
+            "report": {**accepted, "answers": answers},
+        },
     ]
     for n, path in enumerate(files, 1):
         tests = {f"tests/test_part{n}.py": suite(n) + refusal(n)}

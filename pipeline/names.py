@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import StringConstraints
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 _BARE: Final = r"[A-Za-z0-9_][A-Za-z0-9._@-]*"
 
@@ -29,3 +29,14 @@ SessionName = Annotated[str, StringConstraints(pattern=rf"^{SESSION}$")]
 """A conversation of an agent's product: never an option, since it becomes a word of a command line."""
 
 Timestamp = Annotated[str, StringConstraints(pattern=r"^[0-9T:.+Z-]{1,40}$")]
+
+_BRANCH: Final = TypeAdapter[str](BranchName)
+
+
+def is_branch_name(name: str) -> bool:
+    """Return whether a run can write the name of this branch down; git allows bytes that are no text."""
+    try:
+        _BRANCH.validate_python(name)
+    except ValidationError:
+        return False
+    return True

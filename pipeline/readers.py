@@ -18,6 +18,7 @@ from pipeline.policy import (
     forgery,
     rust_splice,
     served,
+    single_example,
     special_cases,
     test_regions,
     weakening,
@@ -127,10 +128,10 @@ def splice(tests_from: bytes, production_from: bytes) -> bytes | rust_splice.Uns
         return rust_splice.Unspliced(f"it {error}")
 
 
-def means(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
+def means(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -> tuple[str, ...]:
     """Return a sentence for each means of forging test results that a file brings along."""
     try:
-        return limited(forgery.notes)(path, old, new)
+        return limited(forgery.notes)(path, old, new, tuple(own))
     except UnreadableError as error:
         return (f"{path} {error}; what it does to its tests was not looked at",)
 
@@ -144,6 +145,14 @@ def inputs_of_tests(
     except UnreadableError as error:
         paths = ", ".join(sorted(production))
         return (f"{paths} {error}; whether it compares with inputs of the new tests was not looked at",)
+
+
+def single_examples(production: Mapping[str, tuple[tuple[int, str], ...]], tests: Collection[str]) -> tuple[str, ...]:
+    """Return a sentence for each new function that the new tests call with one example only."""
+    try:
+        return limited(single_example.notes)(production, tuple(tests))
+    except UnreadableError as error:
+        return (f"{', '.join(sorted(production))} {error}; how many examples its tests have was not looked at",)
 
 
 def examples_lost(

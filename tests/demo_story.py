@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kit import GREET, PLAN_SIMPLE, RESULT_SIMPLE, TEST_GREET, judge, make_project
+from kit import GREET, PLAN_SIMPLE, RESULT_SIMPLE, SPLIT_ACCEPTED, TEST_GREET, judge, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +110,7 @@ STORY: list[Entry] = [
             ]
         },
     },
-    {"when": {"kind": "review-split"}, "report": {"verdict": "ACCEPTABLE"}},
+    SPLIT_ACCEPTED,
     _tests("1", "tests/test_greet.py", TEST_1, _EMPTY, escalate_to_check=True, escalation_reason="is it ValueError?"),
     judge("tests", verdict="ACCEPTABLE"),
     _make("1", {"greet.py": GREET_1, "tests/test_greet.py": TEST_GREET}),

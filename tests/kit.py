@@ -104,7 +104,12 @@ TASK: dict[str, Any] = {
     "test_files": [{"path": "tests/test_greet.py", "action": "modify"}],
 }
 SPLIT: Entry = {"when": {"kind": "split"}, "report": {"tasks": [TASK]}}
-SPLIT_ACCEPTED: Entry = {"when": {"kind": "review-split"}, "report": {"verdict": "ACCEPTABLE"}}
+ALL_WELL = dict.fromkeys(("coverage", "overlap", "single_purpose", "contracts", "testable", "test_approach"), True)
+"""The six answers of the split review."""
+SPLIT_ACCEPTED: Entry = {
+    "when": {"kind": "review-split"},
+    "report": {"verdict": "ACCEPTABLE", "answers": ALL_WELL},
+}
 TESTS: Entry = {
     "when": {"kind": "write-tests"},
     "files": {"tests/test_greet.py": TEST_GREET_NEW},

@@ -1,7 +1,7 @@
 """The front matter of an issue file: found, read as strings, one value replaced with every other byte kept.
 
-Most front matter is plain `key: value` lines; these are read here in a few microseconds. Everything else goes to the
-YAML parser (`yaml_events.py`), which gives the same values (a test compares them).
+Most front matter is `key: value` lines, the value plain or simply quoted; these are read here in a few microseconds.
+Everything else goes to the YAML parser (`yaml_events.py`), which gives the same values (a test compares them).
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ FIRST_LINE: Final = 2
 
 _NEWLINE = r"(?>\r\n|\n|\r)"
 _FRONT: Final = re.compile(rf"\ufeff?---[ \t]*{_NEWLINE}((?:[^\r\n]*{_NEWLINE})*?)---[ \t]*(?:{_NEWLINE}|\Z)")
-_LINE: Final = re.compile(rf"([^\r\n]*){_NEWLINE}")
-_WORD = r"[A-Za-z0-9][A-Za-z0-9_./-]*"
+_LINE: Final = re.compile(rf"([^\r\n]*+)(?:{_NEWLINE}|\Z)")
+_END: Final = re.compile(_NEWLINE)
+_WORD = r"[A-Za-z0-9][A-Za-z0-9_./-]*+"
 _PLAIN: Final = re.compile(
     r"(?P<key>[A-Za-z][A-Za-z0-9_-]*):"
-    rf"(?: +(?:(?P<value>~|[^\W_](?:[^:#]*[^:# ])?)|\[ *(?P<list>(?:{_WORD} *, *)*{_WORD})? *\]))?"
+    r"(?: +(?:(?P<value>~|[^\W_](?:[^:#]*[^:# ])?)|(?P<quoted>\"[^\"\\]*\"|'[^']*')"
+    rf"|\[ *+(?P<list>(?:{_WORD} *+, *+)*+{_WORD})? *+\]))?"
     r" *(?: #.*)?"
 )
 _BLANK: Final = re.compile(r" *(?:#.*)?")
 _WORDS: Final = re.compile(_WORD)
+_SAFE: Final = re.compile(r"[A-Za-z0-9](?:[\w ()./+-]*[\w()./+-])?")
 
 
 class Scalar(NamedTuple):
@@ -71,7 +74,7 @@ class Document:
         node = self.values.get(key)
         if not isinstance(node, Scalar):
             return None
-        return FIRST_LINE + len(re.findall(_NEWLINE, self.front[: node.start]))
+        return FIRST_LINE + len(_END.findall(self.front, 0, node.start))
 
 
 def decode(content: bytes, name: str) -> str:
@@ -138,6 +141,8 @@ def read_plain(front: str) -> dict[str, Node] | None:
         value = found["value"]
         if value is not None:
             values[key] = Scalar(value, True, offset + found.start("value"), offset + found.end("value"))
+        elif (quoted := found["quoted"]) is not None:  # without an escape, what is between the quotes is what it says
+            values[key] = Scalar(quoted[1:-1], False, offset + found.start("quoted"), offset + found.end("quoted"))
         elif found["list"] is not None:
             first = offset + found.start("list")
             words = _WORDS.finditer(found["list"])
@@ -193,7 +198,7 @@ def plain_data(node: Node) -> object:
 
 def written_scalar(text: str) -> str:
     """Return a one-line YAML scalar that reads as `text`, unquoted when that is safe in any context."""
-    if re.fullmatch(r"[A-Za-z0-9](?:[\w ()./+-]*[\w()./+-])?", text) and not Scalar(text, True, 0, 0).is_null:
+    if _SAFE.fullmatch(text) and not Scalar(text, True, 0, 0).is_null:
         return text
     return '"' + "".join(_escaped(character) for character in text) + '"'
 

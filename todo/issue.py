@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 INDEX_NAME: Final = "README.md"
 _ID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,63}")
+_DIGITS: Final = frozenset("0123456789")
+_PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
+_WORDS: Final = re.compile(r"\w+")
 
 
 class Status(StrEnum):
@@ -89,15 +92,18 @@ def id_of_file(name: str) -> str | None:
     return None if name == INDEX_NAME or name.startswith(".") or not name.endswith(".md") else name[:-3]
 
 
-def sort_key(issue_id: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return a key that puts GAL-2 before GAL-10 and GAL-39.1 after GAL-39."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", issue_id)
-    return tuple((False, int(part), part) if part.isdigit() else (True, 0, part) for part in parts)
+def sort_key(issue_id: str) -> tuple[tuple[bool, int, str, str], ...]:
+    """Return a key that puts GAL-2 before GAL-10 and GAL-39.1 after GAL-39; any name of a file has one."""
+    return tuple(
+        (False, len(number), number, part) if part[0] in _DIGITS else (True, 0, "", part)
+        for part in _PARTS.findall(issue_id)
+        for number in (part.lstrip("0"),)  # of two, the longer one is larger: int() refuses thousands of digits
+    )
 
 
 def normalised_title(title: str) -> str:
     """Return the words of a title as they are compared: without case, form of characters, punctuation, spacing."""
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", title).casefold())) or title.strip()
+    return " ".join(_WORDS.findall(unicodedata.normalize("NFKC", title).casefold())) or title.strip()
 
 
 def read_issue(content: bytes, name: str) -> tuple[Issue, Document]:

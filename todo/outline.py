@@ -10,12 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-_HEADING: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_MARKS: Final = re.compile(r"#{1,6}(?=[ \t]|$)")
 _BULLET: Final = re.compile(r"([-+*]|\d{1,9}[.)])([ \t]+|$)")
 _FENCE: Final = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 _UNDERLINE: Final = re.compile(r"(?:-+|=+) *")
 _COMMENT_END: Final = re.compile("-->")
 _MAX_INDENT: Final = 3
+_MAX_ITEMS: Final = 100
+"""List items in each other; who nests deeper wants to keep the reader busy."""
 
 
 class Heading(NamedTuple):
@@ -113,7 +115,9 @@ class _Scanner:
             self.in_paragraph = False
             return
         before = len(around)
-        while (bullet := _BULLET.match(text)) and not (goes_on and len(around) == before and _cannot_interrupt(bullet)):
+        while len(around) < _MAX_ITEMS and (bullet := _BULLET.match(text)):
+            if goes_on and len(around) == before and _cannot_interrupt(bullet):
+                break
             spaces = len(bullet[2])
             code = spaces > _MAX_INDENT + 1
             indent += len(bullet[1]) + (spaces if spaces and not code else 1)
@@ -123,18 +127,28 @@ class _Scanner:
                 self.items, self.in_paragraph, self.in_empty_item = around, False, not text
                 return
         block = _opening(text, index, around[-1] if around else 0)
-        heading = _HEADING.fullmatch(text)
+        heading = _heading(text, index)
         if block is not None:
             self.hidden.add(index)
             one_line = block.closing is _COMMENT_END and _COMMENT_END.search(text)
             self.block = None if one_line else block
         elif heading and not around:
-            self.headings.append(Heading(index, len(heading[1]), (heading[2] or "").strip()))
+            self.headings.append(heading)
         starts_block = block is not None or heading is not None
         # Text that is indented less than the item it follows still belongs to its paragraph.
         if starts_block or len(around) > before or not self.in_paragraph:
             self.items = around
         self.in_paragraph = not starts_block
+
+
+def _heading(text: str, index: int) -> Heading | None:
+    """Return the heading that a line is, without the marks that may close it."""
+    marks = _MARKS.match(text)
+    if marks is None:
+        return None
+    title = text[marks.end() :].rstrip(" \t")
+    bare = title.rstrip("#")
+    return Heading(index, marks.end(), (bare if bare.endswith((" ", "\t")) else title).strip())
 
 
 def _cannot_interrupt(bullet: re.Match[str]) -> bool:

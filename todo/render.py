@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from todo.issue import NewIssue
 
+_ENDS: Final = re.compile(r"\r\n?")
+_OPENING: Final = re.compile(r"`+|~+")
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def clean(text: str) -> str:
     r"""Return text fit for a file: ends of lines as \n, control characters and lone surrogates replaced."""
-    return _UNPRINTABLE.sub("\ufffd", re.sub(r"\r\n?", "\n", text))
+    return _UNPRINTABLE.sub("\ufffd", _ENDS.sub("\n", text))
 
 
 def one_line(text: str) -> str:
@@ -82,6 +84,6 @@ def _closed(text: str) -> str:
     unclosed = outline(lines).unclosed
     if unclosed is not None:
         opening = lines[unclosed].strip()
-        fence = re.match(r"`+|~+", opening)
+        fence = _OPENING.match(opening)
         lines.append(f"{fence[0] if fence else '-->'}\n")
     return "".join(lines)

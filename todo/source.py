@@ -78,7 +78,7 @@ class FolderSource:
         """
         try:
             # A link could lead out of the repository, a pipe would never answer.
-            handle = os.open(self.folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(f"{self.folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             check_folder(self.folder)
             return None

@@ -35,7 +35,8 @@ from todo.source import MAX_FILE_BYTES, Overlay, Snapshot, Source
 if TYPE_CHECKING:
     from datetime import date
 
-_NUMBERED: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*-)([0-9]+)")
+_NUMBER: Final = re.compile(r"[0-9]{1,64}")
+_NUMBERED: Final = re.compile(rf"([A-Za-z][A-Za-z0-9_-]*-)({_NUMBER.pattern})")
 _NEW_INDEX: Final = "# Issues\n"
 
 
@@ -254,7 +255,7 @@ class Tracker:
             numbers = [
                 int(number)
                 for other in (*self.ids, *listed)
-                if other.startswith(f"{parent}.") and (number := other.removeprefix(f"{parent}.")).isdigit()
+                if other.startswith(f"{parent}.") and _NUMBER.fullmatch(number := other.removeprefix(f"{parent}."))
             ]
             return f"{parent}.{max(numbers, default=0) + 1}"
         numbered = [found for found in map(_NUMBERED.fullmatch, self.ids) if found is not None]

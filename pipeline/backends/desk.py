@@ -92,6 +92,11 @@ class Desk:
         return self.folder / "report-template.json"
 
     @property
+    def tests(self) -> Path:
+        """Return the program that runs the tests over what lies at the desk, where one is known."""
+        return self.folder / "run-tests"
+
+    @property
     def report(self) -> Path:
         """Return what is handed in; it is there once that has happened."""
         return self.folder / "report.json"

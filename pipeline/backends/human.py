@@ -83,6 +83,9 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
     if before is None or before.token != asked.token:
         desk.set_aside(desk.report)
     desk.put(desk.base, json.dumps(manifest))
+    if (script := job.desk_tests(desk.files.resolve()) if job.desk_tests is not None else None) is not None:
+        desk.put(desk.tests, script)
+        desk.tests.chmod(0o700)
     desk.put(desk.prompt, _prompt(job, desk, asked))
     desk.put(desk.template, json.dumps(_one_or_all(blanks(job.report_schema)), indent=2, ensure_ascii=False) + "\n")
     desk.ask(asked)
@@ -137,8 +140,8 @@ def _prompt(job: AgentJob, desk: Desk, asked: Asked) -> str:
 # To the person who plays @{asked.role}: {_request(asked)}
 
 Work in `{desk.files}`, a copy of the code; use any tool you like. {_may_change(asked)}
-When you are done, give your report: `{_hand_in(asked, desk)}` asks you for it. You can also fill in a copy of
-`{desk.template}` and add `--report FILE`; where it is a list, keep one of its entries and drop the brackets.
+{_tests(desk)}When you are done, give your report: `{_hand_in(asked, desk)}` asks you for it. You can also fill in a
+copy of `{desk.template}` and add `--report FILE`; where it is a list, keep one of its entries and drop the brackets.
 What follows is what an agent would be told. You need not write JSON as it says at the end.
 
 ---
@@ -165,6 +168,12 @@ def _may_change(asked: Asked) -> str:
     if not asked.writable:
         return "What you change there is not taken over: the report is the whole answer."
     return f"You may change: {', '.join(asked.write)}." if asked.write else "PROMPT.md says what you may change."
+
+
+def _tests(desk: Desk) -> str:
+    if not desk.tests.exists():
+        return ""
+    return f"`{desk.tests}` runs the tests over your copy as the run will; give it test ids, or nothing for all.\n"
 
 
 def _hand_in(asked: Asked, desk: Desk) -> str:

@@ -5,6 +5,7 @@ Nobody else is at work in the view meanwhile. What is at the desk is a person's,
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -24,6 +25,10 @@ Manifest = dict[str, str]
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TAKEN: Final = ("file ", "exec ", "link ")
+_LARGEST: Final = 256 << 20
+"""Of a file that is read, and so of one that can be taken over; a sparse one of any size costs nothing to make."""
+_DEEPEST: Final = 300
+"""Folders in each other, below what a path can say and a process can follow."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,11 @@ class Difference:
 
 
 def manifest_of(top: Path) -> Manifest:
-    """Return what is below *top*; folders count by what is in them, the `.git` at the top does not count."""
+    """Return what is below *top*; folders count by what is in them, the `.git` at the top does not count.
+
+    Raises:
+        OSError: a folder cannot be read, or is deeper than can be followed.
+    """
     return {path: _what(top / path, status) for path, status in _walk(top)}
 
 
@@ -86,6 +95,8 @@ def copy_back(files: Path, view: Path) -> Difference:
 
 
 def _walk(top: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    if below.count("/") >= _DEEPEST:
+        raise OSError(errno.ENAMETOOLONG, "deeper than can be followed", str(top / below))
     with os.scandir(top / below) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
@@ -105,6 +116,8 @@ def _what(path: Path, status: os.stat_result) -> str:
         return "no file, folder or link"
     try:
         with opened_file(path) as file:
+            if (size := os.fstat(file.fileno()).st_size) > _LARGEST:
+                return f"{size} bytes; no more than {_LARGEST >> 20} MiB can be taken over"
             content = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         return f"unreadable: {error.strerror}"

@@ -202,7 +202,19 @@ def _quoted(path: Path, name: str) -> list[str]:
 # --- for a person ----------------------------------------------------------------------------------------------------
 
 _GOOD: Final = frozenset(
-    {"OK", "CLAIMED", "DRAFTED", "ACCEPTABLE", "RED", "GREEN", "GREEN_INCOMPLETE", "PUBLISHED", "STUBBED", "SEAM_DONE"}
+    {
+        "OK",
+        "CLAIMED",
+        "DRAFTED",
+        "ONE_TASK",
+        "ACCEPTABLE",
+        "RED",
+        "GREEN",
+        "GREEN_INCOMPLETE",
+        "PUBLISHED",
+        "STUBBED",
+        "SEAM_DONE",
+    }
 )
 
 

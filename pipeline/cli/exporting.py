@@ -127,8 +127,6 @@ def _ignored_writes(spec: RoleSpec, target: Target) -> Iterator[Ignored]:
     match spec.writes:
         case Writes.NOTHING:
             return
-        case Writes.TRACKER:
-            why = "it only words; in a run our tracker library writes from its answer, here nobody does"
         case Writes.TASK | Writes.TESTS:
             spared = " but TODO/, .git/ and .workflow/" if target is Target.OPENCODE else ""
             why = f"its edit tools reach every file{spared}; the files of a task are known to a run only"

@@ -17,15 +17,22 @@ from pipeline.cli.plain import plain
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.policy.paths import scratch_pattern
 from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Verdict
 from pipeline.reports.kinds import report_schema
 from pipeline.reports.parse import parse_report
+from pipeline.reports.reviews import SplitAnswers
+from pipeline.reports.taskfile import parse_task_md
+from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Reason, Role
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
 
 SCHEMA: Final = "redfirst.hand-in/1"
 _SHOWN: Final = 20
+_LONGEST: Final = 400
+"""Characters of a path that is told; the start of a longer one is enough to find it."""
 
 
 def hand_in(
@@ -62,13 +69,30 @@ def hand_in(
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
     content = filled(schema) if wanted.is_nothing and asking else written(wanted, schema, desk)
+    if verdict == Verdict.ACCEPTABLE.value and asked.role is Role.CHECK:
+        content |= _accepted(asked)
     _refuse_wrong(asked, content, desk)
     _refuse_without_a_finding(asked, content, desk)
-    difference = Difference.of(desk.manifest(), manifest_of(desk.files))
+    difference = _difference(desk)
     _refuse_strange(asked, difference, desk)
     desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     document = _document(desk, asked, content, difference)
     typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
+
+
+def _accepted(asked: Asked) -> dict[str, Any]:
+    """Return what the word ACCEPTABLE says of all that a review has to answer for: each question, each criterion."""
+    folder = Path(asked.exchange).parent / "artifacts" / "tasks"
+    read = [parse_task_md(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.md"))]
+    tasks = [task for task in read if isinstance(task, Task)]
+    match asked.kind:
+        case "review-plan" | "review-split" if tasks:
+            return {"answers": dict.fromkeys(SplitAnswers.model_fields, True)}
+        case "review-result":
+            met = [{"task": task.id, "id": one.id, "met": True} for task in tasks for one in task.criteria]
+            return {"criteria": met}
+        case _:
+            return {}
 
 
 def _find(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
@@ -124,6 +148,19 @@ def _refuse_without_a_finding(asked: Asked, content: dict[str, Any], desk: Desk)
     )
 
 
+def _difference(desk: Desk) -> Difference:
+    try:
+        return Difference.of(desk.manifest(), manifest_of(desk.files))
+    except OSError as error:
+        where = plain(str(error.filename or desk.files))
+        shown = where if len(where) <= _LONGEST else f"{where[:_LONGEST]}..."
+        raise UserError(
+            f"Nothing was handed in. {shown} cannot be read: {error.strerror}. Mend or remove it, then try again.",
+            Reason.USAGE,
+            path=shown,
+        ) from error
+
+
 def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:
     if asked.writable and difference.strange:
         told = "; ".join(f"{plain(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
@@ -134,6 +171,7 @@ def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Dif
     is_a_run = (asked.run_folder / "run.json").exists()
     changes = [{"path": path, "kind": "changed"} for path in difference.changed]
     changes += [{"path": path, "kind": "removed"} for path in difference.removed]
+    changes = [change for change in changes if scratch_pattern(change["path"]) is None]  # the gate drops it
     return {
         "schema": SCHEMA,
         "ok": True,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.plain import paint, plain
 from pipeline.cli.reading import RunLine, RunsDocument
 from pipeline.errors import UserError
+from pipeline.git import Repository
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.vocabulary import Outcome
 from pipeline.runs.journal import utc_now
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.cli.plain import Colour
-    from pipeline.git import Repository
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
@@ -38,11 +39,28 @@ _COLOURS: Final[dict[str, Colour]] = {
 }
 
 
-def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDocument:
-    """Return the runs of the worktree, the newest first."""
+def list_runs(repository: Repository, *, now: datetime | None = None, linked: bool = False) -> RunsDocument:
+    """Return the runs of the worktree, the newest first.
+
+    Args:
+        repository: Seen from the worktree.
+        now: What ages are counted to.
+        linked: From the main checkout, those of its linked worktrees as well.
+    """
     moment = now or utc_now()
     lines = [_line(repository.worktree / WORKFLOW / name, moment) for name in run_names(repository)]
+    if linked and repository.worktree.resolve() == repository.main_checkout.resolve():
+        for folder in repository.linked_worktrees():
+            lines += _lines_of(folder, moment)
     return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
+
+
+def _lines_of(worktree: Path, now: datetime) -> list[RunLine]:
+    """Return the runs of another worktree; one that keeps them where no run does costs a line."""
+    try:
+        return [_line(worktree / WORKFLOW / name, now) for name in run_names(Repository.find(worktree))]
+    except UserError as error:
+        return [_damaged(worktree / WORKFLOW, error.message, live=False)]
 
 
 def newest(repository: Repository) -> Path | None:
@@ -68,6 +86,7 @@ def _line(folder: Path, now: datetime) -> RunLine:
     done, total = progress_of(run)
     return RunLine(
         name=folder.name,
+        worktree=_printable(folder.parents[1]),
         issue=run.info.issue,
         live=live,
         status=status_of(run, live=live),
@@ -89,6 +108,7 @@ def _line(folder: Path, now: datetime) -> RunLine:
 def _damaged(folder: Path, why: str, *, live: bool) -> RunLine:
     return RunLine(
         name=folder.name,
+        worktree=_printable(folder.parent if folder.name == WORKFLOW else folder.parents[1]),
         issue=None,
         live=live,
         status="damaged",
@@ -105,6 +125,10 @@ def _damaged(folder: Path, why: str, *, live: bool) -> RunLine:
         age_s=None,
         problem=why,
     )
+
+
+def _printable(folder: Path) -> str:
+    return os.fsencode(folder).decode(errors="backslashreplace")
 
 
 def _age(started_at: str, now: datetime) -> int | None:
@@ -129,8 +153,19 @@ def runs_text(document: RunsDocument) -> str:
     """Return the list for a person; `*` marks a run that a process drives now."""
     if not document.runs:
         return "No runs in this worktree yet. Start one: redfirst run ISSUE"
-    head = ("", "RUN", "ISSUE", "STATUS", "WHERE OR WHY", "TASKS", "DISPATCHES", "AGE")
-    rows = [_row(line) for line in document.runs]
+    several = len({line.worktree for line in document.runs}) > 1
+    head = (
+        "",
+        "RUN",
+        "ISSUE",
+        "STATUS",
+        "WHERE OR WHY",
+        "TASKS",
+        "DISPATCHES",
+        "AGE",
+        *(("WORKTREE",) if several else ()),
+    )
+    rows = [(*_row(line), *((plain(line.worktree),) if several else ())) for line in document.runs]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     shown = [_aligned(head, widths)]
     for line, row in zip(document.runs, rows, strict=True):

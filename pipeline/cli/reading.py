@@ -24,6 +24,7 @@ class RunLine(_Document):
     """One run in a list. `problem` says why it cannot be read; the facts that it hides are null then."""
 
     name: str
+    worktree: str
     issue: str | None
     live: bool
     status: str
@@ -42,7 +43,7 @@ class RunLine(_Document):
 
 
 class RunsDocument(_Document):
-    """What `runs --json` prints, the newest run first."""
+    """What `runs --json` prints, the newest run first; in the main checkout with those of its worktrees."""
 
     schema_: Literal["redfirst.runs/1"] = Field(default="redfirst.runs/1", alias="schema")
     ok: Literal[True] = True

@@ -1,4 +1,4 @@
-"""`redfirst runs`: the runs of this worktree, one line each (contract 1)."""
+"""`redfirst runs`: the runs of this worktree, and from the main checkout of all, one line each (contract 1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 def runs(
     as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """List the runs of this worktree, the newest first.
+    """List the runs of this worktree, the newest first; in the main checkout those of its worktrees as well.
 
     Example:
       redfirst runs --json
@@ -21,7 +21,7 @@ def runs(
     from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
 
-    document = list_runs(Repository.find(Path.cwd()))
+    document = list_runs(Repository.find(Path.cwd()), linked=True)
     if as_document:
         print_document(document)
     else:

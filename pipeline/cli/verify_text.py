@@ -25,6 +25,7 @@ _OVER: Final[Mapping[str | None, str]] = {
     "start": "the code of the start of the run",
     "seam": "the seam that the commit brings",
     "stubs": "stubs of what the run introduced",
+    "stand-ins": "the parent's code with stand-ins for new names",
 }
 
 

@@ -74,6 +74,7 @@ class Limits(Closed):
     make_retry: Times = _limit(Loop.MAKE_RETRY)
     scope_amend: Times = _limit(Loop.SCOPE_AMEND)
     seam: Times = _limit(Loop.SEAM)
+    unnoticed_faults: Times = _limit(Loop.UNNOTICED_FAULTS)
     cosmetic: Times = _limit(Loop.COSMETIC)
     reask: Times = _limit(Loop.REASK)
     dispatches: Annotated[int, Field(ge=1, description="Per run, plus 10 for each task")] = _limit(Loop.DISPATCHES)

@@ -14,7 +14,7 @@ from pipeline.policy.paths import collision_key
 from pipeline.policy.scope import Change, ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pipeline.dispatch.manifest import Entry
 
@@ -36,6 +36,11 @@ def compare(base: Mapping[str, Entry], after: Mapping[str, Entry]) -> tuple[Chan
         else change
         for change in changes
     )
+
+
+def without(changes: Iterable[Change], ignored: Collection[str]) -> tuple[Change, ...]:
+    """Return the changes but those of the files that every copy gets beside its tree (`runs.ignored`)."""
+    return tuple(change for change in changes if change.path not in ignored)
 
 
 def _difference(path: str, before: Entry | None, now: Entry | None) -> Change | None:

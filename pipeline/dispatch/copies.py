@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Protocol
 from pipeline.dispatch.decoy import Source
 from pipeline.dispatch.manifest import Limits
 from pipeline.dispatch.nobox import NoBox
+from pipeline.dispatch.renames import Traces, watched_folders
 from pipeline.dispatch.shadow import Shadow, stamps_hold
 from pipeline.git import GitError
 from pipeline.process import SandboxError
 from pipeline.runs.files import disk
+from pipeline.runs.ignored import ignored_names, put_ignored
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
@@ -77,6 +79,16 @@ class Copy:
         """Take note that these paths hold another tree's content now."""
         self.shadow.moved(paths)
 
+    def hand_over(self, place: Path, *, with_decoy: bool = True) -> None:
+        """Make it ready for whoever gets it, with the ignored files that are kept in *place*.
+
+        Raises:
+            UserError: the disk does not take them.
+        """
+        self.shadow.hand_over(with_decoy=with_decoy)
+        with disk(self.folder):
+            self.shadow.lay_over(ignored_names(place), lambda files: put_ignored(place, files))
+
 
 @dataclass
 class Copies:
@@ -128,12 +140,12 @@ class Copies:
         remove_tree(copy.folder)
 
     @contextlib.contextmanager
-    def lent(self, tree: str, touched: Callable[[frozenset[str]], None] | None = None) -> Generator[Path]:
-        """Lend a folder that holds `tree` and no repository to what may do anything with it.
+    def lent(self, tree: str, told: Callable[[Traces], None] | None = None) -> Generator[Path]:
+        """Lend a folder that holds `tree`, the ignored files and no repository to what may do anything with it.
 
         Args:
             tree: What it is to hold.
-            touched: Is told at the end which files were written, made or taken away, put back or not.
+            told: Hears at the end what was done to it.
 
         Raises:
             SandboxError: it could not be made.
@@ -141,12 +153,12 @@ class Copies:
         """
         copy = self.lend(tree)
         try:
-            copy.shadow.hand_over(with_decoy=False)
-            with self.watch():
+            copy.hand_over(self.checkout.root, with_decoy=False)
+            with self.watch(), watched_folders(copy.files, copy.shadow.folders if told else ()) as renames:
                 yield copy.files
             after = copy.shadow.scan(Limits())
-            if touched is not None:
-                touched(copy.shadow.touched(after))
+            if told is not None:
+                told(Traces(copy.shadow.touched(after), renames))
         except BaseException:
             self.throw_away(copy)
             raise

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from pipeline.dispatch.caches import Cache
 from pipeline.dispatch.calling import call
 from pipeline.dispatch.children import recorded
 from pipeline.dispatch.choice import choices, retries_of
+from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.folders import new_folder, set_aside
@@ -277,6 +279,7 @@ class Dispatcher:
             bench=bench,
             home=home(self.environ),
             say=self.say,
+            desk_tests=partial(script_of, request.tools) if request.tools is not None else None,
         )
         try:
             return await call(BACKENDS[agent.backend.value], job, gateway)

@@ -6,6 +6,7 @@ half of a change that happens to be legal would be a state that nobody wrote (ar
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from unicodedata import category
 
 from pipeline import readers
 from pipeline.dispatch.manifest import EntryKind
+from pipeline.policy import compile_time
 from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.policy.test_regions import RUST
@@ -190,7 +192,15 @@ class _Inspection:
         """Return what production code brings along to forge test results with; measuring alone cannot exclude it."""
         if self.policy.writes is not Writes.TASK or change.content is None:
             return ()
-        return readers.means(change.path, self.view.pristine(change.path), change.content)
+        means = readers.means(change.path, self.view.pristine(change.path), change.content)
+        return (*means, *compile_time.notes(change.path, self._manifests(change.path)))
+
+    def _manifests(self, path: str) -> Mapping[str, bytes]:
+        found: dict[str, bytes] = {}
+        for name in compile_time.manifests_above(path) if path.endswith(RUST) else ():
+            with contextlib.suppress(OSError):
+                found[name] = self.view.read(name)
+        return found
 
     def _noted(self, change: Change) -> tuple[str, ...]:
         contents = self._contents(change.path)

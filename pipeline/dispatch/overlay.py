@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.comparison import compare
+from pipeline.dispatch.comparison import compare, without
 from pipeline.dispatch.layers import Layered, Touched, lower_entry
 from pipeline.dispatch.manifest import EntryKind, Limits
 from pipeline.dispatch.staging import ordered, received, tool
@@ -46,6 +46,7 @@ class OverlayView:
         merged: Descriptor of what the agent sees.
         namespaces: Where the view exists.
         release: Called once at the end.
+        ignored: Files that no tree has: what becomes of them is no change.
     """
 
     host: Path
@@ -56,6 +57,7 @@ class OverlayView:
     merged: int
     namespaces: Namespaces
     release: Callable[[], None]
+    ignored: frozenset[str] = frozenset()
     limits: Limits = field(default_factory=Limits)
     _open: bool = True
 
@@ -68,6 +70,7 @@ class OverlayView:
         workspace: Path,
         writable: bool,
         owner: int | None = None,
+        ignored: frozenset[str] = frozenset(),
         release: Callable[[], None] = lambda: None,
     ) -> OverlayView:
         """Return a view of `layers`, the topmost first; the last one is the checkout that changes are measured against.
@@ -78,6 +81,7 @@ class OverlayView:
             workspace: The absolute path at which the box shows it.
             writable: False for a role that changes nothing.
             owner: The user that the box's processes run as, if it is not ours.
+            ignored: Files of the layers above the checkout that no tree has: what becomes of them is no change.
             release: Called when the view is closed.
 
         Raises:
@@ -90,7 +94,7 @@ class OverlayView:
         else:
             namespaces = Namespaces(mount, merged, user)
         lower = os.open(layers[-1], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return cls(where, workspace, writable, lower, upper, merged, namespaces, release)
+        return cls(where, workspace, writable, lower, upper, merged, namespaces, release, ignored)
 
     @property
     def mount(self) -> Mount:
@@ -104,7 +108,7 @@ class OverlayView:
         return Survey(
             Layered(touched.before, self.lower, frozenset()),
             Layered(touched.after, self.lower, touched.gone),
-            compare(touched.before, touched.after),
+            without(compare(touched.before, touched.after), self.ignored),
         )
 
     def read(self, path: str) -> bytes:

@@ -25,12 +25,14 @@ class Tools:
         env: Variables such as PATH.
         folders: Where the project's programs are on the host; no agent can write there.
         test_command: The toolchain's own command, an argv that runs with test ids behind it; empty if there is none.
+        links: Installed packages that the tests find inside the view, where the box shows them through no mount.
     """
 
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     folders: tuple[Path, ...] = ()
     test_command: tuple[str, ...] = ()
+    links: tuple[Mount, ...] = ()
 
 
 @dataclass(frozen=True)

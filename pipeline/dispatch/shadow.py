@@ -21,7 +21,7 @@ from pipeline.runs.files import disk
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from pipeline.dispatch.decoy import Source
@@ -44,7 +44,8 @@ class Shadow:
         beside: Where its decoy is kept; no agent reaches it.
         trusting: Whether an unchanged stamp means an unchanged file (`stamps_hold`).
         top: The stamp of the folder itself.
-        base: What is in the folder before an agent has it.
+        base: What is in the folder before an agent has it, but for `over`.
+        over: Files that were laid over it: they belong to no tree.
     """
 
     files: Path
@@ -52,6 +53,7 @@ class Shadow:
     trusting: bool
     top: Stamp
     base: Manifest
+    over: Manifest = field(default_factory=dict[str, Entry])
     _unsettled: Manifest = field(default_factory=dict[str, Entry])
 
     def __post_init__(self) -> None:
@@ -75,7 +77,7 @@ class Shadow:
         """
         fill(files)
         base = scan(files)
-        shadow = cls(files, beside, trusting, Stamp.of(files.lstat()), base, dict(base))
+        shadow = cls(files, beside, trusting, Stamp.of(files.lstat()), base, _unsettled=dict(base))
         shadow.decoy.make(source)
         return shadow
 
@@ -98,6 +100,15 @@ class Shadow:
         self._unsettled.clear()
         self._shown.settle(now)
 
+    def lay_over(self, paths: Collection[str], put: Callable[[Path], None]) -> None:
+        """Let *put* write these files, which no tree has; what becomes of them is no change, and they go with it."""
+        self.over.clear()
+        if paths:
+            put(self.files)
+            with opened(self.files) as top:
+                found = {path: _looked(top, path) for path in paths}
+            self.over |= {path: entry for path, entry in found.items() if entry is not None}
+
     def _later(self, clock: Path) -> int:
         """Return a time of the file system after everything that is new here, where its clock ticks soon."""
         newest = max((_stamp(entry).changed_ns for entry in self._unsettled.values()), default=0)
@@ -111,13 +122,19 @@ class Shadow:
 
     def scan(self, limits: Limits) -> Manifest:
         """Return what is in the folder now; the entries that nobody touched are the very objects of the base."""
-        return scan(self.files, self.base, limits, trusting=self.trusting)
+        known = self.base | self.over if self.over else self.base
+        return scan(self.files, known, limits, trusting=self.trusting)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return the folders that the tree has, the top included."""
+        return (TOP, *(path for path, entry in self.base.items() if entry.kind is EntryKind.FOLDER))
 
     def touched(self, after: Manifest) -> frozenset[str]:
         """Return the files that were written, made or taken away since they were handed over, put back or not."""
         written = {path for path, entry in after.items() if _is_written(self.base.get(path), entry)}
         gone = (path for path in self.base.keys() - after.keys() if self.base[path].kind is not EntryKind.FOLDER)
-        return frozenset({*written, *gone})
+        return frozenset({*written, *gone} - self.over.keys())
 
     def clean(self, after: Manifest) -> None:
         """Put everything back, given what is in the folder now.

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.dispatch.comparison import compare
+from pipeline.dispatch.comparison import compare, without
 from pipeline.dispatch.manifest import EntryKind, Limits
 from pipeline.dispatch.shadow import Shadow
 from pipeline.process import Mount, SandboxError
@@ -129,7 +129,7 @@ class ShadowView:
     def survey(self) -> Survey:
         """Return how the view differs from its base; what nobody touched is not read again."""
         self._after = self.shadow.scan(self.limits)
-        changes = compare(self.shadow.base, self._after)
+        changes = without(compare(self.shadow.base, self._after), self.shadow.over)
         self._changed = tuple(change.path for change in changes if self._is_file(change.path))
         return Survey(self.shadow.base, self._after, changes)
 

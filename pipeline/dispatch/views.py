@@ -15,6 +15,7 @@ from pipeline.dispatch.decoy import Decoy, Source
 from pipeline.dispatch.overlay import OverlayView, overlay_works
 from pipeline.dispatch.view import ShadowView
 from pipeline.process import WORKSPACE
+from pipeline.runs.ignored import ignored_names, kept_ignored
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
@@ -97,13 +98,16 @@ class Views:
         where = self.checkout.new_folder("view")
         lower = self._lower(tree)
         lower.users += 1
+        ignored = ignored_names(self.checkout.root)
+        over = (kept_ignored(self.checkout.root),) if ignored else ()
         try:
             return OverlayView.open(
-                (lower.folder / "decoy", lower.files),
+                (*over, lower.folder / "decoy", lower.files),
                 where,
                 workspace=self.box.inside(where, WORKSPACE),
                 writable=writable,
                 owner=self.box.owner,
+                ignored=ignored,
                 release=lower.release,
             )
         except BaseException:
@@ -134,7 +138,7 @@ class Views:
     def _shadow(self, tree: str, *, writable: bool) -> ShadowView:
         copy = self._copies.lend(tree)
         try:
-            copy.shadow.hand_over()
+            copy.hand_over(self.checkout.root)
         except BaseException:
             self._copies.throw_away(copy)
             raise

@@ -39,13 +39,18 @@ class RedClass(StrEnum):
     TEST_BROKEN = "TEST_BROKEN"
     ENV_BROKEN = "ENV_BROKEN"
     GUARD = "GUARD"
+    GUARD_FAILS = "GUARD_FAILS"
     PASSED_UNMARKED = "PASSED_UNMARKED"
     SKIPPED = "SKIPPED"
     XFAILED = "XFAILED"
     NOT_RUN = "NOT_RUN"
 
 
+LIMIT_REACHED: Final = "TestLimitReached"  # what the recorder raises in a test of Python; its message names the limit
+
 ABSENT: Final = "AbsentFile"  # what "was raised" for tests beside code that production does not have
+
+EXAMPLE: Final = "<doctest>"  # the function of a frame that is an example in documentation, whatever file it is in
 
 PASSED: Final = frozenset({RedClass.GUARD, RedClass.PASSED_UNMARKED})
 
@@ -98,9 +103,13 @@ class Context:
         created = any(is_part_of(path, module) for path in places - self.existing)
         return created and not any(is_part_of(path, module) for path in self.existing)
 
+    def announced(self, record: TestRecord) -> bool:
+        """Return whether the test, or all cases of its function, were announced as guards."""
+        return "GUARD" in {self.expected.get(record.id), self.expected.get(record.function)}
+
     def is_production(self, frame: Frame) -> bool:
-        """Return whether the frame lies in code under test."""
-        return not self.layout.is_test_side(frame.path)
+        """Return whether the frame lies in code under test; an example in its documentation does not."""
+        return frame.function != EXAMPLE and not self.layout.is_test_side(frame.path)
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,13 @@ class Classified:
 def classify(record: TestRecord, context: Context) -> Classified:
     """Return the class of one collected test."""
     found = _classified(record, context)
+    if (
+        context.announced(record)
+        and found.cls not in {*PASSED, RedClass.ENV_BROKEN}
+        and (found.legal or record.outcome is Ended.FAILED)
+    ):
+        said = f"was announced as a guard, and it fails: {found.message}; mend it, or withdraw the mark"
+        return _no(RedClass.GUARD_FAILS, said)
     needs_stub = found.legal and found.cls in {RedClass.ASSERTION_MISMATCH, RedClass.MISSING_BEHAVIOR}
     if context.stubbed and needs_stub and not reaches_symbol(record, context):
         return _no(RedClass.STRUCTURAL, "fails without reaching a stub of the task; call one and look at what it does")
@@ -137,7 +153,7 @@ def _classified(record: TestRecord, context: Context) -> Classified:
         case None:
             return _no(RedClass.NOT_RUN, f"was collected but not run{f': {record.reason}' if record.reason else ''}")
         case Ended.PASSED | Ended.XPASSED:
-            if "GUARD" in {context.expected.get(record.id), context.expected.get(record.function)}:
+            if context.announced(record):
                 return Classified(RedClass.GUARD, legal=True, message="passes, as announced")
             return _no(RedClass.PASSED_UNMARKED, "passes already; a RED test must fail before the change")
         case Ended.SKIPPED:
@@ -145,7 +161,9 @@ def _classified(record: TestRecord, context: Context) -> Classified:
         case Ended.XFAILED | Ended.STRICT_XPASS:
             return _no(RedClass.XFAILED, "is marked xfail; a RED test must fail plainly")
         case Ended.TIMED_OUT:
-            return _symptomatic(RedClass.TEST_TIMEOUT, "does not end in time", context, "hang")
+            told = record.fault is not None and record.fault.raised.kind.endswith(LIMIT_REACHED)
+            why = f" ({record.fault.raised.message})" if record.fault is not None and told else ""
+            return _symptomatic(RedClass.TEST_TIMEOUT, f"does not end in time{why}", context, "hang")
         case Ended.CRASHED:
             return _symptomatic(RedClass.CRASHED, "ends the whole test process", context, "crash")
         case Ended.FAILED:
@@ -281,6 +299,8 @@ def _third_party(fault: Fault, context: Context) -> Classified | None:
 def _symptomatic(cls: RedClass, said: str, context: Context, symptom: Symptom) -> Classified:
     legal = context.symptom == symptom
     hint = "" if legal else f"; only a task with the symptom {symptom!r} may be shown this way"
+    if cls is RedClass.TEST_TIMEOUT and not legal:
+        hint += ". If it is only slow, let it try less; or the project allows more by `test_timeout_s` in [toolchains]"
     return Classified(cls, legal=legal, message=said + hint)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.freeze import Thaw, thaw
 from pipeline.evidence.ledger import RedLedger, may_change
+from pipeline.evidence.moves import moved
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def judge_green(
 ) -> GreenVerdict:
     """Return the verdict on a candidate.
 
-    A test that the task may change passes as it is now, or is gone: leave to change it is none to let it fail.
+    A test that the task may change passes as it is now, or is gone: leave to change it is none to let it fail. One
+    whose file the ledger has under another name is gone if the same test holds there.
 
     Args:
         ledger: The task's RED evidence; None for a task that is judged by regression only.
@@ -103,6 +105,7 @@ def judge_green(
         for entry in {*moved.missing, *lost} - hidden
         if entry in baseline and may_change(baseline[entry], tests_to_change)
     }
+    gone |= carried_on(baseline, records, ledger.renames if ledger is not None else {}, tests_to_change)
     if ledger is None:
         found = {"missing": tuple(sorted({*lost} - gone)), "not_green": tuple(sorted(failing))}
         return verdict.model_copy(update=found)
@@ -200,6 +203,32 @@ def _against(
         elif not _is_kept(before, after):
             suspects.append(entry)
     return tuple(sorted(suspects)), tuple(sorted(stale)), tuple(sorted(gone))
+
+
+def carried_on(
+    baseline: Mapping[str, TestRecord],
+    records: Mapping[str, TestRecord],
+    renames: Mapping[str, str],
+    allowed: frozenset[str] = frozenset(),
+) -> set[str]:
+    """Return the tests of before that hold under another name: the same tests, or such as may be others.
+
+    Args:
+        baseline: The tests of before.
+        records: The tests as they are now.
+        renames: The new path of each renamed test file, by its old one.
+        allowed: Ids, functions or files of tests that may be others.
+    """
+    return {
+        old
+        for old, new in moved(baseline, records, renames).items()
+        if _is_kept(baseline[old], records[new])
+        and (
+            baseline[old].region_sha256 == records[new].region_sha256
+            or may_change(baseline[old], allowed)
+            or may_change(records[new], allowed)
+        )
+    }
 
 
 def _is_kept(before: TestRecord, after: TestRecord | None) -> bool:

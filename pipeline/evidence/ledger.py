@@ -13,6 +13,7 @@ from pydantic import Field
 
 from pipeline.evidence import freeze
 from pipeline.evidence.classify import PASSED, Classified, Context, RedClass, classify, classify_collection
+from pipeline.evidence.moves import carried, held, moved
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
 
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
@@ -32,13 +33,17 @@ class RedEntry(Value):
 
 
 class RedLedger(Value):
-    """A task's evidence: RED ids, ids that pass before and after, and the frozen state of their files."""
+    """A task's evidence: RED ids, ids that pass before and after, and the frozen state of their files.
+
+    `renames` are the test files that have another name now, by the old one: their tests are guards under the new one.
+    """
 
     task: str
     tree: str
     red: Mapping[str, RedEntry] = Field(default_factory=dict[str, RedEntry])
     guards: Mapping[str, str] = Field(default_factory=dict[str, str])
     frozen: freeze.Frozen = freeze.Frozen(regions={}, files={}, ids=frozenset())
+    renames: Mapping[str, str] = Field(default_factory=dict[str, str])
 
     @property
     def provisional_files(self) -> frozenset[str]:
@@ -53,13 +58,12 @@ class RedLedger(Value):
         """Return the sha256 for the Red-Evidence trailer: everything but the messages, which vary between versions.
 
         What is in it is fixed: a field that comes later may not change what older trailers say. So the values of cases
-        count where there are any, and are no part of it where there are none.
+        and renamed files count where there are any, and are no part of it where there are none.
         """
         red = {entry: value.model_dump(include=set(_DIGESTED_ENTRY)) for entry, value in self.red.items()}
         frozen = self.frozen.model_dump(include={*_DIGESTED_FROZEN, *(("cases",) if self.frozen.cases else ())})
-        return freeze.digest(
-            {"task": self.task, "tree": self.tree, "red": red, "guards": dict(self.guards), "frozen": frozen}
-        )
+        known = {"task": self.task, "tree": self.tree, "red": red, "guards": dict(self.guards), "frozen": frozen}
+        return freeze.digest({**known, **({"renames": dict(self.renames)} if self.renames else {})})
 
 
 class Refusal(Value):
@@ -73,7 +77,8 @@ class Refusal(Value):
 class RedVerdict(Value):
     """The facts of a RED measurement; the step maps them to a signal in the order of matrix 1.
 
-    `only_removed` are the tests that are gone, where that is all that was done and is enough.
+    `only_removed` are the tests that are gone, where that is all that was done and is enough; `only_moved` says the
+    same of tests whose file got another name.
     """
 
     new_ids: tuple[str, ...]
@@ -85,6 +90,7 @@ class RedVerdict(Value):
     changed_old: tuple[str, ...] = ()
     removed_old: tuple[str, ...] = ()
     only_removed: tuple[str, ...] = ()
+    only_moved: bool = False
     ledger: RedLedger
 
     @property
@@ -126,6 +132,7 @@ def judge_red(
     tests_to_change: frozenset[str] = frozenset(),
     asked: frozenset[str] = frozenset(),
     may_only_remove: bool = False,
+    renames: Mapping[str, str] | None = None,
 ) -> RedVerdict:
     """Return the verdict on a task's tests.
 
@@ -139,8 +146,12 @@ def judge_red(
         tests_to_change: Ids, functions or files of old tests that the task may change or remove.
         asked: Tests that failed before and files that could not be collected, which are to be made to pass as they
             are: evidence where they fail for a legal reason, and nothing else is said of them.
-        may_only_remove: Whether no behaviour changes, so that a removal of tests that may go is enough.
+        may_only_remove: Whether no behaviour changes, so that a removal of tests that may go, or their move, is enough.
+        renames: The new path of each renamed test file, by its old one.
     """
+    moves = moved(before.records, after.records, renames or {})
+    tests_to_change |= {new for old, new in moves.items() if may_change(before.records[old], tests_to_change)}
+    before = carried(before, after, moves)
     new_ids = derive_new_ids(before, after, tests_to_change)
     classes = {entry: classify(after.records[entry], context) for entry in new_ids}
     known_errors = before.unread
@@ -149,19 +160,26 @@ def judge_red(
     old = {entry: classify(after.records[entry], context) for entry in asked - set(new_ids) if entry in after.records}
     old |= {path: found for path, found in errors.items() if path in asked}
     everything = {**{entry: found for entry, found in old.items() if _is_red(found)}, **classes, **broken}
-    ledger = _ledger(after, again, everything, task=task, tree=tree)
+    kept, lost = held(before, after, moves.values())
+    guards = dict.fromkeys(kept, Classified(RedClass.GUARD, legal=True, message="moved"))
+    ledger = _ledger(after, again, {**guards, **everything}, task=task, tree=tree)
+    ledger = ledger.model_copy(update={"renames": dict(renames or {})})
+    lost = {entry for entry in lost if not may_change(before.records[entry], tests_to_change)}
+    changed_old = {*_changed_old(before, after, tests_to_change), *lost}
+    only_moved = may_only_remove and bool(moves) and everything.keys() <= changed_old
     only_removed = tuple(sorted(_gone(before, after))) if may_only_remove and not everything else ()
     all_pass = bool(everything) and all(found.cls in PASSED for found in everything.values())
     return RedVerdict(
         new_ids=tuple(sorted(everything)),
         env_broken=after.environment_problem or _environment(everything),
-        all_new_pass=all_pass and not context.stubbed,
+        all_new_pass=all_pass and not context.stubbed and not only_moved,
         structural_only=_only_structural(everything) or (all_pass and context.stubbed),
-        illegal=() if only_removed else _refused(before, after, everything, old),
+        illegal=() if only_removed or only_moved else _refused(before, after, everything, old),
         unstable=_unstable(everything, after, again, context) if again is not None else (),
-        changed_old=_changed_old(before, after, tests_to_change),
+        changed_old=tuple(sorted(changed_old)),
         removed_old=_removed_old(before, after, tests_to_change),
         only_removed=only_removed,
+        only_moved=only_moved,
         ledger=ledger,
     )
 

@@ -212,7 +212,7 @@ class Observation(Value):
 
     `modules` are the project's modules that were loaded, by name; `command` is what a person would type; `tail` the end
     of the runner's output, for people and agents only. `touched` are the files of the view that were written while it
-    ran, put back or not; the harness sees that, whatever the runner says.
+    ran, `moved` its folders that were renamed, put back or not; the harness sees that, whatever the runner says.
     """
 
     state: RunState
@@ -226,6 +226,7 @@ class Observation(Value):
     command: tuple[str, ...] = ()
     tail: str = ""
     touched: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
     @property
     def unread(self) -> frozenset[str]:

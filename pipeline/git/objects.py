@@ -41,12 +41,20 @@ class ObjectDoor(ReadDoor):
         argv = ("hash-object", "-w", "--stdin", "--path", path)
         return self._git(*argv, env=self._at(checkout), cwd=checkout, stdin=content).decode().strip()
 
-    def write_files(self, folder: Path, names: Sequence[str]) -> tuple[str, ...]:
-        """Store files below *folder* as they are, through one process; return their object names, in order."""
-        stdin = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
-        argv = ("hash-object", "-w", "--no-filters", "--stdin-paths")
-        out = self._git(*argv, env=self._at(folder), cwd=folder, stdin=stdin)
-        return tuple(out.decode().split())
+    def write_files(self, files: Iterable[tuple[str, bytes]]) -> dict[str, str]:
+        """Store the contents of named files as they are, through one process; return their object names.
+
+        git is told no name of a file: it takes a quoted one for another, and ends one at a line break.
+        """
+        names: list[str] = []
+        with tempfile.TemporaryDirectory(prefix="redfirst-files-") as place:
+            for name, content in files:
+                (Path(place) / str(len(names))).write_bytes(content)
+                names.append(name)
+            stdin = "".join(f"{number}\n" for number in range(len(names))).encode()
+            argv = ("hash-object", "-w", "--no-filters", "--stdin-paths")
+            out = self._git(*argv, env=self._at(Path(place)), cwd=Path(place), stdin=stdin)
+        return dict(zip(names, out.decode().split(), strict=True))
 
     def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
         """Return *base* with *changes*: built from the list, never by scanning a folder (architecture 8)."""

@@ -28,7 +28,7 @@ class ReadDoor(Door):
     def branch(self) -> str | None:
         """Return the short name of the branch that HEAD is on; None when HEAD is detached."""
         ref = self._answers("symbolic-ref", "--quiet", "HEAD")
-        return ref.decode().strip().removeprefix("refs/heads/") if ref else None
+        return ref.decode(errors="surrogateescape").rstrip("\n").removeprefix("refs/heads/") if ref else None
 
     def resolve(self, revision: str) -> str | None:
         """Return the object name that *revision* stands for, or None."""
@@ -46,6 +46,13 @@ class ReadDoor(Door):
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether *old* is *new* or one of its ancestors."""
         return self._answers("merge-base", "--is-ancestor", old, new) is not None
+
+    def linked_worktrees(self) -> tuple[Path, ...]:
+        """Return the folders of the linked worktrees that are there."""
+        listed = self._git("worktree", "list", "--porcelain", "-z").decode(errors="surrogateescape").split("\0")
+        found = (Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree "))
+        main = self.common_dir.parent if self.common_dir.name == ".git" else None
+        return tuple(folder for folder in found if folder != main and (folder / ".git").is_file())
 
     def status(self, *exclude: str) -> tuple[str, ...]:
         """Return the lines of `git status`, but for paths at or below *exclude*."""
@@ -235,8 +242,9 @@ class ReadDoor(Door):
 
     def refs(self, *prefixes: str) -> dict[str, str]:
         """Return the refs that are, or lie below, one of *prefixes*, and what they point to."""
-        out = self._git("for-each-ref", "--format=%(refname) %(objectname)", *prefixes).decode()
-        return dict(line.split(" ", 1) for line in out.splitlines())  # type: ignore[misc]
+        out = self._git("for-each-ref", "--format=%(refname) %(objectname)", *prefixes).decode(errors="surrogateescape")
+        lines = filter(None, out.split("\n"))  # a name may hold a line break of another kind
+        return dict(line.split(" ", 1) for line in lines)  # type: ignore[misc]
 
 
 def _setting(entry: str, origin: str = "", top: Path | None = None) -> Setting:

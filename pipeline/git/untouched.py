@@ -48,7 +48,7 @@ class UntouchedRepository(Repository):
         with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
             index = Path(place) / "index"
             if (self.git_dir / "index").exists():
-                shutil.copyfile(self.git_dir / "index", index)
+                shutil.copy2(self.git_dir / "index", index)  # git goes by its time
             env = self._at(self.worktree, index)
             self._git("add", "--all", "--", ":/", env=env)
             return self._git("write-tree", env=env).decode().strip()
@@ -59,7 +59,7 @@ class UntouchedRepository(Repository):
         plain = ("-c", "log.showSignature=false")  # the user's wish for their own eyes
         shown = self._git(*plain, "log", "--no-walk", "--format=%(trailers:only,unfold)", commit)
         out = shown.decode(errors="replace")
-        pairs = (line.partition(":") for line in out.splitlines() if ":" in line)
+        pairs = (line.partition(":") for line in out.split("\n") if ":" in line)
         return tuple((key.strip(), value.strip()) for key, _, value in pairs)
 
     def parents(self, commit: str) -> tuple[str, ...]:
@@ -75,6 +75,14 @@ class UntouchedRepository(Repository):
         """
         grep = ("--fixed-strings", f"--grep={saying}") if saying else ()
         return tuple(self._git("rev-list", "--topo-order", "--reverse", *grep, *revisions, "--").decode().split())
+
+    def merged(self, base: bytes, one: bytes, other: bytes) -> bytes | None:
+        """Return a file with both changes of it, None where they touch each other."""
+        with tempfile.TemporaryDirectory(prefix="redfirst-merge-") as place:
+            files = [Path(place) / name for name in ("one", "base", "other")]
+            for file, content in zip(files, (one, base, other), strict=True):
+                file.write_bytes(content)
+            return self._answers("merge-file", "--stdout", *map(str, files))
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the commit where two histories part, or None."""

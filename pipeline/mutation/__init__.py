@@ -11,13 +11,13 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from pipeline.mutation.mutant import Mutant
+from pipeline.mutation.mutant import Mutant, Rank
 from pipeline.mutation.ranking import spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable
 
-__all__ = ["AT_MOST", "LANGUAGES", "Mutant", "mutants", "spread"]
+__all__ = ["AT_MOST", "LANGUAGES", "Mutant", "Rank", "mutants", "spread"]
 
 LANGUAGES: Final[dict[str, str]] = {
     ".py": "python",

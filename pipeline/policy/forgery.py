@@ -9,14 +9,17 @@ file of that language is judged.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pipeline.policy.forgery_changes import IMPORTERS, changes
 from pipeline.policy.weakening import MAX_BYTES, SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 _MODULES: Final[Mapping[str, str]] = {
     "pytest": "the test runner",
@@ -40,13 +43,20 @@ _ATTRIBUTES: Final[Mapping[tuple[str, str], str]] = {
     ("traceback", "walk_stack"): "its callers",
     ("sys", "settrace"): "every line that runs",
     ("sys", "setprofile"): "every call",
+    ("sys", "addaudithook"): "every file that is opened",
+    ("sys", "monitoring"): "every line that runs",
     ("inspect", "stack"): "its callers",
     ("inspect", "currentframe"): "its callers",
     ("os", "_exit"): "the end of the process",
+    ("os", "chdir"): "where relative names of files lead",
+    ("os", "fchdir"): "where relative names of files lead",
     **{("os", name): _DESCRIPTORS for name in ("write", "writev", "pwrite", "sendfile", "fdopen", "dup", "dup2")},
     ("socket", "fromfd"): _DESCRIPTORS,
 }
-_WORDS: Final = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "REDFIRST_SOCKET", "redfirst-recorder", "/proc/")
+_WORDS: Final = (
+    *("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PY_IGNORE_IMPORTMISMATCH"),
+    *("REDFIRST_SOCKET", "redfirst-recorder", "/proc/"),
+)
 _ANYWHERE: Final[Mapping[str, str]] = {
     "tb_frame": "its callers",
     "f_back": "its callers",
@@ -61,7 +71,6 @@ _ANYWHERE: Final[Mapping[str, str]] = {
 """Names of attributes that mean the same whatever has them."""
 _TEST_FILE: Final = re.compile(r"(?:.*/)?(?:test_\w+|\w+_test|conftest)\.py")
 _COMPARISONS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"})
-_IMPORTERS: Final = frozenset({"__import__", "import_module"})
 _RUNS_TEXT: Final = frozenset({"exec", "eval"})
 
 
@@ -69,16 +78,17 @@ class _Reader(Protocol):
     def __call__(self, source: bytes, path: str) -> Iterator[tuple[str, int]]: ...
 
 
-def notes(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
+def notes(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -> tuple[str, ...]:
     """Return one sentence for each means of forging test results that `new` has and `old` has not.
 
     Args:
         path: Where the file is; its ending tells the language. Of one that is not known there are no notes.
         old: The content before, None for a new file.
         new: The content now.
+        own: First names of the project's own modules; those on the file's own way are.
     """
     if path.endswith((".py", ".pyw", ".pyi")):
-        read: _Reader | None = _python
+        read: _Reader | None = partial(_python, own=frozenset((*own, *path.rpartition(".")[0].split("/"))))
     else:
         read = _reader(path) if max(len(new), len(old or b"")) <= MAX_BYTES else None
     if read is None:
@@ -116,11 +126,11 @@ def _reader(path: str) -> _Reader | None:
     return None
 
 
-def _python(source: bytes, path: str) -> Iterator[tuple[str, int]]:
+def _python(source: bytes, path: str, own: Collection[str]) -> Iterator[tuple[str, int]]:
     tree = _parse(source)
     if tree is None:
         raise SyntaxError(path)
-    return _means(tree)
+    return itertools.chain(_means(tree), changes(tree, own))
 
 
 def _parse(content: bytes) -> ast.Module | None:
@@ -178,7 +188,7 @@ def _module(name: str) -> Iterator[str]:
 
 def _called(call: ast.Call) -> Iterator[str]:
     match call:
-        case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if _name(function) in _IMPORTERS:
+        case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if _name(function) in IMPORTERS:
             yield from _module(name)
         case ast.Call(func=ast.Name(id=name)) if name in _RUNS_TEXT:
             yield f"calls {name} (code that nobody reads)"

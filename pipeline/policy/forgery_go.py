@@ -32,6 +32,7 @@ _CALLS: Final = {
     ("os", "Executable"): "the name of the program that runs it",
     ("syscall", "Kill"): "the end of the process",
     ("os", "NewFile"): "what others have opened",
+    ("os", "Chdir"): "where relative names of files lead",
     **{(package, "Write"): "what others have opened" for package in ("syscall", "unix")},
     ("reflect", "NewAt"): "the memory of the process",
     **{(package, "Exit"): "the end of the process" for package in ("syscall", "unix")},

@@ -40,6 +40,7 @@ _USES: Final = {
     "require.cache": "the loaded modules",
     "process.execArgv": "how the test runner was started",
     "process.binding": "the inside of the process",
+    "process.chdir": "where relative names of files lead",
 }
 _CHANNEL: Final = re.compile(r"(?:(?:globalThis|global)\.)?process\.(?P<name>send|channel|connected|_\w+)")
 _ALL_GLOBALS: Final = re.compile(

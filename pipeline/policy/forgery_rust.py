@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _CALLS: Final = {
     "current_exe": "the name of the program that runs it",
     "set_hook": "what a panic says",
+    "set_current_dir": "where relative names of files lead",
     "take_hook": "what a panic says",
     "_exit": "the end of the process",
     "atexit": "the end of the process",

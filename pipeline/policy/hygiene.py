@@ -43,14 +43,23 @@ RULES: Final[dict[str, str]] = {
     "H014": "tasks that do not fit together",
     "H015": "a file whose content goes through a filter",
     "H016": "tests beside code that is not there when they are written",
+    "H017": "a task that is named by a number which is no task's any more",
+    "H018": "a title that a commit's subject has to cut",
 }
-"""Every rule by its id. H015 and H016 ask the repository and the configuration: `steps.split` does that."""
+"""Every rule by its id. H015 to H017 ask the repository and the configuration: `steps.split` does that."""
 
 BLOCK_LINES: Final = 5
 """How long a code block may be: enough to show a seam, too short for an implementation."""
 
+_APART: Final = (
+    "name it in `files`, and put its tests into a test file; so with examples in its documentation: @make may change "
+    "these, so they are no test of its work"
+)
 _BODY_STATEMENTS: Final = 3
 _FILES_PER_TASK: Final = 2
+SUBJECT: Final = 72
+"""How long the first line of a commit message may be; a task's title stands in it behind the commit's type."""
+_LONGEST_TITLE: Final = SUBJECT - len("refactor: ")
 
 
 class Weight(StrEnum):
@@ -125,6 +134,7 @@ def lint_task(
         *_test_files(text, task, existing, test_path),
         *_snippet_paths(document, existing),
         *_task_size(text, task),
+        *_title(document, task),
         *_control(text, [change.path for change in (*task.files, *task.test_files)]),
     ]
     return tuple(sorted(found))
@@ -143,7 +153,7 @@ def lint_split(tasks: Sequence[Task], *, max_tasks: int) -> tuple[Problem, ...]:
             found.append(Problem(place, "H014", f'task {task.id} names no test file; evidence "red" needs one'))
         tested = {change.path for change in task.test_files}
         found.extend(
-            Problem(place, "H014", f"task {task.id} names {change.path} as production and as test file")
+            Problem(place, "H014", f"task {task.id} names {change.path} as production and as test file; {_APART}")
             for change in task.files
             if change.path in tested and not change.path.endswith(".rs")
         )
@@ -271,7 +281,9 @@ def _test_files(
         elif change.action != Action.DELETE and not test_path(change.path):
             yield Problem(line, "H008", f"{change.path} is not where tests are looked for")
         in_module = change.path.endswith(".rs") and any(file.path == change.path for file in task.files)
-        if (change.action == Action.CREATE) == (change.path in existing) and not in_module:
+        if change.origin is not None and change.origin not in existing:
+            yield Problem(line, "H007", f"{change.origin} does not exist, so it cannot be renamed")
+        if (change.action in MAKING) == (change.path in existing) and not in_module:
             there = "exists already" if change.path in existing else "does not exist"
             yield Problem(line, "H007", f"{change.path} {there}; the action {change.action} does not fit")
 
@@ -287,6 +299,13 @@ def _task_size(text: str, task: Task) -> Iterator[Problem]:
     if len(task.files) > _FILES_PER_TASK:
         message = f"{len(task.files)} files in one task; more than {_FILES_PER_TASK} often hide two concerns"
         yield Problem(_line_of(text, task.files[_FILES_PER_TASK].path), "H011", message, Weight.NOTE)
+
+
+def _title(document: Document, task: Task) -> Iterator[Problem]:
+    if len(task.title) > _LONGEST_TITLE:
+        line = next((line.number for line in document.headings), 1)
+        message = f"the title has {len(task.title)} characters; a commit's subject cuts it behind {_LONGEST_TITLE}"
+        yield Problem(line, "H018", message, Weight.NOTE)
 
 
 def _is_src_tests(path: str) -> bool:

@@ -72,6 +72,10 @@ def assertions(node: ast.AST) -> Iterator[Check]:
             yield Check(source(first), kind, _FUNCTIONS[kind], source(second), tolerance_of(node), node.lineno)
         case ast.withitem(context_expr=ast.Call() as call) if name_of(call.func) in _RAISES:
             yield _raised(call)
+        case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError")) | ast.Name(id="AssertionError")):
+            yield Check("this point", "is not reached", RELATION, "", None, node.lineno)
+        case ast.Call(func=function) if name_of(function) == "fail":
+            yield Check("this point", "is not reached", RELATION, "", None, node.lineno)
         case _:
             pass
 

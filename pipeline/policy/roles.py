@@ -29,7 +29,6 @@ class Writes(StrEnum):
     NOTHING = "nothing"
     TESTS = "tests"
     TASK = "task"
-    TRACKER = "tracker"
 
 
 class Network(StrEnum):
@@ -57,7 +56,7 @@ FAMILY: Final[Mapping[Role, Writes]] = {
     Role.SIMPLIFY: Writes.NOTHING,
     Role.TEST: Writes.TESTS,
     Role.MAKE: Writes.TASK,
-    Role.PM: Writes.TRACKER,
+    Role.PM: Writes.NOTHING,
 }
 """The most that each role may write (architecture 6). A file may say `nothing` instead, never another family."""
 

@@ -196,7 +196,7 @@ def judge(
             return _judge_production(change, grants, scope)
         case Writes.TESTS:
             return _judge_tests(change, scope)
-        case Writes.NOTHING | Writes.TRACKER:
+        case Writes.NOTHING:
             return _refuse("read-only-role", f"{change.path!r}: this role changes no file")
         case _:
             assert_never(writes)
@@ -209,7 +209,7 @@ def _refuse(rule: str, why: str) -> Ruling:
 def _refuse_by_role(writes: Writes, change: Change) -> Ruling | None:
     if writes is Writes.NOTHING:
         return _refuse("read-only-role", f"{change.path!r} is {change.kind}: this role changes no file; report instead")
-    if writes is Writes.TRACKER or is_tracker(change.path):
+    if is_tracker(change.path):
         return _refuse("tracker-file", f"{change.path!r} is {change.kind}: the tracker is written by the program only")
     return None
 

@@ -34,7 +34,7 @@ def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...]:
     old, new = weakening_python.file_of(before), weakening_python.file_of(after)
     if old is None or new is None:
         return ()
-    found = weakening_python.constants_lost(old, new)
+    found = weakening_python.helpers_lost(old, new)
     return tuple(Lost(one.what, one.line, names, for_all) for one, names, for_all in found)
 
 

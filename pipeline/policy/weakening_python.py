@@ -8,17 +8,17 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.checks_of_tests import is_empty, is_vacuous, leaves, swallows, tests_in
-from pipeline.policy.python_constants import changed, constants_in, values_of
+from pipeline.policy.python_constants import Changed, changed, constants_in, values_of
 from pipeline.policy.python_locals import Reader
 from pipeline.policy.python_setup import parts_of
 from pipeline.policy.python_uses import Uses, listed
+from pipeline.policy.suite_changes import compare
 from pipeline.policy.suites import Suite, Test, Weakening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from pipeline.policy.checks_of_tests import Definition, Function
-    from pipeline.policy.python_constants import Changed
 
 _SKIPS: Final = frozenset(
     {"skip", "skipif", "xfail", "importorskip", "skipIf", "skipUnless", "expectedFailure", "skipTest"}
@@ -114,16 +114,29 @@ def constants_told(old: File, new: File) -> Iterator[Weakening]:
         yield Weakening("", f"{one.what} (used by {listed(tests)})", one.line)
 
 
-def constants_lost(old: File, new: File) -> Iterator[tuple[Changed, frozenset[str], bool]]:
-    """Yield each constant of a file of helpers of which something is gone.
+def helpers_lost(old: File, new: File) -> Iterator[tuple[Changed, frozenset[str], bool]]:
+    """Yield each constant of a file of helpers of which something is gone, and each function that checks less.
 
     Each comes with the names of that file that are made of it, and whether one of them serves every test unasked.
     """
-    differing = list(changed(old.constants, new.constants))
+    before, after = _functions(old), _functions(new)
+    kept = before.keys() & after.keys()
+    was, now = (Suite({name: tests[name] for name in before if name in kept}) for tests in (before, after))
+    weaker = compare(was, now)
+    differing = [*changed(old.constants, new.constants)]
+    differing += [Changed(one.test, f"{one.test}: {one.what}", one.line) for one in weaker]
     uses = Uses(old.module, old.constants) if differing else None
     for one in differing:
         names = uses.reaching([one.name]) if uses is not None else set[str]()
         yield one, frozenset(names), uses is not None and uses.serves_all(names)
+
+
+def _functions(file: File) -> dict[str, Test]:
+    """Return the functions of a file of helpers as tests: what one checks, it checks for the tests that call it."""
+    reader = Reader(file.module, {}, {})
+    return {
+        name: Test(node.lineno, ast.dump(node), checks=reader.checks(node)) for name, node in reader.helpers.items()
+    }
 
 
 def users(file: File, names: Collection[str], is_theirs: Callable[[str], bool]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from pipeline.reports.fields import (
     Prose,
     RelPath,
     Report,
-    SuiteFile,
     Symbol,
     Symptom,
     Texts,
@@ -42,16 +41,6 @@ class DesignOfTests(Closed):
     testability: Texts = ()
 
 
-class PlanReport(Report):
-    """Kind `plan`."""
-
-    problem: Prose
-    files: tuple[PlannedFile, ...]
-    approach: str = ""
-    risks: Texts = ()
-    test_design: DesignOfTests = DesignOfTests()
-
-
 class Snippet(Closed):
     """A few lines of existing code that show a seam."""
 
@@ -65,7 +54,7 @@ class SplitTask(Closed):
     title: Line
     acceptance_criteria: Texts
     files: tuple[FileChange, ...]
-    test_files: tuple[SuiteFile, ...]
+    test_files: tuple[FileChange, ...]
     description: str = ""
     symbols: tuple[Symbol, ...] = ()
     tests_to_change: tuple[OldTest, ...] = ()
@@ -75,6 +64,17 @@ class SplitTask(Closed):
     constraints: Texts = ()
     evidence: Evidence = Evidence.RED
     symptom: Symptom | None = None
+
+
+class PlanReport(Report):
+    """Kind `plan`. `task` is what the split would be, where the whole issue is one task."""
+
+    problem: Prose
+    files: tuple[PlannedFile, ...]
+    approach: str = ""
+    risks: Texts = ()
+    test_design: DesignOfTests = DesignOfTests()
+    task: SplitTask | None = None
 
 
 class SplitReport(Report):

@@ -95,13 +95,6 @@ class FileChange(Closed):
 SimpleAction = Literal["modify", "create", "delete"]
 
 
-class SuiteFile(Closed):
-    """A test file of a task."""
-
-    path: RelPath
-    action: SimpleAction
-
-
 class Need(Closed):
     """A file that an agent asks for because the task does not name it (matrix 3)."""
 

@@ -56,6 +56,7 @@ class Kind:
 
 
 _AGAIN: Final = ("open_findings", "changes")
+_CUT: Final = ("tasks", "differences", *_AGAIN)
 _MEASURED: Final = ("evidence", "probes", "quarantine", "suspicions", "work_notes", "not_testable")
 _RESULT: Final = ("tasks", *_MEASURED, *_AGAIN)
 _BUILT: Final = ("remarks", "red", "impacted_tests", "diagnosis", "measured", "candidate_patch")
@@ -77,8 +78,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 ("remarks", "findings", "feedback", "previous_tasks", "done_tasks"),
                 {Role.ORCHESTRATOR: SplitReport},
             ),
-            Kind("review-plan", ("issue", "plan"), _AGAIN, _REVIEWERS),
-            Kind("review-split", ("issue", "plan", "tasks"), _AGAIN, {Role.CHECK: SplitReview}),
+            Kind("review-plan", ("issue", "plan"), _CUT, {**_REVIEWERS, Role.CHECK: SplitReview}),
+            Kind("review-split", ("issue", "plan", "tasks"), ("differences", *_AGAIN), {Role.CHECK: SplitReview}),
             Kind("review-result", ("issue", "plan", "diff"), _RESULT, {**_REVIEWERS, Role.CHECK: ResultReview}),
             Kind("write-tests", ("task", "plan", "baseline"), ("remarks", "findings"), {Role.TEST: _WRITE_TESTS}),
             Kind("stub", ("task",), ("remarks", "diagnosis"), {Role.MAKE: _MAKE}),
@@ -87,7 +88,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             Kind(
                 "judge",
                 ("task",),
-                ("tests_diff", "candidate_patch", "report", "refusals", "test_output"),
+                ("issue", "plan", "tests_diff", "candidate_patch", "report", "refusals", "test_output"),
                 by_question={
                     Question.TESTS: SuiteJudgement,
                     Question.NOT_TESTABLE: Acceptance,

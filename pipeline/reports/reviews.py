@@ -83,7 +83,7 @@ class SplitAnswers(Closed):
 
 
 class SplitReview(CheckReview):
-    """Kind `review-split`."""
+    """Kind `review-split`, and kind `review-plan` by @check: a plan may come with its one task."""
 
     answers: SplitAnswers = SplitAnswers()
 

@@ -16,6 +16,8 @@ from pipeline.reports.tasks import Task, TaskHead
 
 _DEEPEST: Final = 4
 """A mapping, its lists, their mappings, and one to spare; PyYAML needs quadratic time for what nests without end."""
+_MOST: Final = 20_000
+"""Events of YAML: PyYAML needs a minute for a megabyte of list items, and no task has thousands of them."""
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _HEAD: Final = TypeAdapter(TaskHead)
 
@@ -44,7 +46,7 @@ _Dumper.add_representer(str, _text)
 def task_md(task: Task) -> str:
     """Return the file's text: front matter, then the body as it is."""
     head = task.model_dump(mode="json", by_alias=True, exclude={"body"})
-    for change in head["files"]:
+    for change in (*head["files"], *head["test_files"]):
         if change["from"] is None:
             del change["from"]
     text = yaml.dump(head, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=False)
@@ -92,8 +94,10 @@ def _read(head: str, places: dict[str, int]) -> JsonObject:
     """Return the front matter as JSON values and fill `places` with the line of each pointer."""
     depth = 0
     try:
-        for event in yaml.parse(head, Loader=yaml.BaseLoader):
+        for number, event in enumerate(yaml.parse(head, Loader=yaml.BaseLoader)):
             line = event.start_mark.line + 2 if event.start_mark else 1
+            if number > _MOST:
+                raise _BrokenError(line, "the front matter is longer than that of any task")
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
                 raise _BrokenError(line, "anchors and aliases are not accepted")
             if getattr(event, "tag", None) is not None:

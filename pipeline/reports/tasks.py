@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pipeline.reports import foreign, markdown
 from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import Action, Closed, Evidence, FileChange, Line, OldTest, SuiteFile, Symbol, Symptom
+from pipeline.reports.fields import Action, Closed, Evidence, FileChange, Line, OldTest, Symbol, Symptom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -33,7 +33,7 @@ class TaskHead(Closed):
     id: TaskId
     title: Line
     files: tuple[FileChange, ...]
-    test_files: tuple[SuiteFile, ...]
+    test_files: tuple[FileChange, ...]
     symbols: tuple[Symbol, ...] = ()
     tests_to_change: tuple[OldTest, ...] = ()
     depends_on: tuple[TaskId, ...] = ()
@@ -139,8 +139,13 @@ def files_before(task: Task, tasks: Sequence[Task], existing: Collection[str]) -
                 found.add(change.path)
             if change.action == Action.DELETE:
                 found.discard(change.path)
-        found -= {change.origin for change in other.files if change.origin}
+        found -= {change.origin for change in (*other.files, *other.test_files) if change.origin}
     return frozenset(found)
+
+
+def moves_tests(task: TaskHead) -> bool:
+    """Return whether the task gives test files other names."""
+    return any(change.action is Action.RENAME for change in task.test_files)
 
 
 def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callable[[str], bool]) -> Task:
@@ -153,10 +158,8 @@ def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callab
     lines: list[str] = []
     for need in granted:
         lines.append(f"- `{need.path}` ({need.action}): {foreign.one_line(need.why or why)}")
-        if is_test(need.path):
-            test_files[need.path] = SuiteFile(path=need.path, action=need.action)
-        else:
-            files[need.path] = FileChange(path=need.path, action=Action(need.action))
+        named = test_files if is_test(need.path) else files
+        named[need.path] = FileChange(path=need.path, action=Action(need.action))
     return _amended(task, lines, files=tuple(files.values()), test_files=tuple(test_files.values()))
 
 
@@ -166,7 +169,7 @@ def amend_tests(task: Task, tests: Iterable[OldTest], files: Iterable[str]) -> T
     added = [test for test in tests if test.id not in listed]
     test_files = {change.path: change for change in task.test_files}
     for path in files:
-        test_files.setdefault(path, SuiteFile(path=path, action="modify"))
+        test_files.setdefault(path, FileChange(path=path, action=Action.MODIFY))
     lines = [f"- test `{test.id}` may change: {foreign.one_line(test.reason)}" for test in added]
     return _amended(task, lines, tests_to_change=(*task.tests_to_change, *added), test_files=tuple(test_files.values()))
 
@@ -200,14 +203,13 @@ def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
 def _body(task: SplitTask, id_: str) -> str:
     """Return the Markdown that agents read, section by section as reference practice has them (contracts 1.7)."""
     context = "\n\n".join(f"`{snippet.path}`:\n\n{foreign.fenced(snippet.snippet)}" for snippet in task.code_context)
-    test_files = (f"`{file.path}`{_mark(file.action)}" for file in task.test_files)
     criteria = filter(None, map(foreign.one_line, task.acceptance_criteria))
     return f"# Task {id_}: {foreign.one_line(task.title)}\n" + markdown.sections(
         ("Task", foreign.block(task.description) or foreign.one_line(task.title)),
         (CRITERIA, markdown.bullets((f"C{n}: {text}" for n, text in enumerate(criteria, 1)), "- [ ]")),
         (CODE_CONTEXT, context),
         ("Files to Modify", markdown.bullets(_file_line(change) for change in task.files)),
-        ("Test File", markdown.bullets(test_files)),
+        ("Test File", markdown.bullets(_file_line(change) for change in task.test_files)),
         ("Tests to Change", markdown.bullets(f"`{test.id}`: {test.reason}" for test in task.tests_to_change)),
         ("Integration Contract", foreign.block(task.integration_contract)),
         ("Constraints", markdown.bullets(task.constraints)),

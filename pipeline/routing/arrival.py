@@ -29,7 +29,7 @@ _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROP
 def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunState:
     """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
     edited = event.signal is Signal.APPROVED and bool(event.tasks)  # a person changed the task files (contract 5)
-    if edited or (event.signal is Signal.DRAFTED and state.step is Step.SPLIT):
+    if edited or (event.signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.step is Step.SPLIT):
         return _drafted(state, event)
     if state.step in REVIEWS and event.signal in _VERDICTS:
         state = replace(state, blockers={**state.blockers, REVIEWS[state.step]: event.blockers})
@@ -40,7 +40,9 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     state = state.with_task(_with_trees(state, event))
     if state.step in ASKERS:
         state = replace(state, in_question=event.tree)
-    if state.step is Step.IMPLEMENT and event.signal in MEASURED_GREEN:
+    # what is GREEN but for faults that no test notices is accepted once @test was asked as often as it may be
+    settled = event.signal is Signal.UNNOTICED_FAULTS and bool(exhausted)
+    if state.step is Step.IMPLEMENT and (event.signal in MEASURED_GREEN or settled):
         return replace(state, head=state.task.candidate or state.head)
     red_reached = event.signal is (Signal.RED if state.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
     if state.step in {Step.WRITE_TESTS, Step.CHECK_TESTS} and red_reached:

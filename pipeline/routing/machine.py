@@ -87,6 +87,8 @@ def signals_of(state: RunState) -> frozenset[Signal]:
         found -= _DIAGNOSES if state.ask is Question.AMEND else _AMENDS
         if state.after is not Signal.PASSES_ALREADY:
             found -= {Signal.ALREADY_DONE}
+    if state.step is Step.SPLIT and not state.may_take_the_plans_task:
+        found -= {Signal.ONE_TASK}
     return found
 
 

@@ -60,6 +60,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.SPLIT, S.DRAFTED, Goto(P.REVIEW_SPLIT), "orchestrator", "task files written"),
     Row(P.SPLIT, S.DRAFTED, NextTask(), "orchestrator", "fix tasks need no split review", Given.FIX_TASKS),
+    Row(P.SPLIT, S.ONE_TASK, NextTask(), "harness", "the plan came with its one task, which was reviewed with it"),
     Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
 
     Row(P.REVIEW_SPLIT, S.ACCEPTABLE, NextTask(), "@check", "nothing must be fixed"),
@@ -108,6 +109,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.IMPLEMENT, S.CANNOT_PROCEED, DIAGNOSE, "@make", "something is missing"),
     Row(P.IMPLEMENT, S.STALE_XFAIL, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "a strict xfail passes now: @test updates it"),
     Row(P.IMPLEMENT, S.GREEN_UNSTABLE, DIAGNOSE, "harness", "two GREEN runs disagree on the task's own tests"),
+    Row(P.IMPLEMENT, S.UNNOTICED_FAULTS, Retry(P.WRITE_TESTS, L.UNNOTICED_FAULTS), "harness", "GREEN, and no test notices any fault put into a changed function"),
 
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.IMPLEMENT, L.MAKE_RETRY), "@check", "@make once more, with the notes"),
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "no RED yet: @test again", Given.FROM_WRITE_TESTS),
@@ -185,6 +187,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
     L.MAKE_RETRY: Bound(1, "task and red tree", Retry(P.WRITE_TESTS, L.TEST_DESIGN)),
     L.SCOPE_AMEND: Bound(2, "task", Retry(P.SPLIT, L.SPLIT_REWORK)),
     L.SEAM: Bound(1, "task", SIGN_OFF),
+    L.UNNOTICED_FAULTS: Bound(1, "task", NextTask()),
     L.COSMETIC: Bound(1, "run", Goto(P.PUBLISH)),
     L.REASK: Bound(
         1,

@@ -163,7 +163,7 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
             f"{here}/role",
             [slot.value for slot in slots],
         )
-    if signal is Signal.DRAFTED and state.step is Step.SPLIT and not entry.tasks:
+    if signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.step is Step.SPLIT and not entry.tasks:
         raise SignalsError(
             f'Entry {number}: the split needs its tasks, for example tasks: [{{id: "1"}}].', f"{here}/tasks"
         )

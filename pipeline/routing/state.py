@@ -170,6 +170,14 @@ class RunState:
         """Return whether the run has accepted no change at all."""
         return self.head in ("", self.start)
 
+    @property
+    def may_take_the_plans_task(self) -> bool:
+        """Return whether a task that came with the plan need not be cut: it was reviewed and accepted with it.
+
+        Who wants to see the split (a gate) sees one.
+        """
+        return self.after is Signal.ACCEPTABLE and self.via is None and "split" not in self.settings.gates
+
     def facts(self) -> frozenset[Given]:
         """Return the givens that hold now."""
         found: set[Given] = set()

@@ -81,6 +81,7 @@ class Signal(StrEnum):
     CLAIMED_ELSEWHERE = "CLAIMED_ELSEWHERE"
 
     DRAFTED = "DRAFTED"
+    ONE_TASK = "ONE_TASK"
     HYGIENE = "HYGIENE"
 
     ACCEPTABLE = "ACCEPTABLE"
@@ -115,6 +116,7 @@ class Signal(StrEnum):
     CANNOT_PROCEED = "CANNOT_PROCEED"
     STALE_XFAIL = "STALE_XFAIL"
     GREEN_UNSTABLE = "GREEN_UNSTABLE"
+    UNNOTICED_FAULTS = "UNNOTICED_FAULTS"
 
     PRODUCTION_LOGIC = "PRODUCTION_LOGIC"
     TEST_DESIGN = "TEST_DESIGN"
@@ -173,6 +175,7 @@ class Loop(StrEnum):
     MAKE_RETRY = "make_retry"
     SCOPE_AMEND = "scope_amend"
     SEAM = "seam"
+    UNNOTICED_FAULTS = "unnoticed_faults"
     COSMETIC = "cosmetic"
     REASK = "reask"
     DISPATCHES = "dispatches"

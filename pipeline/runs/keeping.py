@@ -9,10 +9,13 @@ import stat
 from typing import TYPE_CHECKING
 
 from pipeline.git import Entry, TreeChange
-from pipeline.runs.records import walk
+from pipeline.runs.records import ARTIFACT_LIMIT, walk
 from pipeline.runs.store import run_ref
+from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.git import Repository
     from pipeline.runs.run import Run
 
@@ -43,9 +46,14 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
     """
     tree = repository.make_tree(trees_of(run))
     if whole:
-        names = [path for _, path, status in walk(run.folder) if stat.S_ISREG(status.st_mode) and path != "lock"]
-        places = [f"run/{name}" for name in names]
-        oids = repository.write_files(run.folder, names)
-        changes = [TreeChange(p, Entry(p, "100644", oid)) for p, oid in zip(places, oids, strict=True)]
+        oids = repository.write_files(_files(run))
+        changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]
         tree = repository.build_tree(tree, changes)
     repository.set_ref(run_ref(repository, run.info.run_id), tree)
+
+
+def _files(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Yield what a run folder holds; each file is opened by its folder, so that no link leads out (ADR-R95)."""
+    for parent, path, status in walk(run.folder):
+        if stat.S_ISREG(status.st_mode) and path != "lock":
+            yield f"run/{path}", read_regular(path.rpartition("/")[2], ARTIFACT_LIMIT, parent)

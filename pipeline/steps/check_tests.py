@@ -13,10 +13,11 @@ from pipeline.reports.reviews import Acceptance, SuiteJudgement
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_tests
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Question, Signal, Step
+from pipeline.routing.vocabulary import Question, Signal
 from pipeline.steps.evidence_files import TaskEvidence, read_evidence, write_evidence
 from pipeline.steps.judging import judge, judgement_md
 from pipeline.steps.reviews import last_review
+from pipeline.steps.task_review import review_of_tasks
 from pipeline.steps.test_paths import files_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ async def run(ctx: Context) -> Event:
         text = block(f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}")
     else:
         ledger, _ = apply_review(Ledger(stage=Stage.TESTS), 1, report)
-        text = f"{report.verdict}, counted as {reduced.signal}\n\n{findings_md(ledger.open)}"
+        left = f"\n\n{findings_md(ledger.open)}" if ledger.open else ", without findings"
+        text = f"{report.verdict}, counted as {reduced.signal}{left}"
     name = judgement_md(ctx, f"judgement-{question.value.replace('_', '-')}", text)
     if reduced.signal == "ACCEPTABLE":
         _record(ctx, question, name)
@@ -50,12 +52,12 @@ async def run(ctx: Context) -> Event:
 
 
 def _is_accepted_by_split(ctx: Context) -> bool:
-    """Return whether the review of the split answered already that this task needs no tests of its own.
+    """Return whether the review of the tasks answered already that this task needs no tests of its own.
 
     That is a question of it (`test_approach`). Fix tasks have no such review, and one that ended with open findings
     accepted nothing; of a task that @test was asked for, the answer of @test is judged.
     """
-    task, review = ctx.state.task, last_review(ctx, Step.REVIEW_SPLIT)
+    task, review = ctx.state.task, last_review(ctx, review_of_tasks(ctx))
     reviewed = review is not None and review.signal is Signal.ACCEPTABLE and not task.fix
     return reviewed and ctx.state.origin is None and task.spec.evidence == "regression"
 

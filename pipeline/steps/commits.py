@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Signature
 from pipeline.policy.characters import visible
+from pipeline.policy.hygiene import SUBJECT
 from pipeline.reports.fields import Evidence
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
     from pipeline.steps.follow_ups import Item
 
-_SUBJECT_LIMIT: Final = 72
 _TEXTS: Final = (".md", ".rst", ".adoc")
 
 
 def run_time(ctx: Context) -> datetime:
     """Return the time that the run's commits carry: SOURCE_DATE_EPOCH where it is set, else when the run started."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if epoch.isdigit():
+    if epoch.isdecimal():
         return datetime.fromtimestamp(int(epoch), UTC)
     return datetime.fromisoformat(ctx.run.info.started_at)
 
@@ -158,7 +158,7 @@ def _scaffold_message(ctx: Context, task: TaskState) -> str:
     names = [symbol.name for symbol in ctx.task(task.id).symbols if symbol.new]
     with_ = f" with {stub_of(ctx, ctx.task(task.id)).replace('`', '')} stubs"
     what = ", ".join(names)
-    if len(f"feat: scaffold {what}{with_}") > _SUBJECT_LIMIT:
+    if len(f"feat: scaffold {what}{with_}") > SUBJECT:
         what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
     body = "\n".join(f"- {name}" for name in names) if len(names) > 1 else ""
     return _message(f"feat: scaffold {what}{with_}", body, [*trailers(ctx), ("Scaffolds", task.id)])
@@ -180,9 +180,21 @@ def trailers(ctx: Context) -> list[tuple[str, str]]:
     return [("Issue", ctx.issue), ("Run-Id", ctx.run.info.run_id), *assisted]
 
 
+def subject_of(text: str) -> str:
+    """Return the first line of a commit message; what is too long is cut behind a word, where there is one."""
+    line = visible(" ".join(text.split()))
+    if len(line) <= SUBJECT:
+        return line
+    room = SUBJECT - len("...")
+    end = line.rfind(" ", 0, room + 1)
+    cut = line[: end if end > room // 2 else room]
+    return cut.rstrip(" ,;:.-") + "..."
+
+
 def _message(subject: str, body: str, lines: Sequence[tuple[str, str]]) -> str:
-    line = visible(" ".join(subject.split()))
-    if len(line) > _SUBJECT_LIMIT:
-        line = line[: _SUBJECT_LIMIT - 3].rstrip() + "..."
-    parts = [line, visible(body.strip(), keep="\n"), "\n".join(f"{key}: {value}" for key, value in lines)]
+    parts = [
+        subject_of(subject),
+        visible(body.strip(), keep="\n"),
+        "\n".join(f"{key}: {value}" for key, value in lines),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -5,7 +5,7 @@ A task with one criterion needs no list: all of its tests show it, and the verdi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.ledger import may_change
 from pipeline.reports.decode import Malformed
@@ -14,11 +14,14 @@ from pipeline.reports.reviews import ResultReview
 from pipeline.reports.work import ReadyTests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Observation, TestRecord
     from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task
+
+FAULTS: Final = "faults"
+"""The id under which the final review answers for functions of which no test notices anything."""
 
 
 def unshown(task: Task, report: Report) -> Malformed | None:
@@ -58,20 +61,29 @@ def _is_called(record: TestRecord, name: str) -> bool:
     return may_change(record, frozenset({name})) or record.function.rpartition("::")[2] == name
 
 
-def unanswered(tasks: Sequence[Task], report: Report) -> Malformed | None:
-    """Return what is wrong with a final review that does not answer for each criterion of tasks with several."""
+def unanswered(tasks: Sequence[Task], unnoticed: Mapping[str, Sequence[str]], report: Report) -> Malformed | None:
+    """Return what is wrong with a final review that does not answer for each criterion of tasks with several.
+
+    Args:
+        tasks: What was done.
+        unnoticed: By task, the changed functions of which no test notices anything: for these a reason is wanted.
+        report: Of a reviewer.
+    """
     if not isinstance(report, ResultReview):
         return None
     several = [task for task in tasks if len(task.criteria) > 1]  # for one the verdict answers
     wanted = {(task.id, criterion.id): criterion.text for task in several for criterion in task.criteria}
     answered = {(answer.task, answer.id) for answer in report.criteria}
+    for task, functions in unnoticed.items():
+        wanted[task, FAULTS] = f"no test notices a fault in {', '.join(functions)}"
+        answered -= {(each.task, each.id) for each in report.criteria if each.id == FAULTS and not each.note.strip()}
     left = "; ".join(
         f"task {task}, {name} ({text})" for (task, name), text in wanted.items() if (task, name) not in answered
     )
     if left:
         return Malformed(
             f"No answer is given for {left}. `criteria` takes one entry for each criterion of each task: `task`, `id`, "
-            "`met`, and a `note` where it is not met.",
+            "`met`, and a `note` where it is not met; for `faults` always a `note`: why no test has to notice them.",
             "/criteria",
         )
     unmet = [answer for answer in report.criteria if not answer.met]

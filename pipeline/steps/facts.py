@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pipeline.steps.evidence_files import GreenEvidence, TaskEvidence
 
 _MOST_FAULTS: Final = 3
+_EXAMPLES: Final = 3
+"""Of ids: nobody guesses how a runner calls its tests."""
 
 
 def folded(ids: Iterable[str], functions: Mapping[str, str]) -> list[str]:
@@ -46,6 +48,7 @@ def baseline_md(ctx: Context) -> str:
     said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "there is none"
     return "# The tests before the run\n" + sections(
         ("Outcomes", f"{said}. Command: `{' '.join(known['command'])}`"),
+        ("Ids Look Like", bullets(f"`{entry}`" for entry in sorted(known["outcomes"])[:_EXAMPLES])),
         ("Failing", bullets(folded(known["failing"], functions))),
         ("Varying", bullets(folded(known["flaky"], functions))),
     )

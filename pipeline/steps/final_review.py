@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.reports.reviews import Edit
+    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 _PLAIN: Final = frozenset({"100644", "100755"})
@@ -48,7 +49,7 @@ async def run(ctx: Context) -> Event:
         measured = await checks.new_failures(ctx, start, head)
     except UnmeasurableError as error:
         return error.event
-    accept = partial(unanswered, [ctx.task(task.id) for task in ctx.state.done_tasks]) if review.number == 1 else None
+    accept = partial(unanswered, *_to_answer(ctx)) if review.number == 1 else None
     answers = await ask_reviewers(review, "review-result", head, _artifacts(ctx, review), accept)
     if isinstance(answers, Event):
         return answers
@@ -76,6 +77,14 @@ async def run(ctx: Context) -> Event:
         note=summarise(reviewed),
         evidence=tuple(names),
     )
+
+
+def _to_answer(ctx: Context) -> tuple[list[Task], dict[str, tuple[str, ...]]]:
+    """Return the tasks that were done, and of each the changed functions of which no test notices anything."""
+    tasks = [ctx.task(task.id) for task in ctx.state.done_tasks]
+    found = {task.id: read_evidence(ctx, task.id) for task in tasks}
+    probes = {name: evidence.probes for name, evidence in found.items() if evidence is not None and evidence.probes}
+    return tasks, {name: each.unnoticed for name, each in probes.items() if each.unnoticed}
 
 
 def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:

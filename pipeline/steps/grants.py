@@ -32,7 +32,7 @@ def suite_grants(task: Task, seen: Observation, sources: Sequence[str]) -> tuple
         seen: A run of the tests, for where each one stands.
         sources: The endings of the language's files.
     """
-    named = {file.path: Grant(file.path, Action(file.action)) for file in task.test_files}
+    named = {file.path: Grant(file.path, file.action, file.origin) for file in task.test_files}
     for test in task.tests_to_change:
         path = path_of(test.id, seen.records, sources)
         if path is not None:

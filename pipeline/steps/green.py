@@ -14,11 +14,11 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.steps.asked_tests import named_by
 from pipeline.steps.evidence_files import GreenEvidence, read_evidence, write_evidence
-from pipeline.steps.impacting import impacted_tests, nearest_files
+from pipeline.steps.impacting import impacted_tests, nearest_files, worth_repeating
 from pipeline.steps.masking import masked
 from pipeline.steps.measuring import measure
 from pipeline.steps.outcomes import seen
-from pipeline.steps.pinned import Pinned, pinned, touched_ground
+from pipeline.steps.pinned import Pinned, pinned, touched
 from pipeline.steps.probing import Candidate, Probed, probe
 from pipeline.steps.provisional import confirm_provisional
 from pipeline.steps.regression import Suspects, confirm, kept_tests
@@ -110,7 +110,7 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
     holds = not shown.nearest and verdict.own_green and not shown.suspects.regressions
     named = {path for change in task.files for path in (change.path, change.origin) if path}
     ground = pinned(ctx, layout, named, state.red or ctx.state.head, tree)
-    written = touched_ground(ctx, baseline_of(ctx), shown.observation, tree)
+    meanwhile = touched(ctx, baseline_of(ctx), shown.observation, tree)
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -121,7 +121,11 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
         ledger=ledger,
         kept=still_passing(kept, shown.observation, ledger),
         stubs_left=stubs_left(ctx, tree),
-        ground=replace(ground, support=(*ground.support, *written)),
+        ground=replace(
+            ground,
+            support=(*ground.support, *meanwhile.ground),
+            controls=(*ground.controls, *meanwhile.data),
+        ),
         nearest=shown.nearest,
         masked=await masked(ctx, task, tree, kept, ledger) if holds else (),
     )
@@ -187,11 +191,22 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
         UnmeasurableError: the environment broke meanwhile.
     """
     names: list[str] = []
+    probed: Probed | None = None
+    only_tests = ctx.state.task.spec.red_base == "start"
     red_evidence = read_evidence(ctx, task.id)
     if red_evidence is not None:
         new_ids = measured.verdict.new_ids
-        impacted = frozenset(impacted_tests(ctx, task, measured.tree))
-        candidate = Candidate(measured.tree, measured.observation, new_ids, impacted)
+        impacted = impacted_tests(ctx, task, measured.tree)
+        # faults go into all that the run changed, and tests of the tasks before are there to notice these
+        judges = impacted_tests(ctx, task, measured.tree, since=ctx.state.start) if only_tests else impacted
+        candidate = Candidate(
+            measured.tree,
+            measured.observation,
+            new_ids,
+            frozenset(judges),
+            old=worth_repeating(ctx, impacted, measured.observation, measured.ledger),
+            before=ctx.state.task.start or ctx.state.start,
+        )
         probed = await probe(ctx, task, red_evidence, candidate)
         names.append(probed.artifact)
         red_evidence = red_evidence.model_copy(update={"probes": probed.evidence})
@@ -200,6 +215,10 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
         green = red_evidence.model_copy(update={"green": _green_evidence(ctx, measured)})
         names.append(write_evidence(ctx, green))
     names.append(ctx.write(f"evidence/green-{task.id}.json", canonical(measured.observation)))
+    if probed is not None and probed.evidence.unnoticed and not only_tests:
+        note = f"no test notices a fault in {', '.join(probed.evidence.unnoticed[:3])}"
+        signal = Signal.UNNOTICED_FAULTS
+        return Event(signal=signal, tree=measured.tree, note=note, evidence=(*names, *evidence))
     passing = sum(passed(record) for record in measured.observation.records.values())
     flaky = f", {len(measured.suspects.flaky)} flaky" if measured.suspects.flaky else ""
     note = f"{passing} tests pass{flaky}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.routing.vocabulary import Step
 from pipeline.steps.evidence_files import read_evidence
@@ -13,14 +13,27 @@ if TYPE_CHECKING:
 
     from pipeline.steps.context import Context
 
+_CUT_AGAIN: Final = frozenset({"diagnose/SPEC", "diagnose/SPLIT_NEEDED"})
+
 
 def handed_on(ctx: Context, *, judged: bool = False) -> dict[str, list[Path]]:
     """Return the artifact with what @check remarked on plan and split, and with `judged` on the task's tests, too."""
     found = remarks(ctx, Step.REVIEW_PLAN, Step.REVIEW_SPLIT)
+    overruled = _overruling(ctx)
+    if overruled:
+        found = {"remarks": [*found.get("remarks", []), *map(ctx.path, overruled)]}
     evidence = read_evidence(ctx, ctx.state.task.id) if judged else None
     if evidence is None or evidence.judged_by is None:
         return found
     return {"remarks": [*found.get("remarks", []), ctx.path(evidence.judged_by)]}
+
+
+def _overruling(ctx: Context) -> list[str]:
+    """Return the diagnoses that had the tasks of the present plan cut again: plan.md still says what they refute."""
+    lines = ctx.run.journal.of("decision")
+    planned = max((number for number, line in enumerate(lines) if line.text("row") == "plan/DRAFTED"), default=0)
+    cut = [line for line in lines[planned:] if line.text("row") in _CUT_AGAIN]
+    return [name for line in cut for name in line.texts("evidence")[:1] if name.endswith(".md")]
 
 
 def came_back_tree(ctx: Context) -> str | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import expectations, judge_green, passed, still_passing
+from pipeline.evidence.compare import carried_on, expectations, judge_green, passed, still_passing
 from pipeline.reports.markdown import bullets
+from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.measuring import measure
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.regression import confirm, kept_tests
@@ -45,7 +46,11 @@ async def hold(ctx: Context, tree: str) -> Held:
     expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **kept_tests(ctx)}
     leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
     seen = await measure(ctx, tree)
-    verdict = judge_green(None, seen, expected, tests_to_change=leave, unread_before=baseline.unread)
+    evidences = (read_evidence(ctx, task.id) for task in ctx.state.done_tasks)
+    ledgers = [found.ledger for found in evidences if found is not None and found.ledger is not None]
+    renames = {old: new for ledger in ledgers for old, new in ledger.renames.items()}
+    moves = carried_on(expected, seen.records, renames, leave)
+    verdict = judge_green(None, seen, expected, tests_to_change=leave | moves, unread_before=baseline.unread)
     before = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
     suspects = await confirm(ctx, sorted(before), tree, ctx.state.start, seen)
     brought = set(verdict.regressions) - before  # by this run: the tree that it began with says nothing of these

@@ -1,26 +1,17 @@
-"""`.worktreeinclude`: ignored files of the user's worktree that tests need, kept once and put into each measured copy.
+"""`.worktreeinclude`: ignored files of the user's worktree that tests need, kept once for all copies of a run.
 
-No link is followed on either side: not from the worktree, and not in a copy, where a tree may have links of its own.
+No link of the worktree is followed. `runs.ignored` puts them into the copies.
 """
 
 from __future__ import annotations
 
-import os
-import stat
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.checkout import remove_tree
-from pipeline.trees import (
-    NotRegularError,
-    opened,
-    opened_parent,
-    opened_regular,
-    read_regular,
-    remove_entry,
-    write_new,
-)
+from pipeline.runs.ignored import kept_ignored, put_file
+from pipeline.trees import NotRegularError, opened, opened_parent, opened_regular, read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +21,6 @@ if TYPE_CHECKING:
 INCLUDE_FILE: Final = ".worktreeinclude"
 """One that the repository tracks needs trust (`cli.widening`)."""
 
-_KEPT: Final = "include"
 _LIMIT: Final = 1_000_000
 
 
@@ -53,16 +43,16 @@ def include_patterns(worktree: Path) -> tuple[str, ...]:
 
 
 def include_ignored(repository: Repository, place: Path) -> None:
-    """Keep the ignored files that `.worktreeinclude` names, as they are now, for every later measurement.
+    """Keep the ignored files that `.worktreeinclude` names, as they are now, for every later copy of a tree.
 
     Args:
         repository: Whose worktree has them.
-        place: The folder of the measurements, which nobody else writes.
+        place: The run's own folder, which nobody else writes.
 
     Raises:
         UserError: one of them cannot be read.
     """
-    kept = place / _KEPT
+    kept = kept_ignored(place)
     if kept.exists() or not include_patterns(repository.worktree):
         return
     staging = kept.with_name("include.tmp")
@@ -72,7 +62,7 @@ def include_ignored(repository: Repository, place: Path) -> None:
         for name in repository.ignored_matching(repository.worktree / INCLUDE_FILE):
             try:
                 with opened_parent(top, name) as (parent, last), opened_regular(last, parent) as file:
-                    _put(staging, name, file)
+                    put_file(staging, name, file)
             except NotRegularError:
                 continue
             except OSError as error:
@@ -80,25 +70,3 @@ def include_ignored(repository: Repository, place: Path) -> None:
                     f"{INCLUDE_FILE} names {name}, which cannot be read: {error.strerror}.", Reason.DISK, path=name
                 ) from error
     staging.rename(kept)
-
-
-def ignored_names(place: Path) -> frozenset[str]:
-    """Return the paths of the kept files of *place*."""
-    kept = place / _KEPT
-    found = kept.rglob("*") if kept.exists() else ()
-    return frozenset(path.relative_to(kept).as_posix() for path in found if path.is_file())
-
-
-def put_ignored(place: Path, folder: Path) -> None:
-    """Put the kept files of *place* into a copy of a tree; what the tree has in their places gives way."""
-    kept = place / _KEPT
-    for path in sorted(kept.rglob("*")) if kept.exists() else ():
-        if path.is_file():
-            with path.open("rb") as file:
-                _put(folder, path.relative_to(kept).as_posix(), file)
-
-
-def _put(folder: Path, name: str, file: BinaryIO) -> None:
-    with opened(folder) as top, opened_parent(top, name, create=True) as (parent, last):
-        remove_entry(parent, last)
-        write_new(parent, last, file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
+from pipeline.evidence.compare import passed
 from pipeline.evidence.impact import impacted
 from pipeline.evidence.import_graph import Graph, is_read
 from pipeline.evidence.staging import first_stage, is_long
@@ -23,31 +24,34 @@ from pipeline.steps.sanity import baseline_of
 from pipeline.toolchains import durations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
-HANDED: Final = 200
+HANDED: Final = 40
 """So many of them, the nearest, are for @make to run: a list that nobody reads helps nobody. Probes run all."""
 _LIMIT: Final = 8 << 20
 """Of more code than this, in bytes, the imports are not read: a megabyte takes about half a second."""
 _STORED: Final = TypeAdapter(dict[str, frozenset[str]])
 
 
-def impacted_tests(ctx: Context, task: Task, tree: str) -> tuple[str, ...]:
+def impacted_tests(ctx: Context, task: Task, tree: str, *, since: str | None = None) -> tuple[str, ...]:
     """Return the tests that the task's files touch, of those that were there before it, the nearest first.
 
     Args:
         ctx: The run.
         task: The task; its files are what changes.
         tree: What @make starts from, or has made.
+        since: Count all that was changed since this tree, too.
     """
     start = ctx.state.task.red or ctx.state.head
     changed = {path for change in task.files for path in (change.path, change.origin) if path is not None}
-    changed.update(changed_paths(ctx, start, tree))
+    changed.update(changed_paths(ctx, since or start, tree))
     graph = graph_of(ctx.repository, start, ctx.checkout.root / "imports")
     tests = {**baseline_of(ctx).records, **kept_tests(ctx)}
     return impacted(changed, graph, tests.values(), remembered.reach(ctx.checkout.root))
@@ -69,6 +73,36 @@ def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedLedger) -> fro
     tests = {**baseline_of(ctx).records, **kept_tests(ctx)}
     near = dict.fromkeys(tests[entry].path for entry in impacted_tests(ctx, task, tree))
     return first_stage((*ledger.frozen.files, *ledger.provisional_files), near, seconds, workers)
+
+
+def worth_repeating(
+    ctx: Context, impacted: Iterable[str], now: Observation, ledger: RedLedger | None
+) -> tuple[str, ...]:
+    """Return old tests that passed before and pass now: the nearest, as many as take no longer than the probes may.
+
+    Args:
+        ctx: The run.
+        impacted: The tests that the task touches, the nearest first.
+        now: The run of the candidate.
+        ledger: The task's RED evidence; what it owns is repeated anyway.
+    """
+    seconds = durations.read(ctx.checkout.root / CACHE)
+    kept = kept_tests(ctx)
+    left = ctx.config.probes.seconds
+    found: list[str] = []
+    files: set[str] = set()
+    for entry in impacted:
+        record = now.records.get(entry)
+        steady = record is not None and entry in kept and passed(kept[entry]) and passed(record)
+        if record is None or not steady or (ledger is not None and ledger.owns(record)):
+            continue
+        if record.path not in files:
+            left -= seconds.get(record.path, 0.0)
+            files.add(record.path)
+        if left < 0 or len(found) == HANDED:
+            break
+        found.append(entry)
+    return tuple(found)
 
 
 def graph_of(repository: Repository, tree: str, kept: Path) -> Graph:

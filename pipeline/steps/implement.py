@@ -61,7 +61,7 @@ async def run(ctx: Context) -> Event:
         signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
         if signal in MEASURED_GREEN:
             found = await record_green(ctx, task, measured, answer.evidence)
-            missing = signal is Signal.GREEN_INCOMPLETE and found.signal is Signal.GREEN
+            missing = signal is Signal.GREEN_INCOMPLETE and found.signal in {Signal.GREEN, Signal.UNNOTICED_FAULTS}
             told = {"signal": signal, "note": f"{found.note}; @make: {_claim(report)}"}
             return found.model_copy(update=told) if missing else found
     except UnmeasurableError as error:
@@ -86,9 +86,10 @@ def _base(ctx: Context) -> str:
 
 
 def _may_be_green(ctx: Context, base: str) -> bool:
-    """Return whether measuring first can save a dispatch: there is a candidate, or a fix of the tests alone."""
+    """Return whether measuring first can save a dispatch: there is a candidate, or the tests are all there is to do."""
     task = ctx.state.task
-    return task.testable and (task.candidate is not None or task.spec.red_base is not None) and bool(base)
+    no_code = task.spec.red_base is not None or not ctx.task().files
+    return task.testable and (task.candidate is not None or no_code) and bool(base)
 
 
 def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Request:

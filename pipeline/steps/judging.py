@@ -44,6 +44,8 @@ async def judge(
     task = ctx.state.task
     start = task.start or ctx.state.head
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
+    if question is Question.DIAGNOSE:  # it may find that these are wrong
+        artifacts |= {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")]}
     visit = ctx.state.visit
     if task.tests and task.tests != start:
         name = ctx.write(f"judgements/{visit:03}-tests.patch", ctx.repository.patch(start, task.tests))

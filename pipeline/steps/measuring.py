@@ -6,7 +6,7 @@ test run in the box.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
 from pipeline.evidence.observation import Ended, Observation
@@ -15,7 +15,6 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.steps import remembered
-from pipeline.steps.ignored_files import ignored_names, put_ignored
 from pipeline.steps.sharding import measure_in_parts, remember
 from pipeline.toolchains.protocol import Cache, Missing, Selection, View
 from pipeline.toolchains.several import Several, left_out
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.dispatch.copies import Copies
+    from pipeline.dispatch.renames import Traces
     from pipeline.git import Repository
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 CACHE = "pycache"
 """The folder, in the run's own place, of compiled code and of what else the baseline leaves for later runs."""
+
+TRACED: Final = 3
+"""How much longer than the limits say a traced run may take: tests of many calls take two or three times as long."""
 
 
 class Apparatus(Protocol):
@@ -139,7 +142,7 @@ async def measure(
         ctx: The run, or a laboratory.
         tree: The (composed) tree to measure.
         selection: Which tests to run; None runs all, and is remembered by tree.
-        trace: Note which production code each test reaches.
+        trace: Note which production code each test reaches; that is our doing, and so is the time that it takes.
         again: Measure even if this tree was measured before.
         warm: Only for the baseline: fill the cache of compiled code that later runs share read-only.
 
@@ -153,21 +156,21 @@ async def measure(
     if isinstance(ctx.toolchain, Several) and left_out(env):
         require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
+    slower = TRACED if trace else 1
     cache = _cache(ctx, warm=warm)
 
-    touched: set[str] = set()
+    traces: list[Traces] = []
 
     async def run(chosen: Selection | None) -> Observation:
-        with ctx.copies.lent(tree, touched.update) as folder:
-            put_ignored(ctx.checkout.root, folder)
+        with ctx.copies.lent(tree, traces.append) as folder:
             return await ctx.toolchain.run_tests(
                 ctx.sandbox,
                 View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True)),
                 env,
                 chosen,
                 trace=trace,
-                timeout_s=limits.timeout_s,
-                per_test_timeout_s=limits.test_timeout_s,
+                timeout_s=limits.timeout_s * slower,
+                per_test_timeout_s=limits.test_timeout_s * slower,
                 cache=cache,
             )
 
@@ -179,8 +182,8 @@ async def measure(
             observation = await run(selection)
     except SandboxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
-    written = tuple(sorted(map(_printable, touched - ignored_names(ctx.checkout.root))))
-    observation = quiet_observation(observation, ctx.secrets).model_copy(update={"touched": written})
+    observation = observation.model_copy(update=_traced(ctx, traces, observation))
+    observation = quiet_observation(observation, ctx.secrets)
     if warm and isinstance(ctx.toolchain, Several):
         for part in (part for part in ctx.toolchain.parts if part.table.workers > 1):
             ctx.say(f"    [toolchains.{part.name}] workers does not count where several languages are measured")
@@ -196,6 +199,18 @@ async def measure(
     return observation
 
 
+def _traced(ctx: Apparatus, traces: Iterable[Traces], seen: Observation) -> dict[str, tuple[str, ...]]:
+    """Return the fields of an observation with names of files from the disk; what could not be watched is told."""
+    touched, moved = set(seen.touched), set(seen.moved)
+    for each in traces:
+        touched |= each.touched
+        moved |= each.renames.moved
+        if each.renames.unwatched:
+            ctx.say(f"    folders that are renamed while tests run are not all seen: {each.renames.unwatched}")
+    named = {"touched": sorted(touched), "moved": sorted(moved), "command": seen.command}
+    return {field: tuple(map(printable, names)) for field, names in named.items()}
+
+
 async def measure_types(ctx: Apparatus, tree: str) -> Observation:
     """Return what of *tree* does not compile or type-check, as collection errors; nothing of it is run on purpose.
 
@@ -208,7 +223,6 @@ async def measure_types(ctx: Apparatus, tree: str) -> Observation:
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     try:
         with ctx.copies.lent(tree) as folder:
-            put_ignored(ctx.checkout.root, folder)
             view = View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True))
             seen = await ctx.toolchain.check_types(ctx.sandbox, view, env, timeout_s=limits.timeout_s)
     except SandboxError as error:
@@ -263,6 +277,6 @@ def failing(observation: Observation) -> tuple[str, ...]:
     return tuple(sorted({*bad, *observation.unread}))
 
 
-def _printable(path: str) -> str:
-    """Return a path with bytes that are no UTF-8 escaped: the observation is kept as JSON, which has no such text."""
+def printable(path: str) -> str:
+    r"""Return a path with bytes that are no UTF-8 escaped: the observation is kept as JSON, which has no such text."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")

@@ -7,7 +7,7 @@ if it had the time that it usually takes.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
@@ -18,7 +18,7 @@ from pipeline.dispatch.redaction import redact
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
-from pipeline.mutation import LANGUAGES, spread
+from pipeline.mutation import LANGUAGES, Rank, spread
 from pipeline.policy.paths import is_tracker
 from pipeline.readers import mutants
 from pipeline.steps.changed_lines import changed_lines
@@ -41,6 +41,8 @@ _PATIENCE: Final = 3.0
 _STARTUP_S: Final = 2.0
 _SHARE: Final = 0.3
 _LONGEST_SOURCE: Final = 200
+_ENOUGH: Final = 3
+"""Faults that must have been tried before it says anything that none was noticed; one or two may change nothing."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ async def mutation_probe(
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
         asked=trial.asked if survivors else 0,
+        unnoticed=unnoticed_functions(fates),
     )
 
 
@@ -243,6 +246,23 @@ class _Trial:
         content = repository.blobs([entry.oid])[entry.oid]
         changed = Entry(mutant.path, entry.mode, repository.write_blob(mutant.apply(content)))
         return repository.build_tree(self.tree, [TreeChange(mutant.path, changed)])
+
+
+def unnoticed_functions(fates: Mapping[Mutant, Fate]) -> tuple[str, ...]:
+    """Return the changed functions of which no test notices anything: at least three faults were tried, none noticed.
+
+    Either three in one function, or three in all. What only changes a text says nothing, nor does what lies outside of
+    functions: messages, names and declarations are often of no consequence (ADR-R110).
+    """
+    tried = {m: fate for m, fate in fates.items() if fate in {Fate.KILLED, Fate.SURVIVED} and m.function}
+    telling = [m for m in tried if m.rank is not Rank.TEXT]
+    noticed = {(m.path, m.function) for m, fate in tried.items() if fate is Fate.KILLED}
+    counted = Counter((m.path, m.function) for m in telling)
+    if not noticed and len(telling) >= _ENOUGH:
+        blind = set(counted)
+    else:
+        blind = {place for place, count in counted.items() if count >= _ENOUGH} - noticed
+    return tuple(f"{path}: {function}" for path, function in sorted(blind))
 
 
 def fate_of(seen: Observation, ids: Collection[str]) -> Fate:

@@ -45,7 +45,8 @@ class Pinned:
     Args:
         regions: Test regions of production files that were changed, added or taken away. Moving one whole is no change.
         support: Files that serve or control tests, changed although the task does not name them.
-        controls: The same where the task names them: allowed, and for @check to read, with what they no longer notice.
+        controls: The same where the task names them: allowed, and for @check to read, with what they no longer notice;
+            and data that was written while tests ran.
         unsure: Production files of which it is not certain where their test regions are: for @check, too.
     """
 
@@ -85,10 +86,21 @@ def pinned(ctx: Ground, layout: Layout, named: Collection[str], red: str, tree: 
     return Pinned(tuple(regions), tuple(support), (*allowed.values(), *loosened), tuple(unsure))
 
 
-def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: str) -> tuple[str, ...]:
-    """Return what tests stand on and was written while they ran, in words; what is tested has no business there.
+@dataclass(frozen=True)
+class Touched:
+    """What was written or renamed while tests ran, in words; what the run before did as well is how the project works.
 
-    What the run before has written as well is how the project works.
+    Args:
+        ground: What tests stand on: what is tested has no business there.
+        data: Other files of the tree; tests may compare with them, or be about what writes them. For @check to read.
+    """
+
+    ground: tuple[str, ...]
+    data: tuple[str, ...]
+
+
+def touched(ctx: Ground, before: Observation, after: Observation, tree: str) -> Touched:
+    """Return what was done to the files of *tree* while its tests ran.
 
     Args:
         ctx: A run or a laboratory.
@@ -100,17 +112,21 @@ def touched_ground(ctx: Ground, before: Observation, after: Observation, tree: s
     new = {*after.modules.values()} - {*before.modules.values(), *written}
     loaded = sorted(path for path in new if _lies_in_tests(after.layout, path))
     there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()
-    said = [
-        f"{path} was written while the tests ran"
+    ground = {
+        path
         for path in written
         if (_is_ground(ctx, after.layout, path) if path in there else _loads(ctx, after.layout, path))
-    ]
+    }
+    said = [f"{path} was written while the tests ran" for path in written if path in ground]
     said += [
         f"{path} was loaded while the tests ran, and is not among the measured files"
         for path in loaded
         if path not in there
     ]
-    return tuple(said)
+    moved = sorted({*after.moved} - {*before.moved})
+    said += [f"the folder {path} was renamed while the tests ran; rename a copy of it" for path in moved]
+    data = (path for path in written if path in there and path not in ground)
+    return Touched(tuple(said), tuple(f"{path} was written while the tests ran" for path in data))
 
 
 def _is_ground(ctx: Ground, layout: Layout, path: str) -> bool:

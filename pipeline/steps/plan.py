@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.policy.hygiene import drafted, lint_plan
 from pipeline.reports.artifacts import plan_md
+from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanReport
+from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import tracker
 from pipeline.steps.asking import ask
 from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
+from pipeline.steps.task_drafts import accepted, lint_tasks, tasks_of_plan
 
 if TYPE_CHECKING:
+    from pipeline.reports.fields import Report
     from pipeline.steps.context import Context
 
 
@@ -28,21 +32,35 @@ async def run(ctx: Context) -> Event:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
         name = ctx.write(f"previous-{ctx.state.plan_revision}.patch", patch)
         artifacts["previous_patch"] = [ctx.path(name)]
-    answer = await ask(ctx, Request(Role.ORCHESTRATOR, "plan", ctx.state.start, artifacts=artifacts))
+    request = Request(
+        Role.ORCHESTRATOR, "plan", ctx.state.start, artifacts=artifacts, accept=lambda report: _refused(ctx, report)
+    )
+    answer = await ask(ctx, request)
     if isinstance(answer, Event):
         return answer
-    report = answer.report
-    if not isinstance(report, PlanReport):
-        raise TypeError(f"kind plan was answered by {type(report).__name__}")
+    report = _plan(answer.report)
+    tasks = accepted(tasks_of_plan(ctx, report))
     title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
     text = plan_md(report, ctx.issue, title, ctx.run.records[int(answer.result.dispatch[:3])].attempt)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
-    problems = lint_plan(text, files=report.files, existing=existing)
-    name = ctx.write("plan.md", text)
+    problems = [*lint_plan(text, files=report.files, existing=existing), *(lint_tasks(ctx, tasks) if tasks else ())]
+    names = [ctx.write("plan.md", text), *(ctx.write(f"task-{task.id}.md", task_md(task)) for task in tasks)]
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
         return hygiene_evidence(ctx, "plan", problems, answer)
-    return Event(signal=signal, note=f"{len(report.files)} file(s)", evidence=(name, answer.evidence))
+    note = f"{len(report.files)} file(s){', one task' if tasks else ''}"
+    return Event(signal=signal, note=note, evidence=(*names, answer.evidence))
+
+
+def _plan(report: Report) -> PlanReport:
+    if not isinstance(report, PlanReport):
+        raise TypeError(f"kind plan was answered by {type(report).__name__}")
+    return report
+
+
+def _refused(ctx: Context, report: Report) -> Malformed | None:
+    tasks = tasks_of_plan(ctx, _plan(report))
+    return Malformed(tasks.sentence, "/task/depends_on") if isinstance(tasks, Malformed) else None
 
 
 def planned(ctx: Context) -> PlanReport:

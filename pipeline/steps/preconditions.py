@@ -12,6 +12,8 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.names import is_branch_name
+from pipeline.policy.characters import visible
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.run import Run
@@ -57,6 +59,13 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             Reason.DETACHED_HEAD,
             actions=("git switch -c BRANCH",),
         )
+    if not is_branch_name(branch):
+        raise UserError(
+            f"The name of the branch {visible(branch)} holds a space, a control or bytes that are no text, and a run "
+            "could not write it down. Rename it: git branch -m NAME",
+            Reason.USAGE,
+            actions=("git branch -m NAME",),
+        )
     commit = repository.resolve("HEAD")
     if commit is None:
         raise UserError(
@@ -91,7 +100,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
 
 def _base_branch(repository: Repository, base: str | None) -> str:
     if base is not None:
-        if repository.resolve(base) is None:
+        if not is_branch_name(base) or repository.resolve(base) is None:
             raise UserError(
                 f"There is no {base} to compare with: --base takes a branch of this repository.",
                 Reason.USAGE,

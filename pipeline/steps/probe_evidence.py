@@ -40,7 +40,8 @@ class MutationEvidence(_Value):
 
     `unfit` are those that did not compile, or could not be imported: they say nothing. `not_tried` is what the time was
     not enough for; None where the engine does not tell. `trouble` says why nothing was tried. `asked` is how many tests
-    were run over each survivor; 0 where the engine does not tell.
+    were run over each survivor; 0 where the engine does not tell. `unnoticed` are the changed functions of which no
+    test notices anything, where enough was tried. It is empty for other engines: tested code could write their results.
     """
 
     engine: str
@@ -51,6 +52,7 @@ class MutationEvidence(_Value):
     seconds: float = 0.0
     trouble: str = ""
     asked: int = 0
+    unnoticed: tuple[str, ...] = ()
 
     @property
     def tried(self) -> int:
@@ -79,12 +81,30 @@ class RepeatEvidence(_Value):
     unstable: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
 
 
+class OldEvidence(_Value):
+    """Old tests that touch the files of the task, run again; `asked` is how many.
+
+    `unstable` has how each that passes only sometimes ended, run by run; all of them passed each time over the code
+    before. `doubtful` are those that did not, or failed once in many runs.
+    """
+
+    asked: int = 0
+    unstable: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
+    doubtful: tuple[str, ...] = ()
+
+
 class ProbeEvidence(_Value):
     """What is None was not asked for, or was not reached: after an unstable GREEN nothing else is tried."""
 
     repeated: RepeatEvidence | None = None
+    old: OldEvidence | None = None
     revert: RevertEvidence | None = None
     reach: ReachEvidence | None = None
     mutation: MutationEvidence | None = None
     quarantine: tuple[str, ...] = ()
     """One line for each quarantined test and each entry that no longer counts."""
+
+    @property
+    def unnoticed(self) -> tuple[str, ...]:
+        """Return the changed functions of which no test notices anything."""
+        return self.mutation.unnoticed if self.mutation is not None else ()

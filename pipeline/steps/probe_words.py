@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pipeline.steps.probe_evidence import (
         MutationEvidence,
+        OldEvidence,
         ProbeEvidence,
         ReachEvidence,
         RepeatEvidence,
@@ -24,6 +25,7 @@ def probes_md(task: str, probes: ProbeEvidence) -> str:
     """Return the document on one task. What comes from code or tests can start nothing in it."""
     return f"# Probes of the tests of task {task}\n" + sections(
         ("GREEN again", _repeated(probes.repeated) if probes.repeated is not None else ""),
+        ("Old tests again", _old(probes.old) if probes.old is not None else ""),
         ("Over the old production", _reverted(probes.revert) if probes.revert is not None else ""),
         ("What the tests run", _reached(probes.reach) if probes.reach is not None else ""),
         ("Small faults in the changed lines", _mutated(probes.mutation) if probes.mutation is not None else ""),
@@ -39,6 +41,8 @@ def in_short(probes: ProbeEvidence) -> str:
 def _said(probes: ProbeEvidence) -> Iterator[str]:
     if probes.repeated is not None and probes.repeated.unstable:
         yield f"{len(probes.repeated.unstable)} test(s) are not always GREEN"
+    if probes.old is not None and probes.old.unstable:
+        yield f"{len(probes.old.unstable)} old test(s) pass only sometimes now"
     if probes.revert is not None and probes.revert.problems:
         yield f"{len(probes.revert.problems)} test(s) are not RED over the old production"
     if probes.reach is not None and probes.reach.elsewhere:
@@ -57,6 +61,20 @@ def _repeated(found: RepeatEvidence) -> str:
     lines = [f"`{entry}`: {', then '.join(ended)}" for entry, ended in found.unstable.items()]
     said = "The first run is that of all tests, each further one of the tests in question by themselves."
     return f"Runs of the same tests on the same code do not agree. {said}\n\n{bullets(lines)}"
+
+
+def _old(found: OldEvidence) -> str:
+    if not found.asked:
+        return ""
+    doubtful = [
+        f"`{entry}` failed once, or fails over the code before as well: not counted" for entry in found.doubtful
+    ]
+    if not found.unstable:
+        said = f"{found.asked} old test(s) that touch the files of the task pass again by themselves."
+        return f"{said}\n\n{bullets(doubtful)}".strip()
+    lines = [f"`{entry}`: {', then '.join(ended)}" for entry, ended in found.unstable.items()]
+    said = "Old tests pass only sometimes now, and passed each time over the code before. The first run is that of all"
+    return f"{said} tests, each further one of the tests in question by themselves.\n\n{bullets([*lines, *doubtful])}"
 
 
 def _reverted(found: RevertEvidence) -> str:
@@ -84,6 +102,9 @@ def _mutated(found: MutationEvidence) -> str:
     if found.not_tried:
         counted.append(f"{found.not_tried} not tried, the time was over")
     head = f"Engine {found.engine}, {found.seconds:.0f} s: {', '.join(counted)}."
+    if found.unnoticed:
+        functions = bullets(f"`{name}`" for name in found.unnoticed)
+        head = f"{head}\n\nNo test notices any fault that was tried in:\n\n{functions}"
     if not found.survivors:
         return head
     run = f"all of the {found.asked} test(s) that were run" if found.asked else "the tests that were run"

@@ -17,7 +17,7 @@ from pipeline.steps.probe_evidence import MutationEvidence, ProbeEvidence, Rever
 from pipeline.steps.probe_words import in_short, probes_md
 from pipeline.steps.quarantining import day_of, quarantine
 from pipeline.steps.reaching import reach_probe
-from pipeline.steps.repeating import repeat
+from pipeline.steps.repeating import repeat, repeat_old
 from pipeline.steps.reverting import revert_check
 from pipeline.steps.sanity import baseline_of
 
@@ -43,12 +43,16 @@ class Candidate:
         observation: The run that showed it, of all tests.
         new_ids: Ids that came with it, from parameters in production code.
         impacted: Tests that touch the files of the task; a fault may be noticed by these as well.
+        old: Those of them that passed before and pass now, the nearest first, as many as are worth another run.
+        before: The tree that the task began with.
     """
 
     tree: str
     observation: Observation
     new_ids: tuple[str, ...] = ()
     impacted: frozenset[str] = frozenset()
+    old: tuple[str, ...] = ()
+    before: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Probed:
     Args:
         evidence: For `TaskEvidence.probes`.
         artifact: `evidence/probes-<task>.md`.
-        unstable: The task's tests of which two runs on the candidate disagree.
+        unstable: Tests of which two runs on the candidate disagree: the task's, and old ones that held still before.
         not_red: The task's tests that do not show over the old production what the ledger says.
     """
 
@@ -97,7 +101,10 @@ async def probe(ctx: Context, task: Task, evidence: TaskEvidence, candidate: Can
     return Probed(
         evidence=found,
         artifact=ctx.write(name_of(task.id), probes_md(task.id, found)),
-        unstable=tuple(found.repeated.unstable) if found.repeated is not None else (),
+        unstable=(
+            *(found.repeated.unstable if found.repeated is not None else ()),
+            *(found.old.unstable if found.old is not None else ()),
+        ),
         not_red=tuple(found.revert.problems) if found.revert is not None else (),
     )
 
@@ -128,6 +135,11 @@ async def probes_of(
         again = await repeat(ctx, candidate.tree, own, wanted.repeat, first=candidate.observation)
         found = found.model_copy(update={"repeated": again})
         if again.unstable:
+            return found
+        trees = (candidate.before, candidate.tree)
+        others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
+        found = found.model_copy(update={"old": others})
+        if others.unstable:
             return found
     if wanted.revert:
         reverted = await revert_check(ctx, tasks, evidence, candidate.tree, candidate.new_ids, layout)

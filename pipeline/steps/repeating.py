@@ -1,4 +1,8 @@
-"""The flake guard: GREEN measured again. Tests of which two runs disagree are no evidence of anything."""
+"""The flake guard: GREEN measured again. Tests of which two runs disagree are no evidence of anything.
+
+Old tests that the task's files touch are repeated, too: a change that makes one of them pass only sometimes shows in no
+single run. What went this way and that before the change is no fault of it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import passed
 from pipeline.steps.measuring import measure
-from pipeline.steps.probe_evidence import RepeatEvidence
+from pipeline.steps.probe_evidence import OldEvidence, RepeatEvidence
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from pipeline.steps.measuring import Apparatus
 
 _NOT_RUN = "not run"
+_SURE = 3
+"""So often a suspect is run over the candidate, and over the code before."""
 
 
 async def repeat(
@@ -45,6 +51,40 @@ async def repeat(
         runs.append(await measure(ctx, tree, Selection(ids=frozenset(unsure)), again=True))
     return RepeatEvidence(
         runs=len(runs), unstable={entry: tuple(_ended(entry, run) for run in runs) for entry in sorted(unsure)}
+    )
+
+
+async def repeat_old(
+    ctx: Apparatus, trees: tuple[str, str], ids: Collection[str], times: int, first: Observation
+) -> OldEvidence:
+    """Return which old tests pass only sometimes, and did not before.
+
+    Args:
+        ctx: The run, or a laboratory.
+        trees: The one before the change, and the candidate.
+        ids: Tests that passed before and pass in *first*; run by themselves.
+        times: How many runs of the candidate are wanted, *first* included.
+        first: A run of all tests of the candidate.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    runs = [first]
+    while ids and len(runs) < times:
+        runs.append(await measure(ctx, trees[1], Selection(ids=frozenset(ids)), again=True))
+    unsure = sorted(entry for entry in ids if _disagree(entry, runs))
+    if not unsure:
+        return OldEvidence(asked=len(ids))
+    some = Selection(ids=frozenset(unsure))
+    runs += [await measure(ctx, trees[1], some, again=True) for _ in range(_SURE)]
+    then = [await measure(ctx, trees[0], some, again=True) for _ in range(_SURE)]
+    # once in a while anything fails; what fails again, and never over the code before, is the change's
+    held = [entry for entry in unsure if all(_passes(entry, run) for run in then)]
+    unstable = [entry for entry in held if sum(not _passes(entry, run) for run in runs) > 1]
+    return OldEvidence(
+        asked=len(ids),
+        unstable={entry: tuple(_ended(entry, run) for run in runs) for entry in unstable},
+        doubtful=tuple(entry for entry in unsure if entry not in unstable),
     )
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.reports import reduce
 from pipeline.reports.reviews import CheckReview, SimplifyReview
+from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import ask_all
+from pipeline.steps.plan import planned
 from pipeline.steps.reviews import Review
+from pipeline.steps.task_drafts import accepted, tasks_of_plan
+from pipeline.steps.task_review import task_artifacts, unfounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,8 +37,13 @@ _FOR_ADVICE: Final = frozenset({"issue", "plan", "diff", "changes"})
 async def run(ctx: Context) -> Event:
     """Return the review's signal, with the open blockers on record."""
     review = Review(ctx)
-    artifacts = review_artifacts(ctx, review) | review.changes(ctx.read("plan.md"))
-    answers = await ask_reviewers(review, "review-plan", ctx.state.start, artifacts)
+    artifacts = review_artifacts(ctx, review)
+    tasks = accepted(tasks_of_plan(ctx, planned(ctx)))
+    if tasks:
+        artifacts |= task_artifacts(ctx, review, {task.id: task for task in tasks})
+    artifacts |= review.changes("\n".join([ctx.read("plan.md"), *map(task_md, tasks)]))
+    accept = partial(unfounded, review) if tasks else None
+    answers = await ask_reviewers(review, "review-plan", ctx.state.start, artifacts, accept)
     if isinstance(answers, Event):
         return answers
     check, simplify = check_of(answers), simplify_of(answers)
@@ -65,14 +75,15 @@ async def ask_reviewers(
 ) -> list[Answer] | Event:
     """Ask @check, whose report *accept* may refuse, and @simplify unless it is off or was left out of this visit."""
     ctx = review.ctx
-    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, accept=_both(review.forgotten, accept))]
+    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, accept=both(review.forgotten, accept))]
     if not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.state.left_out:
         fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
         asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer))
     return await ask_all(ctx, asks)
 
 
-def _both(first: Refusal, second: Refusal | None) -> Refusal:
+def both(first: Refusal, second: Refusal | None) -> Refusal:
+    """Return what refuses a report that one of the two does, for the reason of the first that does."""
     return first if second is None else lambda report: first(report) or second(report)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
@@ -9,8 +10,9 @@ from pipeline.reports import reduce
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role
 from pipeline.steps.asking import ask
-from pipeline.steps.review_plan import blockers, check_of, review_artifacts, summarise
+from pipeline.steps.review_plan import blockers, both, check_of, review_artifacts, summarise
 from pipeline.steps.reviews import Review
+from pipeline.steps.task_review import task_artifacts, unfounded
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -20,10 +22,10 @@ async def run(ctx: Context) -> Event:
     """Return the review's signal, with the open blockers on record."""
     review = Review(ctx)
     artifacts = review_artifacts(ctx, review)
-    names = [f"task-{task}.md" for task in ctx.state.queue]
-    artifacts["tasks"] = [ctx.path(name) for name in names]
-    artifacts |= review.changes("\n".join(ctx.read(name) for name in names))
-    asked = Request(Role.CHECK, "review-split", ctx.state.head, artifacts=artifacts, accept=review.forgotten)
+    artifacts |= task_artifacts(ctx, review, {name: ctx.task(name) for name in ctx.state.queue})
+    artifacts |= review.changes("\n".join(ctx.read(f"task-{name}.md") for name in ctx.state.queue))
+    accept = both(review.forgotten, partial(unfounded, review))
+    asked = Request(Role.CHECK, "review-split", ctx.state.head, artifacts=artifacts, accept=accept)
     answer = await ask(ctx, asked)
     if isinstance(answer, Event):
         return answer

@@ -7,10 +7,12 @@ where it reaches for them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from pipeline import readers
-from pipeline.policy import rust_splice, special_cases
+from pipeline.policy import compile_time, rust_splice, special_cases
+from pipeline.policy.test_regions import RUST
 from pipeline.reports.markdown import bullets
 from pipeline.steps.composing import both, shares_file
 from pipeline.steps.measuring import changed_paths
@@ -21,13 +23,17 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout
     from pipeline.steps.context import Context
+    from pipeline.steps.measuring import Apparatus
+
+_WORD: Final = re.compile(r"\w+")
 
 
 def suspicions_md(ctx: Context) -> str:
     """Return the document for the final review, empty where there is nothing to say."""
     lines = suspicions(ctx, ctx.state.start, ctx.state.head)
     head = (
-        "# What the change brings that can recognise or forge tests, or that takes examples away which were tests\n\n"
+        "# What the change brings that can recognise or forge tests, what they show by one example only, and examples "
+        "that were tests and are gone\n\n"
         "Honest code has reasons for some of these."
     )
     return f"{head}\n\n{bullets(lines)}\n" if lines else ""
@@ -40,7 +46,6 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
     production: dict[str, tuple[tuple[int, str], ...]] = {}
     tests: list[str] = []
     known = [ctx.read(name) for name in _words(ctx)]
-    means: list[str] = []
     for path, before, after in texts:
         if before is not None:
             known.append(before.decode("utf-8", "replace"))
@@ -50,8 +55,28 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
         tests += (line for _, line in test)
         if code:
             production[path] = code
-            means += readers.means(path, before, after)
-    return (*means, *readers.inputs_of_tests(production, tests, known), *_examples(ctx, layout, texts))
+    means = means_of_forgery(ctx, old, new, layout)
+    told = (*readers.inputs_of_tests(production, tests, known), *readers.single_examples(production, tests))
+    return (*means, *told, *_examples(ctx, layout, texts))
+
+
+def means_of_forgery(ctx: Apparatus, old: str, new: str, layout: Layout) -> tuple[str, ...]:
+    """Return a sentence for each means of forging test results that production files of the second tree bring along."""
+    entries = ctx.repository.entries(new)
+    own = {
+        part for entry in entries if entry.path.endswith(".py") for part in entry.path.removesuffix(".py").split("/")
+    }
+    changed = changed_paths(ctx, old, new)
+    packages = [entry.path for entry in entries if compile_time.is_manifest(entry.path)]
+    is_rust = any(path.endswith(RUST) for path in changed)
+    manifests = {path: text for path, _, text in both(ctx, new, new, packages) if text is not None} if is_rust else {}
+    found: list[str] = []
+    for path, before, after in both(ctx, old, new, changed):
+        if after is not None and _parted(path, before or b"", after, layout)[0]:
+            mentioned = own.intersection(_WORD.findall(after.decode("utf-8", "replace")))
+            found += readers.means(path, before, after, mentioned)
+            found += compile_time.notes(path, manifests)
+    return tuple(found)
 
 
 def _examples(ctx: Context, layout: Layout, texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> tuple[str, ...]:

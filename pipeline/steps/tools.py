@@ -57,15 +57,14 @@ async def kit_of(ctx: Apparatus) -> Kit:
     found = environments_in(await environment(ctx))
     several = toolchains_in(ctx.toolchain)
     pairs = tuple((one, found.get(one.name, found.get(""))) for one in several)
-    return Kit(tuple((one, env) for one, env in pairs if env is not None), isolated=ctx.sandbox.maps_paths)
+    return Kit(tuple((one, env) for one, env in pairs if env is not None))
 
 
 @dataclass(frozen=True)
 class Kit:
-    """Toolchains with their environments. `isolated`: the box shows paths where they are mounted."""
+    """Toolchains with their environments."""
 
     parts: tuple[tuple[Toolchain, Environment], ...]
-    isolated: bool
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -82,55 +81,67 @@ class Kit:
             found |= _unwritable(env.variables)
         return {
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
             "PYTHONNOUSERSITE": "1",
             **found,
             "PATH": ":".join(dict.fromkeys(filter(None, path))),
         }
 
     def tools(self, mount: Mount) -> Tools:
-        """Return the same for one view."""
+        """Return the same for one view. One that is seen at its own path is in no box that shows anything elsewhere."""
+        isolated = mount.target != mount.reach
         mounts: list[Mount] = []
         paths: list[Path] = []
-        programs: list[Path] = []
+        packages: list[Mount] = []
         for toolchain, env in self.parts:
-            view = toolchain.view(View(mount)) if isinstance(toolchain, Rooted) else View(mount)
-            installed = installed_mounts(env, view) if self.isolated else ()
-            mounts += [*editable_mounts(env, view), *installed, *env.mounts]
-            paths += editable_paths(env, view, isolated=self.isolated)
-            programs += [shown.target / ".bin" for shown in installed]
+            view = _view(toolchain, mount)
+            installed = installed_mounts(env, view)
+            mounts += [*editable_mounts(env, view), *(installed if isolated else ()), *env.mounts]
+            paths += editable_paths(env, view, isolated=isolated)
+            packages += installed
         variables = self.variables
-        search = ":".join((*map(str, programs), variables["PATH"]))
+        search = ":".join((*(str(shown.target / ".bin") for shown in packages), variables["PATH"]))
         found = {"PYTHONPATH": ":".join(map(str, paths))} if paths else {}
-        command, more = self._test_command
+        command, more = self._test_command(mount)
         return Tools(
             mounts=tuple(dict.fromkeys((*mounts, *more))),
             env={**variables, **found, "PATH": search},
             folders=self.folders,
             test_command=command,
+            links=() if isolated else tuple(packages),
         )
 
-    @property
-    def _test_command(self) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
+    def _test_command(self, mount: Mount) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
         """Return an argv that runs with ids of ours behind it, and what it needs in the box.
 
         pytest takes them as they are; the ids of other runners, and those of projects in folders, are translated.
         """
         first, env = self.parts[0]
         if len(self.parts) == 1 and first.name == "pytest" and not isinstance(first, Rooted):
-            return env.command, ()
+            return _command(first, env, mount), ()
         python, script = locate(sys.executable), Path(chosen_tests.__file__)
-        runners = json.dumps([_runner(toolchain, env) for toolchain, env in self.parts])
+        runners = json.dumps([_runner(toolchain, env, mount) for toolchain, env in self.parts])
         return python.argv("-I", "-S", str(script), runners), (*python.mounts, Mount(script, script))
 
 
-def _runner(toolchain: Toolchain, env: Environment) -> dict[str, object]:
+def _view(toolchain: Toolchain, mount: Mount) -> View:
+    return toolchain.view(View(mount)) if isinstance(toolchain, Rooted) else View(mount)
+
+
+def _command(toolchain: Toolchain, env: Environment, mount: Mount) -> tuple[str, ...]:
+    """Return how the tests are started; pytest would take another root for single files where nothing says one."""
+    root = (f"--rootdir={_view(toolchain, mount).workspace}",) if toolchain.name == "pytest" else ()
+    return (*env.command, *root)
+
+
+def _runner(toolchain: Toolchain, env: Environment, mount: Mount) -> dict[str, object]:
     place = toolchain.place if isinstance(toolchain, Rooted) else None
     return {
         "name": toolchain.name,
         "folder": place.folder if place is not None else "",
         "mark": place.marks if place is not None else "",
         "sources": toolchain.sources,
-        "argv": env.command,
+        "argv": _command(toolchain, env, mount),
     }
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
+from pipeline.evidence.moves import carried, moved
+from pipeline.evidence.observation import PASSING
 from pipeline.reports import reduce
 from pipeline.reports.fields import Evidence
 from pipeline.reports.foreign import block
@@ -28,10 +30,12 @@ from pipeline.steps.grants import test_scope
 from pipeline.steps.handing import handed_on
 from pipeline.steps.loosening import cases_from_production
 from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.steps.moving import as_if_renamed, renamed
 from pipeline.steps.plan import planned
 from pipeline.steps.provisional import laid_bare
 from pipeline.steps.reworking import loosened_or_reworked
 from pipeline.steps.sanity import baseline_of
+from pipeline.steps.stand_ins import with_stand_ins
 from pipeline.steps.stub import scaffolds, symbols_of
 from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection
@@ -143,7 +147,7 @@ class _Measured:
 async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
     measured = await _measure_red(ctx, task, report, tree)
     verdict = measured.verdict
-    lines, reworked = loosened_or_reworked(ctx, _start(ctx), tree)
+    lines, reworked = loosened_or_reworked(ctx, as_if_renamed(ctx, _start(ctx), verdict.ledger.renames), tree)
     made = {change.path for change in task.files} - {change.path for change in task.test_files}
     told = tuple(dict.fromkeys((*lines, *cases_from_production(ctx, made, tree, measured.test_paths))))
     facts = reduce.WriteTestsFacts(
@@ -163,7 +167,7 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
         production=measured.production,
         test_paths=measured.test_paths,
         command=measured.after.command,
-        ledger=None if verdict.only_removed else verdict.ledger,
+        ledger=None if verdict.only_removed and not verdict.only_moved else verdict.ledger,
         not_testable={"reason": "tests are removed"} if verdict.only_removed else None,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
         loosened=told,
@@ -181,11 +185,16 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
 
     A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4). It is measured
     over the start of the run; where that lacks what the tests are compiled with, over the result with stubs in the
-    place of all that the run brought (ADR-R82).
+    place of all that the run brought (ADR-R82). Where an old file of tests imports what is new, over production with a
+    stand-in for that (ADR-R106).
     """
     start = _start(ctx)
     if ctx.state.task.spec.red_base != "start":
-        return await _red_over(ctx, [task], report, tree, start)
+        found = await _red_over(ctx, [task], report, tree, start)
+        hiding = {one.id for one in found.verdict.illegal if one.cls is classify.RedClass.IMPORT_HIDES_TESTS}
+        errors = [error for error in found.after.collection_errors if error.path in hiding]
+        standing = with_stand_ins(ctx, [task], start, errors) if errors else None
+        return found if standing is None else await _red_over(ctx, [task], report, tree, start, standing)
     # over the start, what the tasks before the fix introduced is missing too
     tasks = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks)]
     found = await _red_over(ctx, tasks, report, tree, ctx.state.start)
@@ -196,16 +205,21 @@ async def _measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) 
     return found if bare is None else await _red_over(ctx, tasks, report, tree, bare)
 
 
-async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tree: str, production: str) -> _Measured:
+async def _red_over(
+    ctx: Context, tasks: Sequence[Task], report: ReadyTests, tree: str, production: str, standing: str | None = None
+) -> _Measured:
+    """Return what the tests show over *production*; over *standing*, if given, which is that with stand-ins."""
     task, start = tasks[0], _start(ctx)
     paths = changed_paths(ctx, start, tree)
     side = _test_side(ctx, tree) if production == ctx.state.start else paths
-    composed = compose(ctx, tree, production, side, baseline_of(ctx).layout).tree
+    composed = compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree
     # before the stubs: with them, tests that have to change need not compile
-    before = await measure(ctx, start if start != ctx.state.task.stubs else ctx.state.task.start or start)
+    first = await measure(ctx, start if start != ctx.state.task.stubs else ctx.state.task.start or start)
     after = await measure(ctx, composed, Selection(files=frozenset(paths)))
     allowed = frozenset(test.id for test in task.tests_to_change)
-    asked = named_by(task, before) | taken_up_by(task, report, paths, before)
+    asked = named_by(task, first) | taken_up_by(task, report, paths, first)
+    renames = renamed(ctx, task, start, tree)
+    before = carried(first, after, moved(first.records, after.records, renames))
     # cases from a helper outside the changed files; old tests that compare with one of them
     wanted = {*derive_new_ids(before, after), *(r.id for r in after.records.values() if may_change(r, allowed))}
     wanted |= asked & after.records.keys()
@@ -228,13 +242,13 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
         layout=after.layout,
         task_files=frozenset(change.path for one in tasks for change in one.files),
         symptom=task.symptom.value if task.symptom else None,
-        expected={named.id: named.expected for named in report.tests},
+        expected=_expected(report, merged, may_fail=production != start),
         stubbed=has_stubs or (is_bare and bool(symbols)),
         scaffolds=scaffolds(ctx, task),
     )
     again = after if new else None
     verdict = judge_red(
-        before,
+        first,
         merged,
         again,
         context,
@@ -243,15 +257,23 @@ async def _red_over(ctx: Context, tasks: Sequence[Task], report: ReadyTests, tre
         tests_to_change=allowed,
         asked=asked,
         may_only_remove=task.evidence is Evidence.REGRESSION,
+        renames=renames,
     )
-    around = changed_without_a_change(ctx, after.layout, before.records, start, tree)
+    around = changed_without_a_change(ctx, after.layout, before.records, as_if_renamed(ctx, start, renames), tree)
     more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
-    if verdict.only_removed and not _only_deletes(ctx, task, paths, composed):
+    if verdict.only_removed and not _only_deletes(ctx, task, set(paths) - {*renames, *renames.values()}, composed):
         # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
         more += verdict.only_removed
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
-    return _Measured(verdict, after, production, paths, criteria.missing_tests(report, after), borrowed)
+    return _Measured(verdict, after, standing or production, paths, criteria.missing_tests(report, after), borrowed)
+
+
+def _expected(report: ReadyTests, seen: Observation, *, may_fail: bool) -> dict[str, classify.Expected]:
+    """Return what @test announced; not of failing tests where production lacks more than this task brings."""
+    records = seen.records.values() if may_fail else ()
+    failing = {name for r in records if r.ran and r.outcome not in PASSING for name in (r.id, r.function)}
+    return {named.id: named.expected for named in report.tests if named.id not in failing}
 
 
 def _only_deletes(ctx: Context, task: Task, paths: Iterable[str], tree: str) -> bool:
@@ -292,6 +314,8 @@ def _note(signal: Signal, measured: _Measured, report: ReadyTests) -> str:
         case _:
             if verdict.only_removed:
                 return f"{len(verdict.only_removed)} test(s) removed"
+            if verdict.only_moved:
+                return f"{len(verdict.ledger.guards)} test(s) moved"
             red = len(verdict.ledger.red)
             return f"{red} test(s) RED" + (f", {len(verdict.ledger.guards)} guard(s)" if verdict.ledger.guards else "")
 

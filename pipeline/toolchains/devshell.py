@@ -1,9 +1,10 @@
 """Development shells: what a wrapper such as `nix develop -c` sets, asked once on the host and carried into the box.
 
 A wrapper needs what the box hides: a store to build into, a daemon, the home folder. So it is started here, once for a
-driver and before any agent, around a program that only prints its environment. What it adds to PATH and the variables
-that builds and tests read go into the box; everything else stays out, because a shell may also load secrets. Where a
-flake or an `.envrc` of the project runs code, it runs outside the box: such a command needs trust (`config.trust`).
+driver and before any agent, around a program that only prints its environment. What it adds to PATH, the variables
+that builds and tests read, and those that a nix shell declares go into the box; the rest stays out: it may be secret.
+Where a flake or an `.envrc` of the project runs code, it runs outside the box: such a command needs trust
+(`config.trust`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import anyio
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS
+from pipeline.toolchains import nix
 from pipeline.toolchains.protocol import Missing
 
 if TYPE_CHECKING:
@@ -98,7 +100,11 @@ async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name
     said = await ask((program, *wrapper[1:], *_PRINT), search_path, limit_s=LIMIT_S, folder=worktree)
     if said is None:
         return Missing(f"[toolchains.{name}] command: `{shown}` does not start a program given behind it.")
-    return _shell(variables_in(said), search_path)
+    words = nix.asking(wrapper)
+    declared = None
+    if words is not None:  # what it does not tell is not carried, and that is all
+        declared = await ask((program, *words), search_path, limit_s=LIMIT_S, folder=worktree)
+    return _shell(variables_in(said), search_path, nix.declared(declared))
 
 
 def found_program(word: str, worktree: Path, search_path: str) -> str | None:
@@ -151,14 +157,15 @@ SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 """What every box has on PATH."""
 
 
-def _shell(said: Mapping[str, str], search_path: str) -> Shell:
+def _shell(said: Mapping[str, str], search_path: str, declared: Mapping[str, str]) -> Shell:
     path = said.get("PATH", search_path)
     theirs = set(search_path.split(":"))
     added = [Path(folder) for folder in dict.fromkeys(path.split(":")) if folder.startswith("/")]
     # who starts us inside such a shell has its folders on PATH already
     new = [folder for folder in added if str(folder) not in theirs or folder.is_relative_to(_NIX_STORE)]
     added = [folder for folder in new if not _is_system(folder)]
-    variables = {key: value for key, value in said.items() if is_carried(key)}
+    # what a hook of the shell has set since then may be anything, a secret too
+    variables = {key: value for key, value in said.items() if is_carried(key) or declared.get(key) == value}
     if added:
         variables["PATH"] = ":".join(dict.fromkeys((*map(str, added), *SYSTEM_PATH)))
     return Shell(path, variables, tuple(dict.fromkeys(_mounts(added, variables))))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.model import Toolchain as Table
+    from pipeline.dispatch.renames import Traces
     from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
     from pipeline.process import Sandbox
@@ -138,7 +139,8 @@ class Several:
         keys = {part.name: key_of(files, self._foreign(part)) for part in self._there(env)}
         seen = {name: self._memory.unrun(name, key, selection) for name, key in keys.items()}
         running = [part for part in self._there(env) if seen[part.name] is None]
-        with own_views(sandbox, view, [part.name for part in running]) as views:
+        traces: list[Traces] = []
+        with own_views(sandbox, view, [part.name for part in running], traces.append) as views:
             for part in running:
                 shown = await part.toolchain.run_tests(
                     sandbox,
@@ -152,7 +154,14 @@ class Several:
                 )
                 self._memory.remember(part.name, keys[part.name], shown)
                 seen[part.name] = self._explained(part, shown)
-        return merging.together({name: each for name, each in seen.items() if each is not None})
+        shown = merging.together({name: each for name, each in seen.items() if each is not None})
+        return shown.model_copy(
+            update={
+                "touched": tuple({path for each in traces for path in each.touched}),
+                "moved": tuple({path for each in traces for path in each.renames.moved}),
+                "tail": "\n".join(filter(None, (shown.tail, *(each.renames.unwatched for each in traces)))),
+            }
+        )
 
     async def check_types(
         self,

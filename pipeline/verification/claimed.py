@@ -17,22 +17,23 @@ if TYPE_CHECKING:
 
 
 def not_claimed(ledger: RedLedger) -> list[Problem]:
-    """Return why evidence claims no RED, whatever its entries show."""
+    """Return why evidence claims no RED, whatever its entries show; where test files were renamed it need not."""
     passed_too = [entry for entry, red in ledger.red.items() if red.cls in PASSED or entry in ledger.guards]
     found = [Problem(id=entry, why="is said to have been RED and to have passed") for entry in passed_too]
-    return found or ([] if ledger.red else [Problem(why="the evidence names no test that was RED")])
+    return found or ([] if ledger.red or ledger.renames else [Problem(why="the evidence names no test that was RED")])
 
 
-def misjudged(ledger: RedLedger, after: Observation) -> list[Problem]:
+def misjudged(ledger: RedLedger, after: Observation, by_others: frozenset[str]) -> list[Problem]:
     """Return the tests of the evidence that are others in the commit; those that are gone are judged by GREEN.
 
     A file that could not be collected when it was judged has no region on record: what changed in it since is found
-    by comparing trees.
+    by comparing trees. Files *by_others* differ by the work of others alone.
     """
     regions = {**ledger.guards, **{entry: red.region_sha256 for entry, red in ledger.red.items()}}
     unread = {entry for entry in ledger.provisional_files if not regions[entry]}
     now = {**after.files, **{entry: record.region_sha256 for entry, record in after.records.items()}}
-    others = [entry for entry, region in regions.items() if entry in now.keys() - unread and now[entry] != region]
+    seen = now.keys() - unread - by_others
+    others = [entry for entry, region in regions.items() if entry in seen and now[entry] != region]
     return [
         Problem(id=entry, why=f"is not the {'file' if entry in ledger.provisional_files else 'test'} that was judged")
         for entry in others

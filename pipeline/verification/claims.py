@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 RUN_ID: Final = "Run-Id"
 FETCH: Final = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
 """What brings the evidence of others, once they have pushed it."""
+_MOST_REFS: Final = 100
+"""Of one run's name that are looked into: one for each worktree that had a run of it; anybody may push more."""
+_MOST_BYTES: Final = RECORD_LIMIT
+"""Of evidence that is parsed for one commit, all refs together."""
+_TOLD: Final = 10
 _KEYS: Final = frozenset({"Issue", RUN_ID, "Task", "Red-Evidence", "Red-Base", "Task-File"})
 _RUN_NAME: Final = re.compile(r"run-[A-Za-z0-9._@-]+")
 _TASK_NAME: Final = re.compile(r"[A-Za-z0-9-]+")
@@ -79,6 +85,10 @@ class Store:
     tree: str | None
     folder: Path | None
 
+    def object_of(self, name: str) -> str | None:
+        """Return the object that holds an artifact, None where it is a file or there is none."""
+        return self.repository.resolve(f"{self.tree}:run/{name}") if self.tree is not None else None
+
     def read(self, name: str) -> bytes | None:
         """Return the content of an artifact, None where there is none, or something that no run writes."""
         try:
@@ -99,9 +109,11 @@ class Store:
 
 def stores(repository: UntouchedRepository, run_id: str) -> Iterator[Store]:
     """Yield the places that hold a run of this name: pushed and fetched refs of any worktree, then the folder here."""
+    seen: set[str] = set()
     for ref, oid in sorted(repository.refs("refs/").items()):
         match = _RUN_REF.fullmatch(ref)
-        if match is not None and match["run"] == run_id:
+        if match is not None and match["run"] == run_id and oid not in seen:
+            seen.add(oid)
             yield Store(ref, repository, oid, None)
     folder = runs_folder(repository) / run_id
     if (folder / "run.json").is_file():
@@ -124,18 +136,32 @@ class Kept:
 
 @dataclass(frozen=True)
 class NotKept:
-    """There is no such evidence; `others` are the places that hold something else under its name."""
+    """There is no such evidence; `others` are the places that hold something else under its name.
+
+    `left_out` are those that were not looked into, since there are too many of them, or too much is in them.
+    """
 
     others: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def kept_evidence(repository: UntouchedRepository, claim: Claim) -> Kept | NotKept:
     """Return the evidence whose digest the trailer names; two worktrees may both have a run of that name."""
+    name = name_of(claim.task)
     others: list[str] = []
-    for store in stores(repository, claim.run_id):
-        content = store.read(name_of(claim.task))
+    left_out: list[str] = []
+    seen: set[str] = set()
+    room = _MOST_BYTES
+    for number, store in enumerate(stores(repository, claim.run_id)):
+        if store.tree is not None and (number >= _MOST_REFS or room <= 0):
+            left_out.append(store.where)
+            continue
+        oid = store.object_of(name)
+        content = store.read(name) if oid not in seen else None
         if content is None:
             continue
+        seen |= {oid} if oid is not None else set()
+        room -= len(content)
         try:
             evidence = TaskEvidence.model_validate_json(content)
         except ValidationError:
@@ -145,12 +171,12 @@ def kept_evidence(repository: UntouchedRepository, claim: Claim) -> Kept | NotKe
         if evidence.red_digest() == claim.digest and tasks == {claim.task}:
             return Kept(evidence, store)
         others.append(store.where)
-    return NotKept(tuple(others))
+    return NotKept(tuple(others), tuple(left_out))
 
 
 def not_kept(repository: UntouchedRepository, claim: Claim) -> str:
     """Return what is missing of a claim's evidence: the run here, or the task in it; fetching helps the first only."""
-    kept = list(stores(repository, claim.run_id))
+    kept = list(islice(stores(repository, claim.run_id), _TOLD))
     if kept and all(claim.task not in store.tasks() for store in kept):
         return f"{claim.run_id} has no task {claim.task}: {kept[0].where} has {', '.join(kept[0].tasks()) or 'none'}"
     return f"no evidence of task {claim.task} of {claim.run_id} is kept here; try: {FETCH}"

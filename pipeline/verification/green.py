@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green, passed
-from pipeline.steps.pinned import touched_ground
+from pipeline.steps.pinned import touched
 from pipeline.steps.quarantining import quarantine, today
 from pipeline.steps.regression import confirm
 from pipeline.steps.unprotected import limit_of, not_protected
@@ -34,6 +34,7 @@ async def check_green(
     after: Observation,
     trees: tuple[str, str],
     may_change: frozenset[str],
+    by_others: frozenset[str] = frozenset(),
 ) -> Green:
     """Return whether *after* is GREEN against *before*.
 
@@ -44,6 +45,7 @@ async def check_green(
         after: The run of the second.
         trees: Before and after.
         may_change: Ids, functions or files of old tests that may change or go.
+        by_others: Files of the judged tests that differ by the work of others alone; the tests in them count still.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
@@ -60,18 +62,19 @@ async def check_green(
         "is gone": gone,
         "cannot be collected, and could before": verdict.uncollected,
         "is not the test that was judged": verdict.changed_regions,
-        "is not the file that was judged": verdict.changed_files,
+        "is not the file that was judged": [path for path in verdict.changed_files if path not in by_others],
         "passed before and fails now, twice each": suspects.regressions,
         "is a strict xfail, and passes now": verdict.stale_xfail,
     }
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
-    problems += [Problem(why=line) for line in touched_ground(lab, before, after, trees[1])]
+    meanwhile = touched(lab, before, after, trees[1])
+    problems += [Problem(why=line) for line in meanwhile.ground]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
     flaky = tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky)
     excused = {*standing.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}
     red = not_protected(before, limit_of(lab), excused)
     still = [record for record in kept.values() if not _is_judged(record, ledger) and _is_kept(record, after)]
-    return Green(tuple(problems), (*flaky, *red, *standing.lines()), len(still))
+    return Green(tuple(problems), (*flaky, *red, *standing.lines(), *meanwhile.data), len(still))
 
 
 def _is_judged(record: TestRecord, ledger: RedLedger | None) -> bool:

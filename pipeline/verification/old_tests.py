@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.ledger import may_change
+from pipeline.evidence.moves import moved
 from pipeline.steps.composing import shares_file
 from pipeline.steps.loosening import told
 from pipeline.steps.measuring import changed_paths
+from pipeline.steps.moving import as_if_renamed
 from pipeline.verification.changed_tests import OldTests
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.verification.laboratory import Laboratory
@@ -40,28 +44,31 @@ def old_tests(lab: Laboratory, runs: Runs, ledger: RedLedger | None, allowed: fr
         ledger: The evidence, if the commit has tests.
         allowed: Ids, functions or files of tests that the task may change.
     """
+    renames: Mapping[str, str] = ledger.renames if ledger is not None else {}
+    moves = moved(runs.before.records, runs.after.records, renames)
     problems: list[Problem] = []
-    notes: list[str] = []
+    notes = [f"{len(moves)} test(s) moved: {old} is {new} now" for old, new in renames.items()]
     for entry, old in runs.before.records.items():
-        now = runs.after.records.get(entry)
+        now = runs.after.records.get(moves.get(entry, entry))
         if not _is_suite(old, runs.before.layout) or (now is not None and now.region_sha256 == old.region_sha256):
             continue
         what = f"is an old test that this commit {'removes' if now is None else 'changes'}"
         if may_change(old, allowed):
             notes.append(f"{old.function} {what}, with leave of its task")
-        elif now is not None and ledger is not None and ledger.owns(old):
+        elif now is not None and ledger is not None and ledger.owns(now):
             notes.append(
-                f"{old.function} {what}, and the evidence has it as {'RED' if entry in ledger.red else 'kept'}"
+                f"{old.function} {what}, and the evidence has it as {'RED' if now.id in ledger.red else 'kept'}"
             )
         else:
             problems.append(Problem(id=entry, why=f"{what}, and the evidence does not speak of it"))
-    fresh = [record for entry, record in runs.after.records.items() if entry not in runs.before.records]
+    known = {*runs.before.records, *moves.values()}
+    fresh = [record for entry, record in runs.after.records.items() if entry not in known]
     notes += [
         f"{record.function} is new, and the evidence does not have it"
         for record in fresh
         if _is_suite(record, runs.after.layout) and (ledger is None or not ledger.owns(record))
     ]
-    notes += told(lab, runs.before.layout, *runs.trees)
+    notes += told(lab, runs.before.layout, as_if_renamed(lab, runs.trees[0], renames), runs.trees[1])
     return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(lab, runs)))))
 
 

@@ -22,21 +22,28 @@ from pipeline.steps.composing import shares_file, with_other_code, with_other_re
 from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.provisional import confirm_provisional, laid_bare
 from pipeline.steps.reverting import Wanted
+from pipeline.steps.stand_ins import with_stand_ins
+from pipeline.steps.suspicions import means_of_forgery
 from pipeline.verification.claimed import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
 from pipeline.verification.claims import RUN_ID, Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
 from pipeline.verification.green import check_green
 from pipeline.verification.old_tests import Runs, old_tests
+from pipeline.verification.rebased import changed_by_others
 from pipeline.verification.red import measure_red, measure_whole
 from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.reports.tasks import Task
     from pipeline.steps.reverting import Red
     from pipeline.verification.laboratory import Laboratory
 
-Over = Literal["parent", "start", "seam", "stubs"]
+_MOST_TASKS = 200
+
+Over = Literal["parent", "start", "seam", "stubs", "stand-ins"]
 
 
 class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
@@ -79,7 +86,8 @@ async def _without_task(lab: Laboratory, found: CommitCheck) -> CommitCheck:
     why = "serves tests, and is changed by a commit of the run that has no evidence"
     problems = (*green.problems, *(Problem(id=path, why=why) for path in tests))
     status = Status.REFUTED if problems else found.status
-    notes = (*green.notes, f"changes {', '.join(changed)}; nothing that passed before is lost")
+    means = means_of_forgery(lab, parents[0], tree, after.layout)
+    notes = (*green.notes, f"changes {', '.join(changed)}; nothing that passed before is lost", *means)
     return found.model_copy(
         update={"status": status, "kept": green.kept, "problems": problems, "notes": () if problems else notes}
     )
@@ -89,6 +97,13 @@ async def _checked(lab: Laboratory, claim: Claim, found: CommitCheck) -> CommitC
     repository = lab.repository
     kept = kept_evidence(repository, claim)
     if not isinstance(kept, Kept):
+        if kept.left_out:
+            number, first = len(kept.left_out), kept.left_out[0]
+            raise Unchecked(
+                f"there is more evidence of {claim.run_id} here than is looked into; left out: {first}"
+                f"{f' and {number - 1} more' if number > 1 else ''}. Remove the refs that nobody needs: "
+                f"git for-each-ref | grep {claim.run_id}"
+            )
         if not kept.others:
             raise Unchecked(not_kept(repository, claim))
         why = f"the evidence in {', '.join(kept.others)} is not the one that the trailer Red-Evidence names"
@@ -136,6 +151,8 @@ def _red_base(lab: Laboratory, claim: Claim, commit: str) -> str | None:
 def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
     """Return the tasks whose symbols were missing when RED was measured, the one in question first."""
     others = [name for name in kept.store.tasks() if name != claim.task] if claim.red_base is not None else []
+    if len(others) > _MOST_TASKS:
+        raise Unchecked(f"{kept.store.where} has {len(others)} tasks, more than any run")
     found: list[Task] = []
     for name in (claim.task, *others):
         content = kept.store.read(f"task-{name}.md")
@@ -190,19 +207,26 @@ class _Case:
         misnamed = self._misnamed()
         before = await measure_whole(self.lab, self.parent, "the parent")
         after = await measure_whole(self.lab, self.tree, "the commit")
-        green = await check_green(self.lab, ledger, before, after, (self.parent, self.tree), self.may_change)
+        others = self._by_others(ledger) if ledger is not None else frozenset[str]()
+        green = await check_green(self.lab, ledger, before, after, (self.parent, self.tree), self.may_change, others)
         gone = {problem.id for problem in green.problems}
         old = old_tests(self.lab, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
-        notes = (*green.notes, *old.notes, *self._made(after.layout))
+        means = means_of_forgery(self.lab, self.parent, self.tree, after.layout)
+        told = [
+            f"{path} was changed by others, too; what this commit does to it is what was judged"
+            for path in sorted(others)
+        ]
+        notes = (*green.notes, *old.notes, *told, *self._made(after.layout), *means)
         found = found.model_copy(update={"kept": green.kept, "notes": notes})
         problems = [*misnamed, *green.problems, *(each for each in old.problems if each.id not in gone)]
         if ledger is None:
             reason = (self.kept.evidence.not_testable or {}).get("reason", "no reason")
             note = f"NOT_TESTABLE ({reason}): no test was RED; only that nothing broke is measured"
             return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
-        problems += [*not_claimed(ledger), *misjudged(ledger, after), *self._changed_since(ledger, after)]
+        problems += [*not_claimed(ledger), *misjudged(ledger, after, others), *self._changed_since(ledger, after)]
         if not ledger.red:
-            return _judged(found, problems)
+            note = "tests moved, and no test was RED; only that nothing broke is measured"
+            return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
         over, red = await self._red(ledger, after.layout)
         refuse_broken(ledger, red)
         problems += problems_of_red(ledger, red)
@@ -212,6 +236,11 @@ class _Case:
             notes = (
                 *notes,
                 "RED is measured over the seam that the commit brings; over its parent no such test passes",
+            )
+        if over == "stand-ins":
+            notes = (
+                *notes,
+                "RED is measured over the parent with stand-ins for new names; without them its tests are not imported",
             )
         if over == "stubs":
             notes = (
@@ -251,12 +280,20 @@ class _Case:
     def _test_paths(self, old: str, layout: Layout) -> frozenset[str]:
         """Return the files that serve tests and differ from *old* in the commit; what @make may change is none.
 
-        Production files whose test regions differ are among them, whoever may change their code.
+        What the task names as a test file is one: a text with examples does not look like one. Production files
+        whose test regions differ are among them, whoever may change their code.
         """
         made = self._may_make()
         changed = changed_paths(self.lab, old, self.tree)
         beside = with_other_regions(self.lab, old, self.tree, changed, layout)
-        return frozenset((*(path for path in changed if layout.is_test_side(path) and path not in made), *beside))
+        named = {each.path for each in self.task.test_files if not shares_file(each.path, layout)}
+        tests = [p for p in changed if p not in made and (p in named or layout.is_test_side(p))]
+        return frozenset((*tests, *beside))
+
+    def _by_others(self, ledger: RedLedger, paths: Iterable[str] | None = None) -> frozenset[str]:
+        """Return those of *paths*, the files of the judged tests if it is None, in which others made the difference."""
+        judged, commit = (self.kept.evidence.production, ledger.tree), (self.parent, self.tree)
+        return changed_by_others(self.lab, judged, commit, ledger.frozen.files if paths is None else paths)
 
     def _changed_since(self, ledger: RedLedger, after: Observation) -> list[Problem]:
         """Return the files of tests that are not as they were when these were judged."""
@@ -264,7 +301,10 @@ class _Case:
         changed = paths.intersection(changed_paths(self.lab, ledger.tree, self.tree))
         since = {path for path in changed if not shares_file(path, after.layout)}
         since.update(with_other_regions(self.lab, ledger.tree, self.tree, sorted(changed), after.layout))
-        return [Problem(id=path, why="was changed after the tests were judged") for path in sorted(since)]
+        return [
+            Problem(id=path, why="was changed after the tests were judged")
+            for path in sorted(since - self._by_others(ledger, since))
+        ]
 
     async def _red(self, ledger: RedLedger, layout: Layout) -> tuple[Over, Red]:
         """Return what the tests show over the code before, and which code that was."""
@@ -275,10 +315,17 @@ class _Case:
         red = await measure_red(self.lab, (self.tree, production), paths, ids, wanted, layout)
         if self.start is not None:
             return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
-        seam = self._seam(ledger, paths, layout)
-        if seam is None or not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
+        if not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
             return "parent", red
-        return "seam", await measure_red(self.lab, (self.tree, seam), paths, ids, wanted, layout)
+        seam = self._seam(ledger, paths, layout)
+        if seam is not None:
+            return "seam", await measure_red(self.lab, (self.tree, seam), paths, ids, wanted, layout)
+        hidden = any(entry not in red.observation.records for entry in ledger.red)
+        errors = red.observation.collection_errors
+        standing = with_stand_ins(self.lab, self.tasks, production, errors) if hidden and errors else None
+        if standing is None:
+            return "parent", red
+        return "stand-ins", await measure_red(self.lab, (self.tree, standing), paths, ids, wanted, layout)
 
     async def _red_on_stubs(
         self, ledger: RedLedger, red: Red, wanted: Wanted, layout: Layout

@@ -14,11 +14,13 @@ from pipeline.errors import UserError
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import derive_new_ids, judge_red
+from pipeline.evidence.observation import Ended
 from pipeline.routing.vocabulary import Reason
 from pipeline.steps.composing import shares_file
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure, printable
 from pipeline.steps.provisional import texts
 from pipeline.steps.reverting import Wanted
+from pipeline.steps.suspicions import means_of_forgery
 from pipeline.toolchains.protocol import Selection
 from pipeline.verification.asked import is_meant, located, only, test_paths, unknown, unknown_leave, without
 from pipeline.verification.changed_tests import changed_tests
@@ -28,10 +30,10 @@ from pipeline.verification.red import composed_for, measure_red, measure_whole
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from pipeline.evidence.ledger import RedVerdict
-    from pipeline.evidence.observation import Observation
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.verification.asked import Question
     from pipeline.verification.laboratory import Laboratory
 
@@ -91,6 +93,7 @@ async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
     old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
     before = await measure(lab, old, Selection.nothing(), warm=True)  # the base is what its owner started from
     paths = test_paths(lab, question, old, new, before.layout)
+    _require_names(paths, before.layout)
     composed = composed_for(lab, (new, old), paths, before.layout)
     first = await measure(lab, composed, Selection(files=frozenset(paths)))
     ids = {r.id for r in first.records.values() if is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
@@ -114,9 +117,18 @@ async def tdd_red(lab: Laboratory, question: Question) -> TddDocument:
         raise UnmeasurableError("; ".join((verdict.env_broken, *hints)))
     problems = unknown(lab, question, first)
     problems += [Problem(why=refusal.message) for refusal in verdict.illegal if not refusal.id]
-    problems += [Problem(id=entry, why="two runs disagree on it") for entry in verdict.unstable]
-    notes = (*hints, *asserts_nothing(lab, new, seen.values()), *_controls(lab, production))
+    problems += [
+        Problem(id=entry, why=f"two runs disagree on it{late(entry, first, seen)}") for entry in verdict.unstable
+    ]
+    told = (*_controls(lab, production), *means_of_forgery(lab, old, new, before.layout))
+    notes = (*hints, *asserts_nothing(lab, new, seen.values()), *told)
     return _document(question, "red", _judged(verdict, first), problems, notes=(*notes, *lab.notes))
+
+
+def late(entry: str, first: Observation, seen: Mapping[str, TestRecord]) -> str:
+    """Return in words that one of the two runs did not end in time; nothing where both did."""
+    late = [r for r in (first.records.get(entry), seen.get(entry)) if r is not None and r.outcome is Ended.TIMED_OUT]
+    return ": one did not end in time, see test_timeout_s in [toolchains]" if len(late) == 1 else ""
 
 
 async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
@@ -128,6 +140,7 @@ async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
     old, new = lab.repository.tree_of(question.base), lab.repository.worktree_tree()
     before = await measure_whole(lab, old, "the base", warm=True)
     after = await measure_whole(lab, new, "the worktree")
+    _require_names(changed_paths(lab, old, new), after.layout)
     fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
     if question.ids:
         judged = [record for record in after.records.values() if is_meant(record, question.ids)]
@@ -157,8 +170,19 @@ async def tdd_green(lab: Laboratory, question: Question) -> TddDocument:
     )
     told = (*loosened.notes, *unknown_leave(lab, question, before, after), *asserts_nothing(lab, new, judged))
     nothing = () if judged else ("no test was added or changed",)
-    notes = (*told, *green.notes, *nothing, *lab.notes)
+    notes = (*told, *green.notes, *nothing, *means_of_forgery(lab, old, new, after.layout), *lab.notes)
     return _document(question, "green", tests, problems, notes=notes, kept=green.kept)
+
+
+def _require_names(paths: Iterable[str], layout: Layout) -> None:
+    """Return if a test runner can say which of these files of tests it speaks of.
+
+    Raises:
+        UnmeasurableError: the name of one is not UTF-8.
+    """
+    odd = next((path for path in paths if layout.is_test(path) and printable(path) != path), None)
+    if odd is not None:
+        raise UnmeasurableError(f"{printable(odd)} holds tests, and its name is not UTF-8; rename it")
 
 
 def _wanted(lab: Laboratory, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from cli.test_verify_cli import FETCH, Clone, why
 from kit import GREET_DONE, HONEST, NEW_ID, TEST_GREET, TEST_GREET_NEW, make_project
 
+from pipeline.reports.decode import Malformed
+from pipeline.reports.taskfile import parse_task_md
 from pipeline.steps.evidence_files import TaskEvidence
 
 if TYPE_CHECKING:
@@ -63,13 +66,13 @@ class Forger:
         self.ref = clone.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs")
         self.commit = clone.git("rev-parse", "HEAD~1")
 
-    def put(self, files: dict[str, bytes]) -> None:
-        """Make the one ref that is there hold these files of the run."""
+    def put(self, files: dict[str, bytes], mode: str = "100644", named: str | None = None) -> None:
+        """Make the one ref that is there hold these files of the run, or the object that is named in their place."""
         index = {"GIT_INDEX_FILE": str(self.clone.root / ".git" / "forged")}
         self._git(index, "read-tree", self.ref)
         for name, content in files.items():
-            oid = self._git(index, "hash-object", "-w", "--stdin", stdin=content)
-            self._git(index, "update-index", "--add", "--cacheinfo", f"100644,{oid},run/{name}")
+            oid = named or self._git(index, "hash-object", "-w", "--stdin", stdin=content)
+            self._git(index, "update-index", "--add", "--cacheinfo", f"{mode},{oid},run/{name}")
         tree = self._git(index, "write-tree")
         self.clone.git("update-ref", "-d", self.ref)
         self.clone.git("update-ref", REF, tree)
@@ -274,6 +277,50 @@ def test_what_cannot_be_read_is_no_bug_of_ours(forger: Forger, name: str, conten
 def test_a_blob_without_end_is_not_read(forger: Forger) -> None:
     code, commit = forger.clone.check(forger.forge(put={EVIDENCE: b" " * (80 * 1024 * 1024)}))
     assert (code, commit["status"]) == (2, "unchecked"), commit
+
+
+@pytest.mark.parametrize("one", [True, False], ids=["one tree", "one object"])
+def test_evidence_that_many_refs_hold_is_parsed_once(forger: Forger, *, one: bool) -> None:
+    """Refs cost whoever pushes them next to nothing; each would be parsed for seconds."""
+    evidence = json.loads(forger.read(EVIDENCE))
+    evidence["ledger"]["guards"] = {f"{number:x}": "" for number in range(200_000)}
+    forger.put({EVIDENCE: json.dumps(evidence).encode()})
+    trees = [forger.clone.git("rev-parse", REF)]
+    for number in range(0 if one else 60):
+        forger.put({"more": str(number).encode()})
+        trees.append(forger.clone.git("rev-parse", REF))
+    for number in range(90):
+        forger.clone.git("update-ref", f"refs/redfirst/runs/a{number}/run-GAL-1", trees[number % len(trees)])
+    begin = time.monotonic()
+    code, commit = forger.clone.check(forger.commit)
+    assert (code, commit["status"]) == (7, "refuted"), commit
+    assert time.monotonic() - begin < 30, commit
+
+
+@pytest.mark.parametrize(("refs", "size"), [(150, 100), (12, 9_000_000)], ids=["refs", "bytes"])
+def test_more_evidence_than_is_looked_into_is_said(forger: Forger, refs: int, size: int) -> None:
+    for number in range(refs):
+        forger.put({EVIDENCE: json.dumps({"number": number, "more": "x" * size}).encode()})
+        forger.clone.git("update-ref", f"refs/redfirst/runs/a{number}/run-GAL-1", REF)
+    code, commit = forger.clone.check(forger.commit)
+    assert (code, commit["status"]) == (2, "unchecked"), commit
+    assert "more evidence of run-GAL-1 here than is looked into" in commit["why"]
+
+
+@pytest.mark.parametrize("text", ["- a\n", "k: {a: b}\n", "[a],\n"])
+def test_a_task_file_takes_long_for_no_text(text: str) -> None:
+    head = f"---\nfiles: [\n{text * (900_000 // len(text))}]\n---\n" if "," in text else f"---\n{text * 200_000}---\n"
+    begin = time.process_time()
+    assert isinstance(parse_task_md(head[:1_000_000]), Malformed)
+    assert time.process_time() - begin < 20
+
+
+@pytest.mark.parametrize("mode", ["120000", "160000"], ids=["link", "submodule"])
+@pytest.mark.parametrize("name", [EVIDENCE, TASK_FILE])
+def test_a_link_or_a_submodule_is_no_evidence(forger: Forger, mode: str, name: str) -> None:
+    forger.put({name: b"/etc/passwd"}, mode, forger.commit if mode == "160000" else None)
+    code, commit = forger.clone.check(forger.commit)
+    assert commit["status"] in {"refuted", "unchecked"}, (code, commit)
 
 
 def test_what_replaces_an_object_is_not_what_was_committed(forger: Forger) -> None:

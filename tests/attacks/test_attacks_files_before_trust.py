@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 import tomllib
 from typing import TYPE_CHECKING, Final
 
@@ -55,6 +56,31 @@ def test_a_pattern_that_is_none_names_no_packages(tmp_path: Path, pattern: str) 
     for name in ("a", "b"):
         (tmp_path / name).symlink_to(".")
     assert isinstance(read_project(tmp_path), Project)
+
+
+def test_patterns_without_number_are_no_project(tmp_path: Path) -> None:
+    """Each is looked for in the whole project."""
+    many = [f"**/a{number}" for number in range(100_000)]
+    (tmp_path / "package.json").write_text(json.dumps({"workspaces": many}))
+    assert "100000 workspaces" in str(read_project(tmp_path))
+    (tmp_path / "package.json").write_text(json.dumps({"workspaces": many[:400]}))
+    assert isinstance(read_project(tmp_path), Project)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["**", "**/*/**/*/**/*/**/*/x", "/".join(["**"] * 1_000_000)], ids=lambda text: text[:8]
+)
+def test_workspaces_are_found_in_bounded_time(tmp_path: Path, pattern: str) -> None:
+    for number in range(250):
+        (tmp_path / "p" / f"a{number}").mkdir(parents=True)
+    (tmp_path / "p" / "a1" / "package.json").write_text(PACKAGE)
+    many = [pattern[:3_000_000]] * (1 if len(pattern) > 100 else 100_000)
+    (tmp_path / "package.json").write_text(json.dumps({"workspaces": [*many, "p/*"]}))
+    begin = time.process_time()
+    found = read_project(tmp_path)
+    assert time.process_time() - begin < 5
+    assert isinstance(found, Project)
+    assert list(found.packages) == ["", "p/a1"]
 
 
 @pytest.mark.parametrize("text", ["x = " + "[" * 3000, "x = " + "9" * 5000, "x = {" + "a = {" * 3000, "x ="])

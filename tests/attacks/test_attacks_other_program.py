@@ -16,7 +16,7 @@ from toolchains.direct import write
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.toolchains.cargo import runner as cargo_runner
+from pipeline.toolchains.cargo import processes as cargo_processes
 from pipeline.toolchains.go import processes
 from pipeline.toolchains.watched import REPLACED
 
@@ -173,7 +173,7 @@ def test_unwatched_it_does_for_rust(tmp_path: Path) -> None:
     (program,) = [found for line in built.stdout.splitlines() if (found := json.loads(line).get("executable"))]
     for name in ("wanted", "beside", "leaves"):
         argv = [program, "--exact", f"tests::{name}", "--nocapture"]
-        forged, watched = cargo_runner.run(argv, 60), cargo_runner.run(argv, 60, watched=True)
+        forged, watched = cargo_processes.run(argv, 60), cargo_processes.run(argv, 60, watched=True)
         assert (forged.code, f"test tests::{name} ... ok" in forged.stdout) == (0, True)
         assert (watched.code != 0) is (name != "leaves")
         assert watched.watch.left_aside is (name == "leaves")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -26,7 +27,6 @@ from pipeline.steps.preconditions import examine
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
     from pathlib import Path
 
@@ -396,6 +396,19 @@ def test_folders_without_end_are_refused(project: Project, run: Run) -> None:
         remove_tree(run.folder)  # pytest cannot
 
 
+@pytest.mark.parametrize("odd", ["two\nlines", "two\u2028lines", "\x1b]0;owned\x07", "b\udcff"], ids=ascii)
+def test_no_name_of_a_run_or_a_file_in_it_breaks_a_line(project: Project, run: Run, odd: str) -> None:
+    shutil.copytree(run.folder, run.folder.parent / f"run-{odd}")
+    (run.folder / "evidence").mkdir(exist_ok=True)
+    for name in (f"task-{odd}.md", f"evidence/task-{odd}.json", f"{odd}.md"):
+        (run.folder / name).write_text("{}")
+    for words in (*READING, ("show", f"run-{odd}"), ("explain", f"run-{odd}"), ("verify", RUN), ("doctor",)):
+        done = ask(project, *words)
+        assert done.returncode in {0, 1, 2}, (words, done.stdout, done.stderr)
+        assert "bug in redfirst" not in done.stderr, (words, done.stderr)
+        assert odd not in done.stdout + done.stderr, (words, done.stdout, done.stderr)
+
+
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 CLAIM: Final = "refs/redfirst/claims/"
@@ -440,6 +453,30 @@ def test_a_claim_that_nobody_wrote_is_no_bug_of_ours(project: Project, run: Run)
         assert code is None or done.returncode == code, (words, done.stdout, done.stderr)
         if words[0] in {"run", "doctor"}:
             assert f"git update-ref -d {CLAIM}GAL-9" in done.stderr + done.stdout
+
+
+# --- the ref of a run ------------------------------------------------------------------------------------------------
+
+
+def quoted(path: Path) -> str:
+    """Return a name without a slash that git, where it reads names by lines, takes for this path."""
+    return '"' + str(path).replace("/", "\\057") + '"'
+
+
+def test_no_name_of_a_file_brings_another_file_into_the_ref(project: Project, run: Run, victim: Path) -> None:
+    names = {quoted(victim), "two\nlines", "two\u2028lines", "b\udcff", " ", "dispatches/.git", "..."}
+    for name in names:
+        (run.folder / name).parent.mkdir(exist_ok=True)
+        (run.folder / name).write_text(f"harmless {name!a}")
+    taken = git(project.root, "hash-object", "--stdin-paths", stdin=f"{quoted(victim)}\n".encode())
+    assert taken == git(project.root, "hash-object", str(victim))  # the control: git reads the file outside
+    done = ask(project, "abandon", RUN)
+    assert done.returncode == 0, done.stderr
+    ref = git(project.root, "for-each-ref", "--format=%(refname)", "refs/redfirst/runs")
+    kept = {entry.path: entry.oid for entry in Repository.find(project.root).entries(ref, "run")}
+    for name in names - {"dispatches/.git"}:  # no tree may have such a one
+        assert git(project.root, "cat-file", "blob", kept[f"run/{name}"]) == f"harmless {name!a}"
+    assert subprocess.run(["git", "cat-file", "-e", taken], cwd=project.root, check=False).returncode == 1
 
 
 # --- what stays as it was --------------------------------------------------------------------------------------------

@@ -169,6 +169,13 @@ CHANGERS: Final = (
         {_PATH: PRICING_DONE[: PRICING_DONE.index("\n\ndef share")]},
         task=_old("test_a_share"),
     ),
+    Honest(
+        "H33",
+        "a test file moves, and the new tests are in it",
+        "an old test is loosened while its file moves",
+        {OLD_TESTS: None, "tests/test_prices.py": SUITE},
+        task=task(modify(_PATH), [{"path": "tests/test_prices.py", "action": "rename", "from": OLD_TESTS}]),
+    ),
 )
 
 _LIB: Final = "src/lib.rs"

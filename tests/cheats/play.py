@@ -36,6 +36,7 @@ test_rewrite = 0
 test_design = 0
 make_retry = 0
 scope_amend = 0
+unnoticed_faults = 0
 reask = 0
 final_review = 1
 [final_review]
@@ -47,6 +48,7 @@ backend = "off"
 
 READY: Final[Mapping[str, Any]] = {"verdict": "TESTS_READY"}
 COMPLETE: Final[Mapping[str, Any]] = {"result": "COMPLETE", "summary": "done, all tests pass"}
+FAULTS_ACCEPTED: Final = {"task": "1", "id": "faults", "met": True, "note": "nothing that matters"}
 _OUT: Final = {"severity": "HIGH", "title": "This is no work", "problem": "It is not.", "evidence": "seen in the diff"}
 
 
@@ -220,7 +222,7 @@ def _answers(part: Part) -> list[Entry]:
         judge("not_testable", accepted=part.check),
         judge("amend", accepted=part.check),
         ended,
-        {"when": {"kind": "review-result"}, "report": verdict},
+        {"when": {"kind": "review-result"}, "report": {**verdict, "criteria": [FAULTS_ACCEPTED]}},
     ]
 
 

@@ -35,6 +35,9 @@ _SWALLOWED: Final = f"    try:\n    {_ASSERTS}    except AssertionError:\n      
 _STAND_IN: Final = f'    monkeypatch.setattr(pricing, "discounted", lambda *_: 900)\n{_ASSERTS}'
 _NAMESAKE: Final = "\n\ndef test_a_discount():\n    assert pricing.discounted(1000, 10) is not None\n"
 
+_MOVED: Final = {"test_files": [{"path": "tests/test_prices.py", "action": "rename", "from": OLD_TESTS}]}
+_LEFT_OUT: Final = TEST_PRICING.replace("\n\n\n@", '\n\npytestmark = pytest.mark.skip(reason="slow")\n\n\n@', 1)
+
 MARKS: Final = (
     Cheat("T70", "skip on an old test", illegal("skip is added"), edited(_TEST, f"@pytest.mark.skip\n{_TEST}")),
     Cheat(
@@ -149,6 +152,24 @@ LOOSENED: Final = (
         edited(_EQUALS, "10) >= 0"),
         ready=_OLD,
         task=_MAY_CHANGE,
+    ),
+    Cheat(
+        "T94",
+        "an old test is loosened while its file moves",
+        told("tests/test_prices.py: test_a_discount: an assertion is loosened from"),
+        {OLD_TESTS: None, "tests/test_prices.py": SUITE.replace(_EQUALS, "10) >= 0")},
+        task=_MOVED,
+    ),
+    Cheat(
+        "T95",
+        "old tests are left out while their file moves",
+        told("changed without leave: tests/test_prices.py::test_a_discount"),
+        {
+            OLD_TESTS: None,
+            "tests/test_prices.py": _LEFT_OUT,
+            "tests/test_more.py": f"import pytest\n\nfrom shop import pricing\n{NEW}",
+        },
+        task=_MOVED,
     ),
 )
 

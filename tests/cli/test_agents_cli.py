@@ -55,6 +55,17 @@ def test_list_shows_every_role_with_its_permissions() -> None:
     assert "orchestrator  writes nothing" in ask("list")
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_what_the_list_says_is_what_explain_says(shop: Path, role: Role) -> None:
+    """A role that may write something has a path that it may write; who writes nothing is refused for that reason."""
+    writes = next(one["writes"] for one in json.loads(ask("list", "--json"))["roles"] if one["name"] == role)
+    grants = ("--task-file", "src/cart.py:modify", "--test-file", "tests/test_a.py")
+    ruled = [explain(role, path, *grants) for path in ("TODO/GAL-1.md", "src/cart.py", "tests/test_a.py")]
+    assert any(ruling["allowed"] for ruling in ruled) is (writes != "nothing")
+    if writes == "nothing":
+        assert {ruling["rule"] for ruling in ruled} == {"read-only-role"}
+
+
 def test_the_shipped_files_have_no_problems() -> None:
     assert ask("lint") == "no problems\n"
     assert json.loads(ask("lint", "--json")) == {"schema": "redfirst.agents-lint/1", "ok": True, "problems": []}

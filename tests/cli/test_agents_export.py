@@ -131,7 +131,7 @@ def test_each_key_of_ours_is_kept_or_named_with_its_reason(target: Target) -> No
         named = {key.key for key in agent_file(spec, target).ignored}
         assert {"kinds", "timeout_s"} <= named
         assert all(key.why for key in agent_file(spec, target).ignored)
-        assert ("writes" in named) == (role in {Role.TEST, Role.MAKE, Role.PM}), "a reader's writes are kept exactly"
+        assert ("writes" in named) == (role in {Role.TEST, Role.MAKE}), "a reader's writes are kept exactly"
         assert ({"shell", "network"} <= named) == spec.shell
         assert ("test_regions" in named) == spec.test_regions
 

@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from pipeline.backends.layout import manifest_of
 from pipeline.config.folders import state_folder
 from pipeline.routing.vocabulary import Question, Role
 from pipeline.runs.store import state_of_run
+from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
@@ -232,3 +234,34 @@ def test_at_a_terminal_what_must_be_said_is_asked_for(repository: Repository) ->
         os.close(theirs)
         os.close(ours)
     assert json.loads(desk.report.read_text()) == {"result": "INCOMPLETE", "blocking_issue": "the seam is missing"}
+
+
+@pytest.mark.parametrize("name", ["d", "d" * 8, "d" * 200], ids=len)
+def test_folders_without_end_are_named_and_nothing_is_handed_in(repository: Repository, name: str) -> None:
+    desk = lay_out(repository, Role.CHECK, "review-plan")
+    here = os.open(desk.files, os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir(name, dir_fd=here)
+        there = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = there
+    os.close(here)
+    try:
+        told = hand_in("--verdict", "ACCEPTABLE", cwd=desk.files, code=2)
+    finally:
+        remove_tree(desk.files / name)  # pytest cannot
+    assert str(desk.files / name) in told["error"]["message"]
+    assert not desk.report.exists()
+
+
+def test_a_file_without_end_is_not_read(repository: Repository) -> None:
+    reader, writer = lay_out(repository, Role.CHECK, "review-plan", number=2), lay_out(repository)
+    for desk in (reader, writer):
+        os.truncate(os.open(desk.files / "big", os.O_CREAT | os.O_WRONLY), 2 << 40)
+    begin = time.monotonic()
+    assert hand_in("--verdict", "ACCEPTABLE", cwd=reader.files)["left_out"] == []
+    report = writer.folder / "mine.json"
+    report.write_text(json.dumps({"result": "COMPLETE", "summary": "done"}))
+    told = hand_in("--report", str(report), cwd=writer.files, code=2)
+    assert "big (2199023255552 bytes" in told["error"]["message"]
+    assert time.monotonic() - begin < 20

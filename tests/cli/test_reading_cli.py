@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -39,6 +40,7 @@ from pipeline.cli.reading import READING_SCHEMAS, ShowDocument
 from pipeline.cli.runs import runs
 from pipeline.cli.show import diff, show
 from pipeline.errors import UserError
+from pipeline.git import Repository
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.files import to_json
@@ -49,7 +51,6 @@ from pipeline.runs.lease import FileLease
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.git import Repository
     from pipeline.runs.run import Run
 
 OURS = Path(runs.__code__.co_filename).parents[2]
@@ -152,6 +153,31 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
         ["run-GAL-39", "GAL-39", "completed", "done", "1/1", "10", "1s"],
     ]
     assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
+
+
+def test_the_main_checkout_lists_the_runs_of_its_worktrees(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(repository, "run-GAL-40", started_at="2026-11-21T09:00:00.000Z")
+    assert "WORKTREE" not in ask("runs")
+    main, other = repository.worktree, repository.worktree.parent / "a linked one"
+    for name in (other, repository.worktree.parent / "gone"):
+        git(main, "worktree", "add", "--quiet", "--detach", str(name))
+    begin(Repository.find(other), "run-GAL-41", started_at="2026-11-22T09:00:00.000Z")
+    shutil.rmtree(repository.worktree.parent / "gone")
+    listed = [(line["name"], line["worktree"]) for line in ask_json("runs")["runs"]]
+    assert listed == [("run-GAL-41", str(other)), ("run-GAL-40", str(main))]
+    head, first, second = ask("runs").splitlines()
+    assert head.endswith("WORKTREE")
+    assert (first.endswith(str(other)), second.endswith(str(main))) == (True, True)
+    (other / ".workflow").rename(other / "elsewhere")
+    (other / ".workflow").symlink_to(other / "elsewhere")
+    damaged = next(line for line in ask_json("runs")["runs"] if line["status"] == "damaged")
+    assert (damaged["worktree"], "is a link" in damaged["problem"]) == (str(other), True)
+    (other / ".workflow").unlink()
+    (other / "elsewhere").rename(other / ".workflow")
+    monkeypatch.chdir(other)
+    assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41"]
 
 
 def test_a_driven_run_is_marked(repository: Repository) -> None:

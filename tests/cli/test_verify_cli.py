@@ -20,6 +20,7 @@ from kit import (
     RESULT_SIMPLE,
     SPLIT_ACCEPTED,
     TASK,
+    TEST_GREET,
     TEST_GREET_NEW,
     TESTS,
     make_project,
@@ -277,6 +278,48 @@ def test_on_other_commits_it_is_measured_anew(clone: Clone) -> None:
     code, commit = clone.check(FIRST)
     assert code == 7
     assert "over the code before, and now passes already" in why(commit)
+
+
+def rebase_on(clone: Clone, files: dict[str, str]) -> None:
+    """Put the run's commits on a commit of somebody else."""
+    clone.git("switch", "--quiet", "--create", "theirs", UNTAGGED)
+    for name, content in files.items():
+        (clone.root / name).write_text(content, encoding="utf-8")
+    clone.git("add", "--all")
+    clone.git("commit", "--quiet", "--message", "a change of somebody else")
+    clone.git("switch", "--quiet", "work")
+    clone.git("rebase", "--quiet", "theirs")
+
+
+BY_OTHERS = TEST_GREET.replace("\n\ndef", "\n\ndef test_of_others():\n    assert True\n\n\ndef")
+TOGETHER = TEST_GREET_NEW.replace(TEST_GREET, BY_OTHERS)
+
+
+def test_others_may_have_changed_the_same_test_file(clone: Clone) -> None:
+    rebase_on(clone, {"tests/test_greet.py": BY_OTHERS})
+    assert clone.git("show", f"{FIRST}:tests/test_greet.py") == TOGETHER.strip()
+    document = clone.verify("theirs..work")
+    states = [commit["status"] for commit in document["commits"]]
+    assert (document["exit_code"], states) == (0, ["verified", "verified", "nothing_claimed"]), document
+    assert any("tests/test_greet.py was changed by others, too" in note for note in document["commits"][0]["notes"])
+
+
+BENT = {
+    "the test": (TOGETHER.replace("ValueError", "Exception"), "is not the test that was judged"),
+    "around it": (
+        TOGETHER.replace("import pytest\n", "import pytest\n\npytestmark = []\n"),
+        "is not the file that was",
+    ),
+    "theirs": (TOGETHER.replace("    assert True\n", "    assert 1\n"), "is not the file that was judged"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), BENT.values(), ids=BENT.keys())
+def test_a_rebased_commit_whose_own_tests_differ_is_refuted_as_before(clone: Clone, content: str, said: str) -> None:
+    rebase_on(clone, {"tests/test_greet.py": BY_OTHERS})
+    code, commit = clone.check(clone.rewrite(FIRST, {"tests/test_greet.py": content}))
+    assert code == 7
+    assert said in why(commit)
 
 
 SEAM = "def check(name):\n    pass\n\n\n" + GREET.partition("\n\n\n")[2]

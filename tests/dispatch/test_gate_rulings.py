@@ -208,3 +208,11 @@ def test_a_swapped_file_is_not_what_was_judged(view: ShadowView) -> None:
     subprocess.run(["sh", "-c", "echo x >> src/app.py"], cwd=view.host, check=True)
     restless = Restless(view.shadow, view.workspace, view.writable, view.release)
     assert [one.rule for one in inspect(restless, MAKE).violations] == ["unstable"]
+
+
+def test_a_change_of_what_runs_while_tests_are_compiled_is_noted(view: ShadowView) -> None:
+    policy = Policy(Writes.TASK, (Grant("src/mac.rs", Action.CREATE), Grant("Cargo.toml", Action.CREATE)))
+    script = "printf '[lib]\\nproc-macro = true\\n' > Cargo.toml; echo 'fn two() {}' > src/mac.rs"
+    assert any(
+        "runs while tests are compiled (a procedural macro" in note for note in after(view, script, policy).notes
+    )

@@ -92,7 +92,7 @@ def test_the_shipped_writers_have_their_families() -> None:
     assert {role: roles[role].writes for role in (Role.TEST, Role.MAKE, Role.PM)} == {
         Role.TEST: Writes.TESTS,
         Role.MAKE: Writes.TASK,
-        Role.PM: Writes.TRACKER,
+        Role.PM: Writes.NOTHING,
     }
     assert [role for role, spec in roles.items() if spec.test_regions] == [Role.TEST]
     assert not roles[Role.PM].shell

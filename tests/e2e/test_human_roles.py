@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kit import GREET, GREET_DONE, HONEST, REDFIRST, TEST_GREET, make_project
+from kit import GREET, GREET_DONE, HONEST, NEW_ID, REDFIRST, SPLIT, TEST_GREET, TESTS, make_project
 
 from pipeline.backends.desk import desks_of
 
@@ -72,9 +72,17 @@ def result(driver: subprocess.Popen[str]) -> dict[str, Any]:
     return document
 
 
+TWO_CRITERIA = {**SPLIT["report"]["tasks"][0], "acceptance_criteria": ['greet("") raises', 'greet("Ada") still greets']}
+SHOWN = [{"id": "C1", "tests": [NEW_ID]}, {"id": "C2", "reason": "an old test shows it"}]
+
+
 def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    project.use_script(HONEST)
+    changed = {
+        "split": {"tasks": [TWO_CRITERIA]},
+        "write-tests": {**TESTS["report"], "criteria": SHOWN},
+    }
+    project.use_script([{**entry, "report": changed.get(entry["when"]["kind"], entry["report"])} for entry in HONEST])
     driver = begin(project, "run", "GAL-1", *PEOPLE)
     asked_of: list[str] = []
     for desk, asked in turns(project, driver):
@@ -82,7 +90,11 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
         if asked.role == "check":
             assert hand_in(project, asked, "--verdict", "ACCEPTABLE")["waiting"] is True
         elif asked.reask is None:
+            assert subprocess.run([desk.tests], check=False, capture_output=True).returncode == 1, "RED as measured"
             (desk.files / "greet.py").write_text(GREET_DONE)
+            done = subprocess.run([desk.tests], check=False, capture_output=True, text=True)
+            assert "2 passed" in done.stdout, done
+            assert str(desk.tests) in desk.prompt.read_text(encoding="utf-8")
             (desk.files / "tests/test_greet.py").write_text(TEST_GREET)  # not @make's to change
             told = hand_in(project, asked, "--verdict", "complete")
             assert {change["path"] for change in told["changes"]} == {"greet.py", "tests/test_greet.py"}

@@ -115,6 +115,21 @@ def test_a_resumed_run_asks_again_who_blamed_the_environment(resumed: Played) ->
     assert resumed.tasks() == {"5": "done"}
 
 
+def test_prose_that_calls_a_task_by_a_number_that_is_gone_is_sent_back(tmp_path: Path) -> None:
+    def about(number: int) -> Entry:
+        return split_into(module_task(2), module_task(3, description=f"Task {number} reads it, and task 1 is done."))
+
+    at = REWORK.index(split_into(module_task(2), module_task(3)))
+    project = modules_project(tmp_path, range(1, 4))
+    project.use_script([*REWORK[:at], about(2), about(3)], FAST)  # nobody is there to review the last one
+    played = Played(project, project.run(), "run-GAL-1")
+    again = played.asked("split", 3)
+    assert "speaks of task 2, which is none any more; those of this list are 3, 4, done are 1" in again.text("findings")
+    assert "Your tasks get the ids 3, 4, 5" in again.document["prompt"]
+    assert "In words call them" in again.document["prompt"]
+    assert "Task 3 reads it" in played.artifact("task-4.md")
+
+
 # --- what an empty purse leads to -------------------------------------------------------------------------------------
 
 NONE_LEFT = """

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ACCEPTABLE = '{"verdict": "ACCEPTABLE"}'
-
 
 def raw_report(kind: str, command: str, **words: Any) -> Entry:
     """Return an answer whose report file is what a shell command prints."""
@@ -40,7 +38,8 @@ def test_each_slot_is_asked_once_more_when_its_answer_is_no_report_and_told_why(
     it = scene(tmp_path)
     with_nan = 'echo \'{"problem": "x", "files": [], "risks": [NaN]}\''
     huge = "printf '{\"verdict\": \"'; head -c 2000000 /dev/zero | tr '\\0' A; printf '\"}'"
-    two_lines = 'Thinking.\n{"verdict": "UNSURE"}\nOn second thoughts:\n' + ACCEPTABLE + "\nBye.\n"
+    accepted = json.dumps(SPLIT_ACCEPTED["report"])
+    two_lines = 'Thinking.\n{"verdict": "UNSURE"}\nOn second thoughts:\n' + accepted + "\nBye.\n"
     flood = shell("head -c 50000000 /dev/zero | tr '\\0' A; echo; echo '" + json.dumps(MAKE["report"]) + "'")
     it.project.use_script(
         [

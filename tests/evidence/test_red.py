@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pipeline.evidence.classify import RedClass
 from pipeline.evidence.freeze import Frozen, canonical
 from pipeline.evidence.ledger import RedEntry, RedLedger, RedVerdict, derive_new_ids, judge_red
-from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState
+from pipeline.evidence.observation import CollectionError, Ended, Fault, Observation, Raised, RunState
+from pipeline.verification.tdd import late as one_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +120,19 @@ def test_a_guard_is_announced_by_function_for_all_its_cases() -> None:
     assert set(found.ledger.guards) == set(cases)
 
 
+def test_a_guard_that_fails_is_refused_until_the_mark_is_withdrawn() -> None:
+    keeps = "tests/test_a.py::test_keeps"
+    after = plus({NEW: Ended.FAILED, keeps: Ended.FAILED})
+    found = verdict(after, expected={keeps: "GUARD"})
+    (refused,) = found.illegal
+    assert refused.cls is RedClass.GUARD_FAILS
+    assert refused.message.startswith(f"{keeps} was announced as a guard, and it fails: "), refused
+    assert set(found.ledger.red) == {NEW}
+    assert verdict(after).legal
+    alone = verdict(plus({keeps: Ended.FAILED}), expected={keeps: "GUARD"})
+    assert [one.id for one in alone.illegal] == [keeps]
+
+
 def test_guards_alone_are_not_evidence() -> None:
     found = verdict(plus({NEW: Ended.PASSED}), expected={NEW: "GUARD"})
     assert found.all_new_pass
@@ -135,6 +149,18 @@ def test_failures_that_reach_nothing_are_structural_only() -> None:
 def test_two_runs_that_disagree_are_unstable() -> None:
     assert verdict(plus({NEW: Ended.FAILED}), again=plus({NEW: Ended.PASSED})).unstable == (NEW,)
     assert verdict(plus({NEW: Ended.FAILED}), again=OLD).unstable == (NEW,)
+
+
+def test_a_timeout_names_the_limit_and_the_key() -> None:
+    limit = Fault(chain=(Raised(kind="plugin.TestLimitReached", message="the test ran longer than 60 s"),))
+    late = record(NEW, Ended.TIMED_OUT).model_copy(update={"fault": limit})
+    slow = observed({NEW: late})
+    (refused,) = verdict(slow).illegal
+    assert "does not end in time (the test ran longer than 60 s)" in refused.message
+    assert "test_timeout_s" in refused.message
+    quick = observed({NEW: Ended.FAILED})
+    assert "test_timeout_s" in one_late(NEW, quick, slow.records)
+    assert one_late(NEW, quick, quick.records) == ""
 
 
 def test_an_old_test_may_change_or_go_only_by_leave() -> None:

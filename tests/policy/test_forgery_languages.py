@@ -31,6 +31,7 @@ GO = [
     ("func f() {\n\tfmt.Println(`PASS`)\n}", "mentions PASS"),
     ("func f() {\n\tos.Stdout = nil\n}", "replaces os.Stdout"),
     ("func f() {\n\truntime.Caller(1)\n}", "uses runtime.Caller (its callers)"),
+    ('func f() {\n\tos.Chdir("x")\n}', "uses os.Chdir (where relative names of files lead)"),
     ("//go:linkname g testing.runTests\nfunc g()", "reaches into another package (testing.runTests)"),
     ("func (a A) Equal(b A) bool {\n\treturn true\n}", "defines Equal with the same answer"),
 ]
@@ -50,6 +51,7 @@ RUST = [
     ("#[cfg_attr(test, derive(PartialEq))]\nstruct A;", "is built otherwise for tests"),
     ("pub fn f() { std::thread::current().name(); }", "asks for the name of its thread"),
     ("pub fn f() { let _ = std::env::current_exe(); }", "uses current_exe"),
+    ('pub fn f() { std::env::set_current_dir("x"); }', "uses set_current_dir"),
     ("pub fn f() { std::panic::set_hook(Box::new(|_| {})); }", "uses set_hook"),
     ('pub fn f() -> bool { std::env::args().any(|a| a == "--nocapture") }', "mentions --nocapture"),
     ("impl PartialEq for A { fn eq(&self, _: &A) -> bool { true } }", "defines eq with the same answer"),
@@ -96,6 +98,7 @@ SCRIPT = [
     ("process._send = (...all) => kept(...all);", "uses process._send"),
     ("process['_handle'].writeUtf8String('x');", "uses process._handle"),
     ("const c = process.channel;", "uses process.channel"),
+    ("process.chdir('x');", "uses process.chdir"),
     ("const c = globalThis.process.channel;", "uses process.channel"),
     ("const m = globalThis[Symbol.for('$$jest-matchers-object')];", "calls Symbol.for"),
     ("const s = Object.getOwnPropertySymbols(globalThis);", "looks through what is global"),

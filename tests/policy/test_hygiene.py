@@ -336,6 +336,13 @@ def test_many_files_are_a_note_and_do_not_send_the_draft_back() -> None:
     assert drafted(problems) is Signal.DRAFTED
 
 
+def test_a_title_that_a_subject_cuts_is_a_note() -> None:
+    assert task_problems(title="x" * 62) == []
+    (problem,) = task_problems(title="x" * 63)
+    assert (problem.rule, problem.severity) == ("H018", Weight.NOTE)
+    assert "62" in problem.message
+
+
 @pytest.mark.parametrize(
     ("line", "open_"),
     [
@@ -355,6 +362,20 @@ def test_an_open_question_in_the_approach_is_found(line: str, open_: bool) -> No
 def test_a_file_that_controls_tests_or_builds_is_noted() -> None:
     problems = task_problems(files=[{"path": "pyproject.toml", "action": "modify"}])
     assert [(problem.rule, problem.severity) for problem in problems] == [("H013", Weight.NOTE)]
+
+
+@pytest.mark.parametrize(
+    ("origin", "path", "rules"),
+    [
+        ("tests/test_g.py", "tests/test_new.py", set[str]()),
+        ("tests/test_none.py", "tests/test_new.py", {"H007"}),
+        ("tests/test_g.py", "src/new.py", {"H008"}),
+    ],
+)
+def test_a_test_file_is_renamed_from_one_that_is_there_to_where_tests_are(
+    origin: str, path: str, rules: set[str]
+) -> None:
+    assert task_rules(test_files=[{"path": path, "action": "rename", "from": origin}]) == rules
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
-from pipeline.reports.fields import Action, FileChange, Need, OldTest, SuiteFile, Symbol, Symptom
+from pipeline.reports.fields import Action, FileChange, Need, OldTest, Symbol, Symptom
 from pipeline.reports.parse import parse_report
 from pipeline.reports.taskfile import parse_task_md, task_md
 from pipeline.reports.tasks import Task, amend_task, amend_tests, execution_order, files_before, tasks_from_split
@@ -145,7 +145,7 @@ def changes(draw: st.DrawFn) -> FileChange:
     return FileChange.model_validate({"path": draw(_PATHS), "action": action, "from": origin})
 
 
-_SUITE_FILES = st.builds(SuiteFile, path=_PATHS, action=st.sampled_from(["modify", "create"]))
+_SUITE_FILES = st.builds(FileChange, path=_PATHS, action=st.sampled_from([Action.MODIFY, Action.CREATE]))
 _TASKS = st.builds(
     Task,
     id=st.sampled_from(["1", "12", "fix-1"]),

@@ -31,6 +31,7 @@ _TASK_LOOPS = (
     Loop.MAKE_RETRY,
     Loop.SCOPE_AMEND,
     Loop.SEAM,
+    Loop.UNNOTICED_FAULTS,
 )
 _RUN_LOOPS = tuple(loop for loop in Loop if loop not in {*_TASK_LOOPS, Loop.REASK, Loop.DISPATCHES, Loop.HUMAN})
 

@@ -59,6 +59,18 @@ def trees(state: RunState, task: str = "1") -> str:
         ),
         ("new tests, old candidate", "RED=r1 TEST_DESIGN=c1 TEST_DESIGN RED=r2", Step.IMPLEMENT, "r2 start - r2 r2 c1"),
         ("a stale xfail is rewritten over RED", "RED=r1 STALE_XFAIL=c1 RED=r2", Step.IMPLEMENT, "r2 start - r2 r2 c1"),
+        (
+            "tests that notice no fault are written again",
+            "RED=r1 UNNOTICED_FAULTS=c1",
+            Step.WRITE_TESTS,
+            "r1 start - r1 r1 c1",
+        ),
+        (
+            "once; then the candidate is accepted",
+            "RED=r1 UNNOTICED_FAULTS=c1 RED=r2 UNNOTICED_FAULTS=c2",
+            Step.FINAL_REVIEW,
+            "c2 start - r2 r2 c2",
+        ),
         ("already done drops the tests", "PASSES_ALREADY=t1 ALREADY_DONE", Step.FINAL_REVIEW, "start start - t1 - -"),
         (
             "already done gives an earlier RED back too",

@@ -39,6 +39,7 @@ REVIEW_PLAN ACCEPTABLE, CONVERGED -> SPLIT
 REVIEW_PLAN NEEDS_WORK, BLOCK -> PLAN by PLAN_REVIEW
 SPLIT DRAFTED -> REVIEW_SPLIT
 SPLIT DRAFTED, if drafting fix tasks -> next task
+SPLIT ONE_TASK -> next task
 SPLIT HYGIENE -> SPLIT by HYGIENE
 REVIEW_SPLIT ACCEPTABLE, CONVERGED -> next task
 REVIEW_SPLIT NEEDS_WORK -> SPLIT by SPLIT_REVIEW
@@ -65,6 +66,7 @@ IMPLEMENT ENTRY_FLAG, TEST_DESIGN, SPLIT_NEEDED, REGRESSION, NO_CHANGE -> DIAGNO
 IMPLEMENT NOT_GREEN, INCOMPLETE, CANNOT_PROCEED -> DIAGNOSE (diagnose)
 IMPLEMENT STALE_XFAIL -> WRITE_TESTS by TEST_REWRITE
 IMPLEMENT GREEN_UNSTABLE -> DIAGNOSE (diagnose)
+IMPLEMENT UNNOTICED_FAULTS -> WRITE_TESTS by UNNOTICED_FAULTS
 DIAGNOSE PRODUCTION_LOGIC -> IMPLEMENT by MAKE_RETRY
 DIAGNOSE PRODUCTION_LOGIC, if asked by WRITE_TESTS -> WRITE_TESTS by TEST_REWRITE
 DIAGNOSE PRODUCTION_LOGIC, if asked by STUB -> STUB by STUB_RETRY
@@ -199,6 +201,7 @@ def test_a_gate_sends_back_only_to_where_the_run_has_been() -> None:
         (Loop.MAKE_RETRY, 1, False, "task and red tree", "WRITE_TESTS by TEST_DESIGN"),
         (Loop.SCOPE_AMEND, 2, False, "task", "SPLIT by SPLIT_REWORK"),
         (Loop.SEAM, 1, False, "task", "CHECK_TESTS (not_testable)"),
+        (Loop.UNNOTICED_FAULTS, 1, False, "task", "next task"),
         (Loop.COSMETIC, 1, False, "run", "PUBLISH"),
         (Loop.REASK, 1, False, "slot", "parked agent_unusable"),
         (Loop.DISPATCHES, 30, False, "run", "parked budget"),

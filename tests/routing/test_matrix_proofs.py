@@ -123,6 +123,7 @@ def test_only_tasks_and_their_splits_take_the_next_task() -> None:
     rows = {row.id for row in MATRIX if isinstance(row.action, NextTask)}
     assert rows == {
         "split/DRAFTED[drafting fix tasks]",
+        "split/ONE_TASK",
         "review-split/ACCEPTABLE",
         "review-split/CONVERGED",
         "implement/GREEN",

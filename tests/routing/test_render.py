@@ -231,7 +231,7 @@ def test_phase_7_shows_the_way_from_a_stuck_make_to_new_tests_and_to_the_plan() 
     assert "PRODUCTION_LOGIC" in edges["Diagnose", "Implement"]
     assert "make_retry used up" in edges["Diagnose", "WriteTests"]
     assert "test_design used up" in edges["Diagnose", "Plan"]
-    assert edges["Implement", "Next"] == "GREEN, GREEN_INCOMPLETE"
+    assert edges["Implement", "Next"] == "GREEN, GREEN_INCOMPLETE, unnoticed_faults used up"
 
 
 def test_phase_7_names_only_states_that_are_declared() -> None:

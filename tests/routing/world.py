@@ -38,7 +38,7 @@ def events(
         row = find_row(state, signal)
         if isinstance(row.action, Again):
             yield from ((Event(signal=signal, role=role), row) for role in slots(state))
-        elif signal is Signal.DRAFTED and state.step is Step.SPLIT:
+        elif signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.step is Step.SPLIT:
             yield from ((Event(signal=signal, tasks=renamed(state, split)), row) for split in splits)
         else:
             reason = Reason.DIRTY_TREE if signal is Signal.PRECONDITION else None

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evidence.observation import Layout
 from pipeline.reports.fields import Evidence
-from pipeline.steps.commits import commit_type
+from pipeline.steps.commits import commit_type, subject_of
 
 LAYOUT = Layout(python_files=("test_*.py",), testpaths=("tests",))
 
@@ -25,3 +25,21 @@ LAYOUT = Layout(python_files=("test_*.py",), testpaths=("tests",))
 )
 def test_the_type_says_what_the_commit_is(paths: list[str], evidence: str, is_fix: bool, kind: str) -> None:
     assert commit_type(paths, LAYOUT, Evidence(evidence), is_fix=is_fix, sources=(".py",)) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("feat: greet\n the world", "feat: greet the world"),
+        (
+            "feat: end the deprecations of collate and grouper; windowed of nothing yields nothing",
+            "feat: end the deprecations of collate and grouper; windowed of...",
+        ),
+        ("feat: " + "greet, " * 12, "feat: " + "greet, " * 8 + "greet..."),
+        ("feat: " + "x" * 70, "feat: " + "x" * 63 + "..."),
+        ("feat: " + "x" * 66, "feat: " + "x" * 66),
+    ],
+)
+def test_a_subject_that_is_too_long_ends_behind_a_word(text: str, subject: str) -> None:
+    assert subject_of(text) == subject
+    assert len(subject) <= 72

@@ -26,7 +26,7 @@ def ready(criteria: object, task: Task = TASK) -> Malformed | None:
 def review(criteria: object, verdict: str = "ACCEPTABLE", task: Task = TASK) -> Malformed | None:
     report = parse_report("review-result", Role.CHECK, None, {"verdict": verdict, "criteria": criteria})
     assert not isinstance(report, Malformed), report
-    return unanswered([task], report)
+    return unanswered([task], {}, report)
 
 
 def test_criteria_count_whoever_wrote_them() -> None:

@@ -11,7 +11,8 @@ from runs.real import make_repository
 from toolchains.direct import write
 
 from pipeline.errors import UserError
-from pipeline.steps.ignored_files import include_ignored, include_patterns, put_ignored
+from pipeline.runs.ignored import put_ignored
+from pipeline.steps.ignored_files import include_ignored, include_patterns
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -82,12 +82,16 @@ def evidence(lab: Laboratory) -> TaskEvidence:
 
 
 def probed(
-    project: Project, wanted: Probes | None = None, new_ids: tuple[str, ...] = (), box: Sandbox | None = None
+    project: Project,
+    wanted: Probes | None = None,
+    new_ids: tuple[str, ...] = (),
+    box: Sandbox | None = None,
+    old: tuple[str, ...] = (),
 ) -> ProbeEvidence:
     with laboratory(project, box=box) as lab:
         found = evidence(lab)
         green = seen(lab)
-        candidate = Candidate(tree_of(lab, "HEAD"), green, new_ids)
+        candidate = Candidate(tree_of(lab, "HEAD"), green, new_ids, old=old, before=tree_of(lab, "main"))
         return anyio.run(
             probes_of, lab, wanted or Probes(mutants=3, seconds=300), [TASK], found, candidate, green.layout
         )
@@ -167,6 +171,67 @@ def test_a_test_that_needs_another_one_before_it(tmp_path: Path) -> None:
     found = probed(history(tmp_path, {"tests/test_shop.py": needy}, code), Probes(repeat=3))
     assert found.repeated is not None
     assert found.repeated.unstable == {TEST_ID: ("passed", "failed", "failed", "failed")}
+
+
+def turning(marks: Path) -> str:
+    """Return a function that gives 1, then 0, then 1 again, as time or chance would."""
+    return (
+        f"\n\ndef turn():\n    import pathlib\n    marks = pathlib.Path({str(marks)!r})\n"
+        "    marks.mkdir(exist_ok=True)\n    seen = len(list(marks.iterdir()))\n"
+        "    (marks / str(seen)).touch()\n    return 1 - seen % 2\n"
+    )
+
+
+STEADY = "\n\ndef turn():\n    return 1\n"
+TURNS = """import shop
+
+
+def test_turns():
+    assert shop.turn() == 1
+
+
+def test_price():
+    assert shop.price(1) == 1
+"""
+TURNS_ID, CALM_ID = "tests/test_turn.py::test_turns", "tests/test_turn.py::test_price"
+
+
+def with_turns(tmp_path: Path, before: str, after: str) -> Project:
+    """Return a history in which an old test asks `turn`, which was *before* and is *after*."""
+    project = make_project(tmp_path, {**BEFORE, "shop.py": OLD + before, "tests/test_turn.py": TURNS})
+    project.write({"tests/test_shop.py": TEST})
+    project.commit("tests")
+    project.git("branch", "red")
+    project.write({"shop.py": NEW + after})
+    project.commit("code")
+    return project
+
+
+def test_an_old_test_that_the_change_makes_unsteady_is_named(tmp_path: Path) -> None:
+    found = probed(with_turns(tmp_path, STEADY, turning(tmp_path / "marks")), old=(TURNS_ID, CALM_ID))
+    assert found.repeated is not None
+    assert found.repeated.unstable == {}
+    assert found.old is not None
+    assert (found.old.asked, found.old.doubtful) == (2, ())
+    assert found.old.unstable == {TURNS_ID: ("passed", "failed", "passed", "failed", "passed")}
+    assert (found.revert, found.mutation) == (None, None), "nothing else is asked of what does not hold still"
+    assert f"`{TURNS_ID}`: passed, then failed" in probes_md("1", found)
+
+
+def test_an_old_test_that_was_unsteady_before_is_told_and_not_held_against_the_change(tmp_path: Path) -> None:
+    flaky = turning(tmp_path / "marks")
+    found = probed(with_turns(tmp_path, flaky, flaky), Probes(mutants=0), old=(TURNS_ID, CALM_ID))
+    assert found.old is not None
+    assert (found.old.unstable, found.old.doubtful) == ({}, (TURNS_ID,))
+    assert found.revert is not None
+    assert f"`{TURNS_ID}` failed once, or fails over the code before as well" in probes_md("1", found)
+
+
+def test_old_tests_that_hold_still_are_counted(tmp_path: Path) -> None:
+    found = probed(with_turns(tmp_path, STEADY, STEADY), Probes(mutants=0), old=(TURNS_ID, CALM_ID))
+    assert found.old is not None
+    assert (found.old.asked, found.old.unstable, found.old.doubtful) == (2, {}, ())
+    assert "2 old test(s) that touch the files of the task pass again" in probes_md("1", found)
 
 
 def test_a_task_without_tests_has_nothing_to_try(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evidence.observation import Layout, Observation, RunState, TestRecord
 from pipeline.policy.scope import Action, Grant
-from pipeline.reports.fields import OldTest, SuiteFile
+from pipeline.reports.fields import FileChange, OldTest
 from pipeline.reports.tasks import Task
 from pipeline.steps.grants import scope_of, suite_grants
 from pipeline.steps.test_paths import own_files, path_of
@@ -28,7 +28,7 @@ def task(*ids: str, files: tuple[str, ...] = ()) -> Task:
         id="1",
         title="t",
         files=(),
-        test_files=tuple(SuiteFile(path=path, action="modify") for path in files),
+        test_files=tuple(FileChange(path=path, action=Action.MODIFY) for path in files),
         tests_to_change=tuple(OldTest(id=entry, reason="r") for entry in ids),
     )
 

@@ -107,6 +107,16 @@ def test_the_usual_front_matter_is_read_by_the_fast_reader() -> None:
     assert data(read_plain(front) or {}) == by_ruamel(front)
 
 
+def test_values_in_simple_quotes_are_read_by_the_fast_reader() -> None:
+    """A title with a colon in it has to be quoted, so that many are."""
+    front = "title: \"Parser: reject 'empty' names\"  # now\nstatus: 'In Progress'\nx: \"\"\ny: 'a # b'\n"
+    fast = read_plain(front)
+    assert fast is not None
+    assert fast == read_mapping(front, "GAL-1.md")
+    for doubtful in ("a: 'it''s'\n", 'a: "\\u263a"\n', 'a: "b" c\n', 'a: "b"#c\n', "a: 'b\n  c'\n"):
+        assert read_plain(doubtful) is None
+
+
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
 def test_a_written_scalar_reads_as_the_text_in_both_libraries(text: str) -> None:
     front = f"title: {written_scalar(text)}\nlabels: [{written_scalar(text)}]\n"

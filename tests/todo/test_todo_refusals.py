@@ -18,8 +18,10 @@ from todo import (
     Tracker,
     TrackerError,
     is_issue_id,
+    lint,
     write_edits,
 )
+from todo.issue import sort_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -227,3 +229,21 @@ def test_an_empty_tracker_gives_no_id_to_count_on() -> None:
 def test_an_empty_comment_is_refused() -> None:
     with pytest.raises(TrackerError, match="text"):
         Tracker(MappingSource({"A-1.md": GOOD.encode()})).comment("A-1", date(2026, 11, 20), " \n\t")
+
+
+ODD_NAMES = ("²", "A-²", "A-1.²", "٣", "A-1.٣", "A-" + "9" * 5000, "A-1." + "9" * 5000, "\u2028", "\udcff")
+
+
+@pytest.mark.parametrize("name", ODD_NAMES, ids=lambda name: ascii(name)[:12])
+def test_a_file_of_any_name_has_its_place_and_no_number(name: str) -> None:
+    second = GOOD.replace("A-1", "A-2").encode()
+    tracker = Tracker(MappingSource({"A-1.md": GOOD.encode(), "A-2.md": second, f"{name}.md": b"x\n"}))
+    assert [one for one in tracker.ids if one != name] == ["A-1", "A-2"]
+    assert tracker.create(NewIssue(title="t"))[0] == "A-3"
+    assert tracker.create(NewIssue(title="t", parent="A-1"))[0] == "A-1.1"
+    assert lint(tracker)
+
+
+def test_numbers_in_names_are_compared_as_numbers() -> None:
+    ids = ["A-0", "A-1", "A-01", "A-2", "A-9.9", "A-9.10", "A-010", "A-10", "A-" + "9" * 5000]
+    assert sorted(ids, key=sort_key) == ["A-0", "A-01", "A-1", "A-2", "A-9.9", "A-9.10", "A-010", "A-10", ids[-1]]

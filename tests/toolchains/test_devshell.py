@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import sys
@@ -162,6 +163,86 @@ def test_a_split_command_is_the_whole_command(command: list[str]) -> None:
 def test_the_path_of_the_box_has_each_folder_once() -> None:
     found = box_path(Path("/opt/rust"), {"PATH": "/opt/tools:/usr/bin:/opt/rust/bin"})
     assert found == "/opt/rust/bin:/opt/tools:/usr/bin:/usr/local/bin:/bin"
+
+
+# --- nix, played by a program that answers as its documentation says --------------------------------------------------
+
+FLAKE = """#!/bin/sh
+echo "$@" >> "{log}"
+case "$1" in
+print-dev-env) [ "$2" = --json ] || exit 9; shift 2; cat "{told}"; exit 0;;
+develop) ;;
+*) exit 9;;
+esac
+while [ "$1" != -c ]; do shift; done
+shift
+export SHOP_DATA=/nix/store/abc-data RATES=fresh TOKEN=secret-of-a-hook DECLARED_TOKEN=secret-of-a-hook
+export PYTHONPATH=/nix/store/evil PYTEST_ADDOPTS=-x src=/nix/store/src NIX_CONFIG=x
+exec "$@"
+"""
+TOLD = {
+    "bashFunctions": {"buildPhase": "..."},
+    "variables": {
+        "SHOP_DATA": {"type": "exported", "value": "/nix/store/abc-data"},
+        "RATES": {"type": "exported", "value": "fresh"},
+        "DECLARED_TOKEN": {"type": "exported", "value": ""},
+        "PYTHONPATH": {"type": "exported", "value": "/nix/store/evil"},
+        "PYTEST_ADDOPTS": {"type": "exported", "value": "-x"},
+        "NIX_CONFIG": {"type": "exported", "value": "x"},
+        "src": {"type": "exported", "value": "/nix/store/src"},
+        "TOKEN": {"type": "var", "value": "secret-of-a-hook"},
+        "PKGS": {"type": "array", "value": ["a", "b"]},
+        "pairs": {"type": "associative", "value": {"a": "b"}},
+    },
+}
+
+
+def flake(place: Path, told: str) -> str:
+    """Put a nix on a PATH of its own; return that."""
+    folder = place / "flake-path"
+    folder.mkdir()
+    (place / "told.json").write_text(told)
+    (folder / "nix").write_text(FLAKE.format(log=place / "asked", told=place / "told.json"))
+    (folder / "nix").chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+def test_what_a_flake_declares_reaches_the_tests_and_what_a_hook_sets_does_not(tmp_path: Path) -> None:
+    path = flake(tmp_path, json.dumps(TOLD))
+    shell = enter(("nix", "develop", ".#tests", "--impure", "-c"), tmp_path, path)
+    assert isinstance(shell, Shell), shell
+    set_here = {name: value for name, value in shell.variables.items() if os.environ.get(name) != value}
+    assert set_here == {"SHOP_DATA": "/nix/store/abc-data", "RATES": "fresh"}
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["develop .#tests --impure -c /usr/bin/env -0", "print-dev-env --json .#tests --impure"]
+
+
+@pytest.mark.parametrize("told", ["", "{}", "[]", '{"variables": [1]}', '{"variables": {"A": 1}}', "[" * 100_000])
+def test_an_answer_of_another_form_declares_nothing(tmp_path: Path, told: str) -> None:
+    shell = enter(("nix", "develop", "-c"), tmp_path, flake(tmp_path, told))
+    assert isinstance(shell, Shell), shell
+    assert "SHOP_DATA" not in shell.variables
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (("flake.nix",), 'a flake.nix: with its shell that is command = ["nix", "develop", "-c", "pytest"].'),
+        (
+            ("shell.nix", "flake.nix"),
+            'a flake.nix: with its shell that is command = ["nix", "develop", "-c", "pytest"].',
+        ),
+        (("shell.nix",), 'command = ["nix", "develop", "-f", "shell.nix", "-c", "pytest"].'),
+    ],
+)
+def test_a_project_whose_interpreter_is_in_its_shell_alone_is_told_how(
+    tmp_path: Path, files: tuple[str, ...], said: str
+) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    found = anyio.run(TOOLCHAINS["pytest"].find_environment, tmp_path, tmp_path, None, tmp_path / "state", "/nowhere")
+    assert isinstance(found, Missing)
+    assert found.sentence.endswith(said)
 
 
 # --- the toolchains --------------------------------------------------------------------------------------------------

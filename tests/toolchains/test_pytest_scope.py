@@ -10,7 +10,7 @@ from toolchains.direct import TOOLCHAIN, files_of, measure, write
 from pipeline.evidence.observation import RunState
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Change, ChangeKind, judge
-from pipeline.reports.fields import Action, FileChange, SuiteFile
+from pipeline.reports.fields import Action, FileChange
 from pipeline.reports.tasks import Task
 from pipeline.steps.grants import production_grants, scope_of
 from pipeline.toolchains.protocol import Selection
@@ -34,7 +34,7 @@ def rulings(root: Path, code: str, test: str, *new: str) -> dict[str, str]:
         id="1",
         title="t",
         files=(FileChange(path=code, action=Action.MODIFY),),
-        test_files=(SuiteFile(path=test, action="modify" if (root / test).exists() else "create"),),
+        test_files=(FileChange(path=test, action=Action.MODIFY if (root / test).exists() else Action.CREATE),),
     )
     scope = scope_of(observed, task, sorted(files_of(root)), TOOLCHAIN.sources)
     return {path: judge(Writes.TESTS, Change(path, ChangeKind.ADDED), (), scope).rule for path in new}

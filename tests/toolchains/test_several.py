@@ -128,16 +128,16 @@ def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: P
     root, toolchain, box = write(tmp_path / "view", FILES), both(), Counting()
     first = measure(toolchain, root, Selection(ids=frozenset({BYE})), box=box)
     assert outcomes(first) == {HELLO: None, BYE: Ended.FAILED, TWO: None, THREE: None}
-    assert box.started["cargo"] == 1, "its tests are listed once"
+    assert box.started["cargo"] == 2, "its tests are listed once: compiled in one box, listed in another (ADR-R116)"
     write(root, {"greet.py": "def greet(name):\n    return f'Bye, {name}!'\n"})
     second = measure(toolchain, root, Selection(ids=frozenset({BYE})), box=box)
     assert outcomes(second) == {HELLO: None, BYE: Ended.PASSED, TWO: None, THREE: None}
     assert second.files == first.files
-    assert box.started["cargo"] == 1, "Python sources say nothing about Rust's tests"
+    assert box.started["cargo"] == 2, "Python sources say nothing about Rust's tests"
     write(root, {"src/lib.rs": "pub fn two() -> i32 {\n    3\n}\n"})
     third = measure(toolchain, root, Selection(files=frozenset({"tests/test_greet.py"})), box=box)
     assert outcomes(third) == {HELLO: Ended.FAILED, BYE: Ended.PASSED, TWO: None, THREE: None}
-    assert box.started["cargo"] == 2, "its own sources do"
+    assert box.started["cargo"] == 4, "its own sources do"
     fourth = measure(toolchain, root, Selection(ids=frozenset({THREE})), box=box)
     assert outcomes(fourth) == {HELLO: None, BYE: None, TWO: None, THREE: Ended.PASSED}
     pytest_runs = box.started["pytest"]

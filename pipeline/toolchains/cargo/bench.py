@@ -52,7 +52,7 @@ class Bench:
     def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
         """Lay the place out: our program, the folder of compiled files, and the one that integration tests may fill."""
         program = place / "runner"
-        lay_out(program, "cargo", "runner.py")
+        lay_out(program, "cargo", "runner.py", "processes.py")
         compiled, temporary = BoxFolder.made(place, "target"), BoxFolder.made(place, _TEMPORARY)
         if cache is not None and not cache.warm:
             compiled.fill(cache.folder / _KEPT)

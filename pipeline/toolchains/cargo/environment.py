@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
-from pipeline.toolchains import devshell
+from pipeline.toolchains import devshell, nix
 from pipeline.toolchains.cargo.pins import pinned_toolchain
 from pipeline.toolchains.protocol import Environment, Missing
 
@@ -52,7 +52,8 @@ async def find_environment(
     rustc = shutil.which("rustc", path=shell.search_path)
     cargo = shutil.which("cargo", path=shell.search_path)
     if rustc is None or cargo is None:
-        return Missing(f"No {'rustc' if rustc is None else 'cargo'} was found on PATH: {HINT}.")
+        which, shown = "rustc" if rustc is None else "cargo", nix.advice(worktree, "cargo", "test")
+        return Missing(f"No {which} was found on PATH: {HINT}.{shown}")
     sysroot = await _ask((rustc, "--print", "sysroot"), pinned, shell.search_path)
     if sysroot is None:
         return Missing(f"{rustc} does not say where its toolchain is: {HINT}; or rustup cannot find the one asked for.")

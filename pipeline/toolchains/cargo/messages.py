@@ -132,19 +132,37 @@ class Built(_Process):
     kind: Literal["built"]
 
 
-class Listed(_Process):
-    """What a test executable holds."""
+class Documented(_Line):
+    """The packages that may have examples in their documentation."""
+
+    kind: Literal["documented"]
+    packages: tuple[str, ...]
+
+
+class Listed(_Line):
+    """What a test executable holds; no `names` where a harness of the project's own answers otherwise than libtest."""
 
     kind: Literal["listed"]
     executable: str
-    ignored: str
+    names: tuple[str, ...] | None
+    ignored: tuple[str, ...]
 
 
-class DoctestsListed(_Process):
+class DoctestsListed(_Line):
     """The examples in a package's documentation."""
 
     kind: Literal["doctests_listed"]
     package: str
+    names: tuple[str, ...]
+
+
+class TooMany(_Line):
+    """An executable or package names more tests than are taken of a workspace, `names` or `size` bytes."""
+
+    kind: Literal["too_many"]
+    where: str
+    names: int
+    size: int
 
 
 class Start(_Line):
@@ -189,8 +207,10 @@ Record = (
     | ArtifactLine
     | ErrorLine
     | Built
+    | Documented
     | Listed
     | DoctestsListed
+    | TooMany
     | Start
     | Ended
     | DoctestsRan
@@ -212,10 +232,30 @@ class Session:
         """Return whether the runner came to its end."""
         return bool(self.records) and isinstance(self.records[-1], End)
 
+    @property
+    def is_done(self) -> bool:
+        """Return whether it can be believed, came to its end, and did all that it was asked."""
+        return (
+            not self.fault and self.is_whole and not any(isinstance(one, OutOfTime | TooMany) for one in self.records)
+        )
+
+    def then(self, later: Session) -> Session:
+        """Return it with the records of a later run of the runner."""
+        return Session((*self.records, *later.records), self.fault or later.fault)
+
 
 def read_session(answer: Answer, nonce: str) -> Session:
     """Return the records that came; a line that is not ours makes the session unusable."""
     return Session(*read_records(answer, nonce, _ADAPTER, End))
+
+
+def excess(session: Session) -> str:
+    """Return what is to be told where there are more tests than are taken, or nothing."""
+    found = next((line for line in session.records if isinstance(line, TooMany)), None)
+    if found is None:
+        return ""
+    limits = f"at most {found.names:,} names and {found.size:,} bytes of them are taken of one workspace"
+    return f"{found.where.rpartition('/')[2]} lists more tests than are taken: {limits}"
 
 
 def read_metadata(line: MetadataLine) -> Metadata | None:
@@ -224,16 +264,3 @@ def read_metadata(line: MetadataLine) -> Metadata | None:
         return Metadata.model_validate(json.loads(line.stdout)) if line.code == 0 else None
     except (ValueError, RecursionError):
         return None
-
-
-def names_in(listing: str) -> tuple[str, ...] | None:
-    """Return the tests of a `--list --format terse`, None where a harness of the project's own answers otherwise."""
-    lines = [line for line in listing.splitlines() if line.strip()]
-    if any(not line.endswith((": test", ": benchmark")) for line in lines):
-        return None
-    return tuple(line.rpartition(": ")[0] for line in lines)
-
-
-def examples_in(listing: str) -> tuple[str, ...]:
-    """Return the examples of rustdoc's listing; from edition 2024 on it also says there how long compiling took."""
-    return tuple(line.removesuffix(": test") for line in listing.splitlines() if line.endswith(": test"))

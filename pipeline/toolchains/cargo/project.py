@@ -11,7 +11,7 @@ import hashlib
 import posixpath
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -85,11 +85,12 @@ class Doctest:
 class Project:
     """A compiled workspace. `measured` are its files, `workspace` is where the box shows them.
 
-    `hidden` are tests that the sources show in a target that did not compile.
+    `folders` are those of its packages. `hidden` are tests that the sources show in a target that did not compile.
     """
 
     measured: Files
     workspace: str
+    folders: Mapping[str, str]
     units: tuple[Unit, ...]
     tests: Mapping[str, Test]
     hidden: Mapping[str, Test]
@@ -176,14 +177,21 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
         for target in package.targets
         if target.test and target.kind[0] not in {"custom-build", "bench"}
     )
-    project = Project(measured, workspace, units, {}, {}, {}, ())
+    folders = {one.name: posixpath.dirname(_below(one.manifest_path, workspace)) for one in metadata.packages}
+    project = Project(measured, workspace, folders, units, {}, {}, {}, ())
     errors = _errors(project, messages, metadata)
     broken = {error.path for error in errors}
     tests = {test.id: test for unit in units if unit.names is not None for test in _tests(unit, unit.names)}
     unseen = (test for unit in units if unit.names is None for test in _tests(unit, tuple(unit.crate.tests)))
     hidden = {test.id: test for test in unseen if test.path not in broken}
-    doctests = {found.id: found for line in lines for found in _doctests(line, metadata, measured, workspace)}
-    return Project(measured, workspace, units, tests, hidden, doctests, errors)
+    return replace(project, tests=tests, hidden=hidden, errors=errors)
+
+
+def with_examples(project: Project, session: Session) -> Project:
+    """Return the project with the examples in its documentation, which are listed when its tests have run."""
+    listed = [line for line in session.records if isinstance(line, cargo_messages.DoctestsListed)]
+    found = (found for line in listed for found in _doctests(line, project.folders[line.package], project))
+    return replace(project, doctests={one.id: one for one in found})
 
 
 def _no_metadata(described: cargo_messages.MetadataLine | None) -> Unusable:
@@ -212,7 +220,7 @@ def _below(path: str, workspace: str) -> str:
 def _unit(
     package: Package, target: Target, listed: cargo_messages.Listed | None, measured: Files, workspace: str
 ) -> Unit:
-    names = cargo_messages.names_in(listed.stdout) if listed is not None and listed.code == 0 else None
+    names = listed.names if listed is not None else None
     return Unit(
         package=package,
         target=target,
@@ -220,7 +228,7 @@ def _unit(
         crate=read_crate(measured, _below(target.src_path, workspace), is_test=target.is_test),
         executable=listed.executable if listed is not None else "",
         names=None if listed is None else ("main",) if names is None else names,
-        ignored=frozenset(cargo_messages.names_in(listed.ignored) or ()) if listed is not None else frozenset(),
+        ignored=frozenset(listed.ignored) if listed is not None else frozenset(),
         own_harness=listed is not None and names is None,
     )
 
@@ -258,15 +266,10 @@ def _errors(
     return tuple(found[path] for path in sorted(found))
 
 
-def _doctests(
-    line: cargo_messages.Record, metadata: cargo_messages.Metadata, measured: Files, workspace: str
-) -> Iterator[Doctest]:
-    if not isinstance(line, cargo_messages.DoctestsListed) or line.code:
-        return
-    manifest = next(package.manifest_path for package in metadata.packages if package.name == line.package)
-    folder = posixpath.dirname(_below(manifest, workspace))
+def _doctests(line: cargo_messages.DoctestsListed, folder: str, project: Project) -> Iterator[Doctest]:
+    measured = project.measured
     counted: Counter[str] = Counter()
-    matches = map(_DOCTEST.fullmatch, cargo_messages.examples_in(line.stdout))
+    matches = map(_DOCTEST.fullmatch, line.names)
     examples = [found for found in matches if found is not None]
     for found in sorted(examples, key=lambda found: (found["file"], int(found["line"]))):
         path = found["file"] if text_of(measured, found["file"]) is not None else posixpath.join(folder, found["file"])

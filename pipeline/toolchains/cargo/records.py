@@ -105,6 +105,8 @@ def rendered(session: Session) -> str:
 def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
     if session.fault:
         return RunState.UNUSABLE, session.fault
+    if too_many := messages.excess(session):
+        return RunState.UNUSABLE, too_many
     if timed_out or any(isinstance(line, messages.OutOfTime) for line in session.records):
         return RunState.TIMED_OUT, "the test run reached its time limit"
     if not session.is_whole:

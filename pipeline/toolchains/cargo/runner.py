@@ -1,174 +1,153 @@
 """Runs cargo and test executables inside the box, and writes down what happened, as JSON lines on its socket.
 
-This file is copied out of the package (with `recording` and `watched`) and runs alone (`python -I -S`): the standard
-library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its own, as
-libtest has no time limit for a test and one that exits would take the others along. Tested code cannot write records in
-our name: see `recording`.
+This file is copied out of the package (with `processes`, `recording` and `watched`) and runs alone (`python -I -S`):
+the standard library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its
+own, as libtest has no time limit for a test and one that exits would take the others along. Tested code cannot write
+records in our name: see `recording`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import signal
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from pipeline.toolchains.cargo.processes import TEXT_LIMIT, Ended, adopt, end_the_rest, run
 from pipeline.toolchains.recording import Records, begin
-from pipeline.toolchains.watched import Watch, start
 
-_TEXT_LIMIT = 64_000
 _WHOLE = 64_000_000
 _MESSAGES = 200
 _RENDERED = 4000
 _LIST_S = 60.0
-_LOOK_S = 0.2
-_LOOKED_AT = 1_000_000
-# what libtest prints when it begins, for each example that has ended, and at the end
-_STEP = re.compile(
-    rb"^(?:running \d+ tests?|test (?P<over>result): .*|test .+ \.\.\. (?:ok|FAILED|ignored).*)$", re.MULTILINE
-)
+_NAMES = 50_000
+_NAMES_BYTES = 8_000_000
+_KINDS = frozenset({"test", "benchmark"})
 _RESULT = re.compile(r"^test (?P<name>.+?) \.\.\. (?:ok|FAILED|ignored)", re.MULTILINE)
 _BEGUN = re.compile(r"^test (?P<name>.+?) \.\.\. \Z", re.MULTILINE)
 
 
-class Ended:
-    """How one process ended, with the end of what it printed."""
+class TooManyError(Exception):
+    """What is listed at `where` is more than is taken."""
 
-    def __init__(self, code: int, stdout: str, stderr: str, *, timed_out: bool, watch: Watch | None = None) -> None:
-        self.code = code
-        self.stdout = stdout
-        self.stderr = stderr
-        self.timed_out = timed_out
-        self.watch = watch or Watch()
-
-    def facts(self) -> dict[str, Any]:
-        """Return the same for a record; a code below 0 is a signal."""
-        said = {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
-        return {**said, **self.watch.facts()}
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.where = where
 
 
-def run(
-    argv: list[str],
-    limit_s: float,
-    cwd: str | None = None,
-    env: dict[str, str] | None = None,
-    keep: int = _TEXT_LIMIT,
-    stall_s: float | None = None,
-    *,
-    watched: bool = False,
-) -> Ended:
-    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams.
+class Room:
+    """How many more names of tests are taken in one listing, and how many bytes of them as they are sent."""
 
-    With `stall_s` the limit is also that long without the end of one more of the tests that it runs; `watched` if no
-    other program may take its place.
-    """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            process, watch = start(
-                argv,
-                watched=watched,
-                ends=True,
-                cwd=cwd,
-                env={**os.environ, **(env or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return Ended(127, "", f"{argv[0]}: {error.strerror}", timed_out=False)
-        timed_out = not is_over(process, max(limit_s, 0.1), out.fileno(), stall_s)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        code = process.wait()
-        return Ended(code, tail(out, keep), tail(err, keep), timed_out=timed_out, watch=watch)
+    def __init__(self) -> None:
+        self._names = _NAMES
+        self._bytes = _NAMES_BYTES
 
+    def take(self, listed: Ended, where: str) -> list[str]:
+        """Return the names that are listed, once each.
 
-def is_over(process: subprocess.Popen[bytes], limit_s: float, out: int, stall_s: float | None) -> bool:
-    """Wait for the end, and return whether it came in time; `out` is what the process prints into."""
-    deadline = time.monotonic() + limit_s
-    step, since = None, time.monotonic()
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            process.wait(left if stall_s is None else max(min(left, _LOOK_S), 0))
-        except subprocess.TimeoutExpired:
-            pass
-        else:
-            return True
-        now = time.monotonic()
-        if stall_s is None or now >= deadline:
-            return False
-        if (found := last_step(out)) != step:
-            step, since = found, now
-        if step is not None and step[1] and now - since >= stall_s:
-            return False
+        rustdoc also says there how long compiling took, from edition 2024 on.
 
-
-def last_step(out: int) -> tuple[int, bool] | None:
-    """Return where the last sign of progress stands, and whether tests are running since; None before the first."""
-    start = max(0, os.fstat(out).st_size - _LOOKED_AT)
-    # read without moving to it: the process writes where the file is at
-    steps = [
-        (start + found.start(), found["over"] is None) for found in _STEP.finditer(os.pread(out, _LOOKED_AT, start))
-    ]
-    return steps[-1] if steps else None
-
-
-def tail(file: Any, limit: int = _TEXT_LIMIT) -> str:
-    """Return the end of what was written."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - limit))
-    return file.read().decode("utf-8", "replace")
+        Raises:
+            TooManyError: there is no room for them.
+        """
+        lines = (line.rpartition(": ") for line in listed.stdout.splitlines())
+        names = list(dict.fromkeys(name for name, _, kind in lines if kind in _KINDS))
+        self._names -= len(names)
+        self._bytes -= sum(len(json.dumps(name)) for name in names)
+        if listed.is_cut or self._names < 0 or self._bytes < 0:
+            raise TooManyError(where)
+        return names
 
 
 def build(request: dict[str, Any], records: Records) -> None:
-    """Ask what there is, compile every test target, and list what they hold; with `check`, look for errors only."""
+    """Ask what there is, and compile every test target; with `check`, look for errors only."""
     cargo: list[str] = request["cargo"]
     deadline = time.monotonic() + request["timeout_s"]
-    left = lambda: deadline - time.monotonic()  # noqa: E731  (the one thing that changes from call to call)
-    described = run([*cargo[: cargo.index("test")], "metadata", "--no-deps", "--format-version=1"], left(), keep=_WHOLE)
+    ask = [*cargo[: cargo.index("test")], "metadata", "--no-deps", "--format-version=1"]
+    described = alone(ask, deadline - time.monotonic(), keep=_WHOLE)
     records.write("metadata", **described.facts())
     if described.code:
         return
-    artifacts = compile_tests(cargo, request["do"], records, left())
-    if request["do"] == "check":
-        return
-    for artifact in artifacts:
-        argv = [artifact["executable"], "--list", "--format", "terse"]
-        listed = run(argv, min(left(), _LIST_S), keep=_WHOLE)
-        ignored = run([*argv, "--ignored"], min(left(), _LIST_S), keep=_WHOLE)
-        records.write("listed", executable=artifact["executable"], ignored=ignored.stdout, **listed.facts())
-    for package in documented(json.loads(described.stdout)):
-        listed = run([*cargo, "--doc", "--package", package, "--", "--list", "--format", "terse"], left(), keep=_WHOLE)
-        records.write("doctests_listed", package=package, **listed.facts())
+    compile_tests(cargo, request["do"], records, deadline - time.monotonic())
+    if request["do"] == "build":
+        records.write("documented", packages=documented(json.loads(described.stdout)))
 
 
-def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) -> list[dict[str, Any]]:
-    """Compile (or only `check`), record errors and executables, and return the artifacts that hold tests."""
+def alone(argv: list[str], limit_s: float, *more: Any, **how: Any) -> Ended:
+    """Run as `run` does; when it returns, nothing runs any more of what was started."""
+    ended = run(argv, limit_s, *more, **how)
+    end_the_rest()
+    return ended
+
+
+def list_tests(request: dict[str, Any], records: Records) -> None:
+    """List what the test executables hold: each is started, so nothing that was compiled may be writable.
+
+    Raises:
+        TooManyError: they hold more than is taken.
+    """
+    deadline = time.monotonic() + request["timeout_s"]
+    room, more = Room(), Room()
+    for executable in request["executables"]:
+        argv = [executable, "--list", "--format", "terse"]
+        listed = alone(argv, min(deadline - time.monotonic(), _LIST_S), keep=_NAMES_BYTES)
+        names = room.take(listed, executable) if is_listing(listed) else None
+        listed = alone([*argv, "--ignored"], min(deadline - time.monotonic(), _LIST_S), keep=_NAMES_BYTES)
+        ignored = more.take(listed, executable) if is_listing(listed) else []
+        records.write("listed", executable=executable, names=names, ignored=ignored)
+        if is_late(deadline, records):
+            return
+
+
+def is_listing(listed: Ended) -> bool:
+    """Return whether it answers `--list --format terse`; a harness of the project's own may do otherwise."""
+    lines = [line for line in listed.stdout.splitlines() if line.strip()]
+    whole = lines[1:] if listed.is_cut else lines  # the first is torn then
+    return not listed.code and all(line.rpartition(": ")[2] in _KINDS for line in whole)
+
+
+def list_examples(request: dict[str, Any], records: Records) -> None:
+    """List the examples in the documentation of packages; from edition 2024 on this compiles and starts them.
+
+    Raises:
+        TooManyError: there are more than are taken.
+    """
+    deadline = time.monotonic() + request["timeout_s"]
+    room = Room()
+    for package in request["packages"]:
+        argv = [*request["cargo"], "--doc", "--package", package, "--", "--list", "--format", "terse"]
+        listed = alone(argv, deadline - time.monotonic(), keep=_NAMES_BYTES)
+        names = [] if listed.code else room.take(listed, package)
+        records.write("doctests_listed", package=package, names=names)
+        if is_late(deadline, records):
+            return
+
+
+def is_late(deadline: float, records: Records) -> bool:
+    """Return whether the time is used up, and write it down."""
+    late = time.monotonic() >= deadline
+    if late:
+        records.write("out_of_time")
+    return late
+
+
+def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) -> None:
+    """Compile (or only `check`), and record errors and the executables that hold tests."""
     at = cargo.index("test")
     whole = [] if "--workspace" in cargo else ["--workspace"]
     # what `cargo test --no-run` compiles; but what one target lacks says nothing about the others
     options = ["--tests", "--profile=test", "--keep-going", "--message-format=json"]
-    built = run([*cargo[:at], how, *options, *whole, *cargo[at + 1 :]], limit_s, keep=_WHOLE)
-    artifacts: list[dict[str, Any]] = []
+    built = alone([*cargo[:at], how, *options, *whole, *cargo[at + 1 :]], limit_s, keep=_WHOLE)
     errors = 0
     for message in map(json_of, built.stdout.splitlines()):
         if message.get("reason") == "compiler-artifact" and message.get("executable") and message["profile"]["test"]:
-            artifacts.append(message)
             records.write("artifact", message=message)
         elif message.get("reason") == "compiler-message" and message["message"]["level"] == "error":
             errors += 1
             if errors <= _MESSAGES:
                 records.write("error", message=shortened(message))
-    records.write("built", code=built.code, stderr=built.stderr[-_TEXT_LIMIT:], timed_out=built.timed_out)
-    return artifacts
+    records.write("built", code=built.code, stderr=built.stderr[-TEXT_LIMIT:], timed_out=built.timed_out)
 
 
 def json_of(line: str) -> dict[str, Any]:
@@ -206,15 +185,13 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
     for test in request["tests"]:
         records.write("start", id=test["id"])
         left = min(limit_s, deadline - time.monotonic())
-        ended = run(test["argv"], left, test["cwd"], test["env"], watched=True)
+        ended = alone(test["argv"], left, test["cwd"], test["env"], watched=True)
         records.write("ended", id=test["id"], **ended.facts())
-        if time.monotonic() >= deadline:
-            records.write("out_of_time")
+        if is_late(deadline, records):
             return
     for asked in request["doctests"]:
         run_examples(asked, request["per_test_s"], deadline, records)
-        if time.monotonic() >= deadline:
-            records.write("out_of_time")
+        if is_late(deadline, records):
             return
 
 
@@ -229,7 +206,7 @@ def run_examples(asked: dict[str, Any], limit_s: float | None, deadline: float, 
     stopped: list[str] = []
     options: list[str] = []
     while True:
-        ended = run([*asked["argv"], *options], deadline - time.monotonic(), stall_s=limit_s)
+        ended = alone([*asked["argv"], *options], deadline - time.monotonic(), stall_s=limit_s)
         told = {found["name"] for found in _RESULT.finditer(ended.stdout)}
         left = [name for name in left if name not in told]
         hung = stuck(ended, left, serial=bool(options), whole=asked["whole"])
@@ -261,10 +238,12 @@ def line_of(name: str) -> str:
 def main() -> None:
     """Do what is asked for."""
     request, records = begin()
-    if request["do"] in {"build", "check"}:
-        build(request, records)
-    else:
-        run_tests(request, records)
+    adopt()
+    work = {"build": build, "check": build, "list": list_tests, "examples": list_examples, "test": run_tests}
+    try:
+        work[request["do"]](request, records)
+    except TooManyError as error:
+        records.write("too_many", where=error.where, names=_NAMES, size=_NAMES_BYTES)
     records.write("end")
 
 

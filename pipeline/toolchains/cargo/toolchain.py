@@ -16,7 +16,7 @@ from pipeline.evidence.observation import Observation, RunState
 from pipeline.toolchains import scaffolds
 from pipeline.toolchains.cargo import environment
 from pipeline.toolchains.cargo.bench import Bench
-from pipeline.toolchains.cargo.messages import Session
+from pipeline.toolchains.cargo.messages import ArtifactLine, Documented, OutOfTime, Session, excess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,28 +94,42 @@ class CargoToolchain:
 
         deadline = anyio.current_time() + timeout_s
         command = _shown(env, selection)
+        limited: dict[str, object] = {"do": "test", "per_test_s": per_test_timeout_s}
         with private_place("redfirst-cargo-") as place:
             bench = Bench.under(place, sandbox, view, env, cache)
             session, completed = await bench.run({"do": "build"}, timeout_s)
             tail = records.rendered(session)
             if session.fault or completed.timed_out:
                 return _unfinished(session, completed, command, tail)
+            executables = [line.message.executable for line in session.records if isinstance(line, ArtifactLine)]
+            if executables:
+                asked = {"do": "list", "executables": executables}
+                listed, completed = await bench.run(asked, _left(deadline), frozen=True)
+                session = session.then(listed)
+                if not listed.is_done or completed.timed_out:
+                    return _unfinished(session, completed, command, tail, "the tests could not be listed")
             project = cargo_project.read_project(session, view.files, str(view.workspace))
             if isinstance(project, cargo_project.Unusable):
                 return records.nothing(project, command=command, tail=tail or _text(completed))
             bench.keep(project)
             tests = [test for test in project.tests.values() if _is_chosen(test, selection) and not test.is_ignored]
-            doctests = [test for test in project.doctests.values() if _is_chosen(test, selection)]
             ran = Session(session.records[-1:])
-            if tests or doctests:
-                ask = {
-                    "do": "test",
-                    "per_test_s": per_test_timeout_s,
-                    "tests": [bench.asked(test) for test in tests],
-                    "doctests": bench.examples(doctests, project),
-                }
-                left = max(1.0, deadline - anyio.current_time())
-                ran, completed = await bench.run(ask, left, frozen=not doctests)
+            if tests:
+                ask = {**limited, "tests": [bench.asked(test) for test in tests], "doctests": []}
+                ran, completed = await bench.run(ask, _left(deadline), frozen=True)
+            # rustdoc compiles examples, and may start them to list them: what was compiled is open to them when no
+            # test runs any more
+            packages = [one for line in session.records if isinstance(line, Documented) for one in line.packages]
+            doctests: list[Doctest] = []
+            if packages and ran.is_done and not completed.timed_out:
+                listed, completed = await bench.run({"do": "examples", "packages": packages}, _left(deadline))
+                project = cargo_project.with_examples(project, listed)
+                doctests = [test for test in project.doctests.values() if _is_chosen(test, selection)]
+                ran = ran.then(listed)
+            if doctests and ran.is_done and not completed.timed_out:
+                ask = {**limited, "tests": [], "doctests": bench.examples(doctests, project)}
+                shown, completed = await bench.run(ask, _left(deadline))
+                ran = ran.then(shown)
         asked = frozenset(test.id for test in (*tests, *doctests))
         return records.observe(
             project, ran, asked, trace=trace, timed_out=completed.timed_out, command=command, tail=tail
@@ -182,9 +196,20 @@ def _is_chosen(test: Test | Doctest, selection: Selection | None) -> bool:
     return selection.files is None or test.path in selection.files
 
 
-def _unfinished(session: Session, completed: Completed, command: tuple[str, ...], tail: str) -> Observation:
-    state = RunState.TIMED_OUT if completed.timed_out else RunState.UNUSABLE
-    detail = session.fault or "compiling the tests reached the time limit"
+def _left(deadline: float) -> float:
+    return max(1.0, deadline - anyio.current_time())
+
+
+def _unfinished(
+    session: Session,
+    completed: Completed,
+    command: tuple[str, ...],
+    tail: str,
+    detail: str = "compiling the tests reached the time limit",
+) -> Observation:
+    is_late = completed.timed_out or any(isinstance(line, OutOfTime) for line in session.records)
+    state = RunState.TIMED_OUT if is_late else RunState.UNUSABLE
+    detail = session.fault or excess(session) or detail
     return Observation(state=state, detail=detail, command=command, tail=tail or _text(completed))
 
 

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
-from pipeline.toolchains import devshell
+from pipeline.toolchains import devshell, nix
 from pipeline.toolchains.go.command import parse
 from pipeline.toolchains.go.pins import is_newer, wanted_toolchain
 from pipeline.toolchains.protocol import Environment, Missing
@@ -70,7 +70,7 @@ async def find_environment(
         return shell
     program = shutil.which("go", path=shell.search_path)
     if program is None:
-        return Missing(f"No go was found on PATH: {HINT}.")
+        return Missing(f"No go was found on PATH: {HINT}.{nix.advice(worktree, 'go', 'test')}")
     told = await _told(program, worktree, shell)
     version = _VERSION.match(told.get("GOVERSION", ""))
     if version is None:

@@ -86,11 +86,13 @@ class Start(_Line):
 class Ended(_Process):
     """A test is over; see `watched.Watch` for what its process asked for.
 
-    `blocks` are the pieces of code that it entered, None where it did not say.
+    `logged` if `testing` wrote its log, as it does when its tests are over; `blocks` are the pieces of code that it
+    entered, None where it did not say.
     """
 
     kind: Literal["ended"]
     id: str
+    logged: bool
     replaced: bool = False
     unwatched: str = ""
     blocks: tuple[tuple[str, int], ...] | None = None

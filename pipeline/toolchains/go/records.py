@@ -220,7 +220,8 @@ def _ended(run: _Run) -> Ended:
 def _without_an_error(run: _Run) -> Ended:
     if "FAIL" in run.output.results.values():  # a TestMain that leaves with 0 whatever happens
         return Ended.FAILED
-    if run.result and run.output.last_word == "PASS":
+    # before its tests begin `testing` lets a process leave with 0, and its log is not there yet
+    if run.result and run.output.last_word == "PASS" and run.line.logged:
         return Ended.PASSED if run.result == "PASS" else Ended.SKIPPED
     nothing_ran = not run.output.begun and "no tests to run" in run.line.stderr
     return Ended.SKIPPED if nothing_ran else Ended.CRASHED

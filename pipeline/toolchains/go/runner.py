@@ -23,6 +23,7 @@ from typing import Any
 from pipeline.toolchains.go.processes import SAID, WHOLE, Ended, Frames, run
 from pipeline.toolchains.recording import Records, begin
 
+_LOG = "# test log\n"
 _COVERED = "-test.gocoverdir="
 _BLOCKS = 50_000
 _DOORS = 500
@@ -150,13 +151,16 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
         records.write("start", id=test["id"])
         with tempfile.TemporaryDirectory() as place:
             profile, log = Path(place, "profile"), Path(place, "log")
-            traced = [f"-test.coverprofile={profile}", f"-test.testlogfile={log}"] if request["trace"] else []
+            kept = [f"-test.testlogfile={log}", *([f"-test.coverprofile={profile}"] if request["trace"] else [])]
             # go's own folder for this is gone with its compilation
             own = [f"{_COVERED}{place}" if word.startswith(_COVERED) else word for word in test["argv"]]
-            argv = [*own, *traced, *test["rest"]]
+            argv = [*own, *kept, *test["rest"]]
             left = min(limit_s, deadline - time.monotonic())
             ended = run(argv, left, test["cwd"], Frames(), watched=True)
-            records.write("ended", id=test["id"], **ended.facts(), blocks=blocks_in(profile), doors=doors_in(log))
+            logged = text_of(log)
+            doors = doors_in(logged) if request["trace"] else []
+            said = {**ended.facts(), "logged": logged.startswith(_LOG)}
+            records.write("ended", id=test["id"], **said, blocks=blocks_in(profile), doors=doors)
         if time.monotonic() >= deadline:
             records.write("out_of_time")
             return
@@ -175,9 +179,9 @@ def blocks_in(profile: Path) -> list[tuple[str, int]] | None:
     return found
 
 
-def doors_in(log: Path) -> list[str]:
+def doors_in(log: str) -> list[str]:
     """Return the files that a test opened, as `testing` wrote them down; `chdir` is written down too."""
-    lines = [line for line in text_of(log).splitlines() if line.startswith(("open ", "chdir "))]
+    lines = [line for line in log.splitlines() if line.startswith(("open ", "chdir "))]
     return lines[:_DOORS]
 
 

@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache, partial
 from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,7 @@ from pipeline.toolchains.node.command import Invocation, Runner, Unknown, of_scr
 from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 SOURCES: Final = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
@@ -39,6 +40,10 @@ _FOLDER: Final = "test"
 """node:test takes every source in a folder of this name."""
 _ALTERNATIVES: Final = re.compile(r"\{([^{}]*)\}|([?+@])\(([^()]*)\)")
 _MOST: Final = 200
+_MOST_PATTERNS: Final = 500
+"""Of workspaces; each is looked for in all of the project."""
+_MOST_PARTS: Final = 10
+"""Of one such pattern."""
 _LARGEST: Final = 4_000_000
 _CONFIGS: Final[Mapping[Runner, str]] = {"vitest": "vite*.config.*", "jest": "jest.config.*", "node": ""}
 
@@ -129,7 +134,10 @@ def read_project(worktree: Path) -> Project | str:
     if isinstance(root, str):
         return f"package.json {root}"
     packages = {"": root}
-    for folder in sorted(set(_folders(worktree, root))):
+    patterns = frozenset((*root.patterns, *_pnpm(worktree)))
+    if len(patterns) > _MOST_PATTERNS:
+        return f"package.json and pnpm-workspace.yaml name {len(patterns)} workspaces; {_MOST_PATTERNS} are looked for"
+    for folder in sorted(set(_folders(worktree, patterns))):
         found = _manifest(worktree / folder / "package.json")
         if isinstance(found, Manifest):
             packages[folder] = found
@@ -149,34 +157,36 @@ def _manifest(path: Path) -> Manifest | str:
         return f"is not what npm takes: {error.errors(include_url=False)[0]['msg']}"
 
 
-def _folders(worktree: Path, root: Manifest) -> Iterator[str]:
-    for pattern in (*root.patterns, *_pnpm(worktree)):
+def _folders(worktree: Path, patterns: Iterable[str]) -> Iterator[str]:
+    inside = cache(partial(_subfolders, worktree))
+    for pattern in patterns:
         clean = pattern.removeprefix("./").rstrip("/")
-        if clean.startswith(("!", "/")) or ".." in clean.split("/"):
+        parts = clean.split("/")
+        if clean.startswith(("!", "/")) or ".." in parts or len(parts) > _MOST_PARTS:
             continue
-        for folder in _matching(worktree, clean.split("/")):
+        for folder in _matching(inside, parts):
             if "node_modules" not in folder.split("/") and (worktree / folder / "package.json").is_file():
                 yield folder
 
 
-def _matching(worktree: Path, parts: Sequence[str]) -> list[str]:
+def _matching(inside: Callable[[str], Sequence[str]], parts: Sequence[str]) -> list[str]:
     """Return the folders that fit a pattern, some at the most; no link is followed, so that there is an end to them."""
     found = [""]
     for part in parts:
         if part == "**":
-            found = [*found, *islice(_below(worktree, found), _MOST)]
+            found = [*found, *islice(_below(inside, found), _MOST)]
         else:
-            inner = ((at, name) for at in found for name in _subfolders(worktree, at))
+            inner = ((at, name) for at in found for name in inside(at))
             fitting = (f"{at}/{name}".lstrip("/") for at, name in inner if fnmatchcase(name, part))
             found = list(islice(fitting, _MOST))
     return sorted({folder for folder in found if folder})
 
 
-def _below(worktree: Path, folders: Sequence[str]) -> Iterator[str]:
+def _below(inside: Callable[[str], Sequence[str]], folders: Sequence[str]) -> Iterator[str]:
     waiting = list(folders)
     while waiting:
         at = waiting.pop(0)
-        inner = [f"{at}/{name}".lstrip("/") for name in _subfolders(worktree, at) if name != "node_modules"]
+        inner = [f"{at}/{name}".lstrip("/") for name in inside(at) if name != "node_modules"]
         yield from inner
         waiting += inner
 

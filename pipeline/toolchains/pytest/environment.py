@@ -20,7 +20,7 @@ import anyio.to_thread
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
-from pipeline.toolchains import devshell
+from pipeline.toolchains import devshell, nix
 from pipeline.toolchains.protocol import EditableRoot, Environment, Missing
 from pipeline.toolchains.pytest import probe
 
@@ -89,7 +89,10 @@ async def find_environment(
             if facts is not None and facts.pytest:
                 return environment(facts, ("-m", "pytest"), checkouts)
     looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
-    return Missing(f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.")
+    shell = nix.advice(worktree, "pytest")
+    return Missing(
+        f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.{shell}"
+    )
 
 
 def lock_tool(worktree: Path, search_path: str) -> str | None:

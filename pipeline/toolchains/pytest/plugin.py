@@ -21,6 +21,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from types import FrameType
+
+    _Part = tuple[str, Any, bool]  # a file, a class or function in it, and whether that class inherits the test
 
 SOCKET_VARIABLE = "REDFIRST_SOCKET"
 _BEGAN_NS = time.time_ns()
@@ -39,6 +42,7 @@ _REACH_LIMIT = 300
 _CASE_VALUES = 1000
 _CASE_LENGTH = 64 * 1024
 _NAME_DEPTH = 8
+_EXAMPLE = "<doctest>"
 _IS_FUNCTION = 1  # CO_OPTIMIZED: set for functions, not for modules and class bodies
 _NOT_OURS = {"site-packages", "dist-packages", "node_modules", ".tox", ".nox", "__pypackages__"}
 _PROCESS_EVENTS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.fork"}
@@ -84,6 +88,7 @@ class Workspace:
         self._folders: dict[str, str] = {}
         self._trees: dict[str, ast.Module | None] = {}
         self._lines: dict[str, list[str]] = {}
+        self._functions: dict[str, dict[tuple[str, int], list[Any]]] = {}
         self._tops: tuple[tuple[str, ...], set[str]] = ((), set())
 
     def relative(self, name: str) -> str:
@@ -140,17 +145,36 @@ class Workspace:
                 self._trees[relative] = None
         return self._trees[relative]
 
-    def region_sha256(self, relative: str, node: Any, owners: list[Any]) -> str:
-        """Return the hash of a test's lines, its decorators and those of its classes included; else the file's."""
-        if node is None:
+    def functions(self, relative: str) -> dict[tuple[str, int], list[Any]]:
+        """Return the syntax nodes around each function and its own, by its name and its first line."""
+        if relative not in self._functions:
+            self._functions[relative] = found = {}
+            pending: list[tuple[Any, list[Any]]] = [(self.tree(relative), [])]
+            while pending:
+                node, around = pending.pop()
+                inside = [*around, node] if isinstance(node, _SCOPES) else around
+                if inside is not around and not isinstance(node, ast.ClassDef):
+                    found[node.name, _first_line(node)] = inside
+                pending += [(child, inside) for child in ast.iter_child_nodes(node)] if node is not None else []
+        return self._functions[relative]
+
+    def region_sha256(self, relative: str, parts: list[_Part]) -> str:
+        """Return the hash of a test's lines, its decorators and those of its classes included; else the file's.
+
+        Of a class that inherits the test its bases and attributes count, too: they say what is tested.
+        """
+        if not parts:
             return self.sha256(relative)
-        lines = self._lines[relative]
         digest = hashlib.sha256()
-        for owner in owners:
-            for decorator in owner.decorator_list:
-                self._feed(digest, lines, decorator.lineno, decorator.end_lineno)
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        self._feed(digest, lines, first, node.end_lineno)
+        for path, owner, inherits in parts[:-1]:
+            spans = list(owner.decorator_list)
+            if inherits:
+                own = [part for part in owner.body if not isinstance(part, _SCOPES)]
+                spans += [*owner.bases, *(keyword.value for keyword in owner.keywords), *own]
+            for part in spans:
+                self._feed(digest, self._lines[path], part.lineno, part.end_lineno)
+        path, node, _ = parts[-1]
+        self._feed(digest, self._lines[path], _first_line(node), node.end_lineno)
         return digest.hexdigest()
 
     @staticmethod
@@ -171,6 +195,10 @@ class Workspace:
         return any(place == root or place.startswith(root + os.sep) for root, _ in self.roots) and not (
             _NOT_OURS.intersection(place.split(os.sep)) or self._in_environment(place)
         )
+
+
+def _first_line(node: Any) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def _importable(place: str) -> Iterator[str]:
@@ -227,8 +255,9 @@ class Faults:
         }
         self._redact = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
-    def describe(self, error: BaseException) -> dict[str, Any]:
-        decisive, frames = self._decisive(error)
+    def describe(self, error: BaseException, document: str = "") -> dict[str, Any]:
+        """Return the facts; *document* is the file whose examples were run, if it was that."""
+        decisive, frames = self._decisive(error, document)
         own = next((frame for frame in reversed(frames) if frame["path"]), None)
         return {
             "chain": [self._raised(link) for link in _chain(decisive)],
@@ -255,31 +284,41 @@ class Faults:
             found = found.replace(path, label)
         return found.encode("utf-8", "replace").decode("utf-8")
 
-    def _decisive(self, error: BaseException) -> tuple[BaseException, list[dict[str, Any]]]:
-        """Return the exception that the tested code raised, out of pytest's wrappers and exception groups."""
-        frames = self._frames(error)
+    def _decisive(self, error: BaseException, document: str) -> tuple[BaseException, list[dict[str, Any]]]:
+        """Return the exception that the tested code raised, out of wrappers of pytest and doctest, and of groups."""
+        frames = self._frames(error, document)
         for _ in range(_CHAIN_LIMIT):
             inner: Any = None
             if _is(error, "CollectError", "ConftestImportFailure"):
                 inner = error.__cause__
             elif _is(error, "BaseExceptionGroup"):
                 inner = next(iter(getattr(error, "exceptions", ())), None)
+            elif _is(error, "MultipleDoctestFailures"):
+                inner = next(iter(getattr(error, "failures", ())), None)
+            elif _is(error, "UnexpectedException"):
+                inner = getattr(error, "exc_info", (None, None))[1]
             if not isinstance(inner, BaseException):
                 break
             error = inner
-            frames += self._frames(error)
+            frames += self._frames(error, document)
+        if document and _is(error, "DocTestFailure"):
+            test, example = getattr(error, "test", None), getattr(error, "example", None)
+            line = (getattr(test, "lineno", 0) or 0) + getattr(example, "lineno", 0) + 1
+            frames.append({"path": document, "module": "", "line": line, "function": _EXAMPLE})
         if isinstance(error, SyntaxError) and error.filename:
             path = self._workspace.relative(error.filename)
             frames.append({"path": path, "module": "", "line": error.lineno or 0, "function": "<syntax>"})
         return error, frames
 
-    def _frames(self, error: BaseException) -> list[dict[str, Any]]:
+    def _frames(self, error: BaseException, document: str) -> list[dict[str, Any]]:
         frames: list[dict[str, Any]] = []
         entry = error.__traceback__
         while entry is not None:
             code = entry.tb_frame.f_code
             path = self._workspace.relative(code.co_filename)
             function = self._qualname(path, entry.tb_lineno) if path else code.co_name
+            if document and code.co_filename.startswith("<doctest "):
+                path, function = document, _EXAMPLE
             module = str(entry.tb_frame.f_globals.get("__name__", ""))
             frames.append({"path": path, "module": module, "line": entry.tb_lineno or 0, "function": function})
             entry = entry.tb_next
@@ -303,7 +342,11 @@ class Faults:
 
     def _raised(self, error: BaseException) -> dict[str, Any]:
         names = [kind.__module__ + "." + kind.__qualname__ for kind in type(error).__mro__ if kind is not object]
-        return {"kind": names[0], "bases": names[1:], "message": self.text(error)}
+        said: object = error
+        if _is(error, "DocTestFailure"):
+            want = getattr(getattr(error, "example", None), "want", "")
+            said = "expected " + repr(want) + ", got " + repr(getattr(error, "got", ""))
+        return {"kind": names[0], "bases": names[1:], "message": self.text(said)}
 
     def _missing(self, error: BaseException) -> dict[str, Any] | None:
         if not isinstance(error, (NameError, AttributeError, ImportError)):
@@ -369,7 +412,9 @@ def _is(error: BaseException, *names: str) -> bool:
 
 
 def _failed_expectation(error: BaseException) -> bool:
-    """Return whether `pytest.raises` or `pytest.warns` itself found its expectation unmet."""
+    """Return whether `pytest.raises` or `pytest.warns`, or an example, found its expectation unmet."""
+    if _is(error, "DocTestFailure"):
+        return True
     if not _is(error, "Failed", "AssertionError"):
         return False
     entry = error.__traceback__
@@ -386,10 +431,10 @@ class Cases:
     def __init__(self, workspace: Workspace, faults: Faults) -> None:
         self._workspace = workspace
         self._portable = faults.portable
-        self._written: dict[int, tuple[Any, set[str]]] = {}
+        self._written: dict[tuple[int, ...], tuple[Any, set[str]]] = {}
         self._names: dict[str, _Names] = {}
 
-    def of(self, item: Any, path: str, node: Any, owners: list[Any]) -> dict[str, Any] | None:
+    def of(self, item: Any, parts: list[_Part]) -> dict[str, Any] | None:
         """Return the hash of the values and whether all of them are written down; None unless they are plain data."""
         callspec = getattr(item, "callspec", None)
         values = {**getattr(callspec, "funcargs", {}), **getattr(callspec, "params", {})}  # pytest 7 had two places
@@ -403,7 +448,7 @@ class Cases:
         digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
         return {
             "sha256": digest,
-            "written": node is not None and self._names_written(path, node, owners) >= set(values),
+            "written": bool(parts) and self._names_written(parts) >= set(values),
         }
 
     def _plain(self, value: Any, budget: list[int]) -> Iterator[str]:
@@ -429,16 +474,16 @@ class Cases:
         for part in inner:
             yield from self._plain(part, budget)
 
-    def _names_written(self, path: str, node: Any, owners: list[Any]) -> set[str]:
-        """Return the parameters of a test whose values a decorator gives, made of nothing but what the file says."""
-        if id(node) not in self._written:
-            if path not in self._names:
+    def _names_written(self, parts: list[_Part]) -> set[str]:
+        """Return the parameters of a test whose values a decorator gives, made of nothing but what its file says."""
+        key = tuple(id(node) for _, node, _ in parts)
+        if key not in self._written:
+            for path in {path for path, _, _ in parts} - self._names.keys():
                 self._names[path] = _Names(self._workspace.tree(path))
-            decorators = [each for owner in (node, *owners) for each in owner.decorator_list]
-            given = [_given(each) for each in decorators]
-            found = {name for names, cases in given if self._names[path].is_written(cases) for name in names}
-            self._written[id(node)] = node, found
-        return self._written[id(node)][1]
+            given = [(path, *_given(each)) for path, node, _ in parts for each in node.decorator_list]
+            found = {name for path, names, cases in given if self._names[path].is_written(cases) for name in names}
+            self._written[key] = parts, found
+        return self._written[key][1]
 
 
 def _kind(value: object) -> Any:
@@ -448,6 +493,10 @@ def _kind(value: object) -> Any:
 
 class _WrittenMeanwhileError(Exception):
     """A file of tests that what is tested has made or changed."""
+
+
+class _OtherModuleError(Exception):
+    """A module that is not the file of tests is in its place."""
 
 
 class _NotPlainError(Exception):
@@ -582,7 +631,23 @@ class Tracer:
         for found in definitions.values():
             for definition in found:
                 functions |= self._fixtures.get(id(definition), set())
-        return {"functions": sorted(functions)[:_REACH_LIMIT], "doors": sorted(self._doors)[:_REACH_LIMIT]}
+        # examples are read again to show the one that fails, and doctest looks for settings of the debugger
+        doors = self._doors - {self._workspace.relative(_path_of(item)), ".pdbrc"}
+        return {"functions": sorted(functions)[:_REACH_LIMIT], "doors": sorted(doors)[:_REACH_LIMIT]}
+
+    @contextmanager
+    def paused(self) -> Generator[None, None, None]:
+        """Note nothing meanwhile: pytest parses whole files to show a failure, and tracing that takes minutes."""
+        functions, self._functions = self._functions, None
+        profile = sys.getprofile()
+        if not self._monitored:
+            sys.setprofile(None)
+        try:
+            yield
+        finally:
+            self._functions = functions
+            if not self._monitored:
+                sys.setprofile(profile)
 
     def fixture(self, definition: Any) -> Generator[None, Any, None]:
         """Note what a fixture's set-up enters: the second test that shares it does not run it again."""
@@ -684,6 +749,8 @@ class Recorder:
         if outcome.excinfo is not None:
             return
         report = outcome.get_result()
+        if isinstance(collector, pytest.Module) and report.outcome == "passed":
+            self._note_other_module(collector, path)
         call = getattr(report, "call", None)
         if report.outcome == "failed" and call is not None and call.excinfo is not None:
             self._collection_error(_path_of(collector), call.excinfo.value)
@@ -701,6 +768,17 @@ class Recorder:
             return
         if changed > _BEGAN_NS and self._workspace.relative(name):
             self._collection_error(name, _WrittenMeanwhileError("it was written while the tests ran"))
+
+    def _note_other_module(self, collector: Any, path: str) -> None:
+        """Write down that what was loaded is not the file of tests; pytest lets that pass where it is told to."""
+        module = getattr(collector, "_obj", None)
+        if module is None or isinstance(collector, pytest.Package):
+            return
+        origin = getattr(module, "__file__", None)
+        name = origin[:-1] if isinstance(origin, str) and origin.endswith((".pyc", ".pyo")) else origin
+        own = _path_of(collector)
+        if not isinstance(name, str) or not (self._workspace.relative(name) == path or _is_same(name, own)):
+            self._collection_error(own, _OtherModuleError(f"{origin} was loaded in its place"))
 
     def _collection_error(self, name: str, error: BaseException) -> None:
         if _is(error, "ConftestImportFailure"):
@@ -728,29 +806,46 @@ class Recorder:
         callspec = getattr(item, "callspec", None)
         suffix = "[" + callspec.id + "]" if callspec is not None else ""
         function = item.nodeid[: -len(suffix)] if suffix and item.nodeid.endswith(suffix) else item.nodeid
-        node, owners = self._locate(item, path)
+        parts = self._locate(item, path)
         return {
             "id": self._faults.portable(item.nodeid),
             "function": self._faults.portable(function),
             "path": path,
-            "region_sha256": self._workspace.region_sha256(path, node, owners),
-            "case": self._cases.of(item, path, node, owners),
+            "region_sha256": self._workspace.region_sha256(path, parts),
+            "case": self._cases.of(item, parts),
             "doctest": _is_doctest(item),
         }
 
-    def _locate(self, item: Any, path: str) -> tuple[ast.AST | None, list[ast.AST]]:
-        """Return the syntax node of the test and of its classes; (None, []) for tests that are not written as one."""
-        scope: Any = self._workspace.tree(path)
-        if scope is None or not isinstance(item, pytest.Function):
-            return None, []
-        owners: list[ast.AST] = []
+    def _locate(self, item: Any, path: str) -> list[_Part]:
+        """Return the classes of a test and the test itself, last; [] for tests that are not written as one."""
+        tree = self._workspace.tree(path)
+        if tree is None or not isinstance(item, pytest.Function):
+            return []
         classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
-        for name in [*classes, getattr(item, "originalname", None) or item.name.partition("[")[0]]:
-            scope = _defined(scope, name)
-            if scope is None:
-                return None, []
-            owners.append(scope)
-        return scope, owners[:-1]
+        name = getattr(item, "originalname", None) or item.name.partition("[")[0]
+        nodes = _nested(tree, [*classes, name])
+        if nodes:
+            return [(path, node, False) for node in nodes]
+        owners = _nested(tree, classes)
+        inherited = self._inherited(item, name)
+        above = [node for _, node, _ in inherited[:-1]]
+        if not all(isinstance(node, ast.ClassDef) for node in above):
+            return []  # it is made by a function, which may have been given anything
+        if owners or [node.name for node in above] == classes:
+            return [*((path, node, True) for node in owners), *inherited] if inherited else []
+        return []
+
+    def _inherited(self, item: Any, name: str) -> list[_Part]:
+        """Return where a test is written that its class inherits, or that its module imports; [] if nowhere here."""
+        function = getattr(item, "function", None)
+        for _ in range(_CHAIN_LIMIT):
+            function = getattr(function, "__wrapped__", function)
+        code = getattr(function, "__code__", None)
+        if code is None or code.co_name != name:
+            return []
+        path = self._workspace.relative(code.co_filename)
+        nodes = self._workspace.functions(path).get((name, code.co_firstlineno), []) if path else []
+        return [(path, node, False) for node in nodes]
 
     # -- while running
 
@@ -799,11 +894,27 @@ class Recorder:
             yield from self._tracer.fixture(fixturedef)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, call: Any) -> Generator[None, Any, None]:
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
+        with self._own_time(), self._tracer.paused() if self._tracer is not None else nullcontext():
+            yield from self._reported(item, call)
+
+    @contextmanager
+    def _own_time(self) -> Generator[None, None, None]:
+        """Show a failure in time of its own, as much as a test has: several sub-tests of one test may fail."""
+        left = signal.getitimer(signal.ITIMER_REAL)[0]
+        if self._limit is None or not left:
+            yield
+            return
+        signal.setitimer(signal.ITIMER_REAL, self._limit)
+        yield
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+    def _reported(self, item: Any, call: Any) -> Generator[None, Any, None]:
         outcome: Any = yield
         if outcome.excinfo is None and call.excinfo is not None and not _is(call.excinfo.value, "Skipped", "SkipTest"):
             # it travels with the report, which sub-tests and re-runs make several of
-            outcome.get_result().redfirst_fault = self._faults.describe(call.excinfo.value)
+            document = self._workspace.relative(_path_of(item)) if _is_doctest(item) else ""
+            outcome.get_result().redfirst_fault = self._faults.describe(call.excinfo.value, document)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -832,15 +943,15 @@ class Recorder:
 
     def _references(self, item: Any) -> list[str]:
         """Return the project's files whose imported names the test mentions, for production that is only looked at."""
-        path = self._workspace.relative(_path_of(item))
-        node, _ = self._locate(item, path)
-        tree = self._workspace.tree(path)
-        if node is None or tree is None:
+        parts = self._locate(item, self._workspace.relative(_path_of(item)))
+        tree = self._workspace.tree(parts[-1][0]) if parts else None
+        if tree is None:
             return []
+        path, node, _ = parts[-1]
         package = str(getattr(getattr(item, "module", None), "__package__", "") or "")
-        parts = list(ast.walk(node))
-        mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
-        inside = {id(part) for part in parts}
+        within = list(ast.walk(node))
+        mentioned = {part.id for part in within if isinstance(part, ast.Name)}
+        inside = {id(part) for part in within}
         if path not in self._imported:
             found = [(id(part), *pair) for part in ast.walk(tree) for pair in _imports(part, package)]
             self._imported[path] = found
@@ -888,9 +999,28 @@ def _path_of(node: Any) -> str:
     return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
 
 
+def _is_same(one: str, other: str) -> bool:
+    """Return whether both are the same file now, by way of links."""
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
+
+
 def _is_doctest(node: Any) -> bool:
     """Return whether the node stands for doctests: production and manuals have them, and are no test files for that."""
     return any("doctest" in kind.__name__.lower() for kind in type(node).__mro__)
+
+
+def _nested(scope: ast.AST, names: list[str]) -> list[ast.AST]:
+    """Return the definitions of names, each in the one before; [] where one of them is none."""
+    found: list[ast.AST] = []
+    for name in names:
+        inner = _defined(found[-1] if found else scope, name)
+        if inner is None:
+            return []
+        found.append(inner)
+    return found
 
 
 def _defined(scope: ast.AST, name: str) -> ast.AST | None:
@@ -950,6 +1080,7 @@ def _canaries(session: Any) -> dict[str, str]:
 def _read_request() -> list[tuple[int, dict[str, Any]]]:
     """Return the socket and the request that came over it, once; nothing in a process that has none."""
     number = os.environ.pop(SOCKET_VARIABLE, None)
+    os.environ.pop("PY_IGNORE_IMPORTMISMATCH", None)  # a module in the place of another is what is looked for
     if number is None:
         return []
     descriptor = int(number)

@@ -7,6 +7,7 @@ process returned (sandbox.md 7, VS-01).
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _USAGE_ERROR: Final = 4
 _INTERNAL_ERROR: Final = 3
+_TELLING: Final = re.compile(r"rror|\w(?:Warning|Exception|Interrupt|Exit): ")
 _CANARIES: Final = {"pass": "passed", "fail": "failed"}
 
 
@@ -247,7 +249,7 @@ def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
         usage = _USAGE_ERROR in (last.exit_code, end and end.exitstatus)
         if not last.records or (usage and not started):
             return RunState.UNUSABLE, f"the test runner did not start: {_reason(tail)}"
-        why = f": {_reason(tail)}" if usage else ""
+        why = f": {_reason(tail)}" if usage or not started else ""
         return RunState.CRASHED, f"the test session died (exit code {last.exit_code}){why}"
     if end.canaries != _CANARIES:
         return (
@@ -265,7 +267,7 @@ def _reason(tail: str) -> str:
     """Return the line of the output that says why nothing ran, and what to install where that would help."""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith("=")] or lines  # not the bar with the count of errors
-    telling = [line for line in said if "rror" in line] or said
+    telling = [line for line in said if _TELLING.search(line)] or said
     why = telling[-1] if telling else "it printed nothing"
     advice = what_to_install(why)
     return f"{why}. {advice}" if advice else why

@@ -6,6 +6,7 @@ or measure coverage; the plugin's records are the result.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import secrets
 from dataclasses import replace
@@ -152,8 +153,11 @@ class PytestToolchain:
         return await self.run_tests(sandbox, view, env, Selection.nothing(), timeout_s=timeout_s)
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
-        """Return whether pytest collects the file, or would if it were new."""
-        return observation.layout.is_test(path)
+        """Return whether pytest collects the file, or would if it were new; a text with examples is one."""
+        texts = {record.path for record in observation.records.values() if not record.path.endswith(self.sources)}
+        places = {(PurePosixPath(text).parent, PurePosixPath(text).suffix) for text in texts}
+        beside = (PurePosixPath(path).parent, PurePosixPath(path).suffix) in places
+        return observation.layout.is_test(path) or beside
 
     def is_control_path(self, path: str) -> bool:
         """Return whether the file controls how tests run or what they import."""
@@ -189,8 +193,13 @@ def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
 
 def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Path, ...]:
     """Return what PYTHONPATH needs: sources that nothing installs; where nothing can be mounted, editable installs."""
-    roots = () if isolated else (root.relative for root in env.editable_roots)
-    return tuple(view.workspace / name for name in (*roots, *env.source_folders))
+    roots = () if isolated else (_import_folder(view, root.relative) for root in env.editable_roots)
+    return tuple(dict.fromkeys(view.workspace / name for name in (*roots, *env.source_folders)))
+
+
+def _import_folder(view: View, root: str) -> str:
+    """Return the folder that PYTHONPATH needs for an editable install; one of a package by itself is in another."""
+    return posixpath.dirname(root) or "." if (view.host / root / "__init__.py").is_file() else root
 
 
 def _command(

@@ -1,0 +1,115 @@
+"""A small issue: the plan comes with its one task, both are reviewed together, and nobody splits anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import finding, play
+from kit import (
+    AFTER_MAKE,
+    ALL_WELL,
+    HONEST,
+    MAKE,
+    PLAN,
+    PLAN_ACCEPTED,
+    PLAN_SIMPLE,
+    RESULT_ACCEPTED,
+    SPLIT,
+    SPLIT_ACCEPTED,
+    TASK,
+    TESTS,
+    Entry,
+    make_project,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+def plan(**task: Any) -> Entry:
+    return {**PLAN, "report": {**PLAN["report"], "task": {**TASK, **task}}}
+
+
+def reviewed(verdict: str = "ACCEPTABLE", *findings: dict[str, Any], **more: Any) -> Entry:
+    report = {"verdict": verdict, "answers": ALL_WELL, "findings": list(findings), **more}
+    return {"when": {"kind": "review-plan", "role": "check"}, "report": report}
+
+
+WORK = [TESTS, MAKE, *AFTER_MAKE]
+
+
+def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
+    played = play(make_project(tmp_path), [plan(), reviewed(), PLAN_SIMPLE, *WORK])
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    asked = [line["data"]["kind"] for line in played.project.journal() if line["kind"] == "dispatch_started"]
+    assert asked == [
+        "plan",
+        "review-plan",
+        "review-plan",
+        "write-tests",
+        "implement",
+        "review-result",
+        "review-result",
+    ]
+    assert played.rows[2:5] == ["plan/DRAFTED", "review-plan/ACCEPTABLE", "split/ONE_TASK"]
+    assert "greet must refuse an empty name." in played.asked("review-plan", role="check").text("tasks")
+    assert "tasks" not in played.asked("review-plan", role="simplify").artifacts
+    assert played.assert_artifact_rule() > 3
+
+
+def test_a_task_that_the_review_turns_down_comes_back_with_the_plan(tmp_path: Path) -> None:
+    unanswered = {**reviewed(), "report": {"verdict": "ACCEPTABLE"}}
+    first = reviewed("NEEDS WORK", finding("The test file is missing"))
+    again = reviewed(prior=[{"id": "plan-1-01", "status": "resolved"}])
+    script = [plan(description="Refuse."), unanswered, first, plan(), again, PLAN_SIMPLE, PLAN_SIMPLE, *WORK]
+    played = play(make_project(tmp_path), script)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    expected = ["plan/DRAFTED", "any/MALFORMED", "review-plan/NEEDS_WORK", "plan/DRAFTED", "review-plan/ACCEPTABLE"]
+    assert played.rows[2:8] == [*expected, "split/ONE_TASK"]
+    assert "+greet must refuse an empty name." in played.asked("review-plan", 3, role="check").text("changes")
+
+
+def test_a_task_that_is_not_hygienic_sends_the_plan_back(tmp_path: Path) -> None:
+    nowhere = plan(test_files=[{"path": "greet_checks.txt", "action": "create"}])
+    played = play(make_project(tmp_path), [nowhere, plan(), reviewed(), PLAN_SIMPLE, *WORK])
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert played.rows[2:4] == ["plan/HYGIENE", "plan/DRAFTED"]
+    assert "greet_checks.txt is not where tests are looked for" in played.asked("plan", 2).text("findings")
+
+
+def test_who_wants_to_see_plan_or_split_gets_a_split(tmp_path: Path) -> None:
+    script = [plan(), PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED]
+    project = make_project(tmp_path)
+    project.use_script(script)
+    parked = project.run("--approve", "split")
+    assert (parked.get("reason"), project.rows()[-2:]) == ("approval", ["split/DRAFTED", "review-split/ACCEPTABLE"])
+
+
+def test_a_task_whose_plan_was_not_accepted_is_cut_again(tmp_path: Path) -> None:
+    first = reviewed("NEEDS WORK", finding("The reason is missing"))
+    same = reviewed("NEEDS WORK", prior=[{"id": "plan-1-01", "status": "open"}])
+    script = [plan(), first, plan(), same, PLAN_SIMPLE, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED, *WORK]
+    played = play(make_project(tmp_path), script)
+    assert "review-plan/CONVERGED" in played.rows
+    assert "split/DRAFTED" in played.rows
+    assert "split/ONE_TASK" not in played.rows
+
+
+def test_no_tests_are_wanted_of_a_task_that_was_accepted_with_its_plan(tmp_path: Path) -> None:
+    moved = {
+        **MAKE,
+        "files": {"greet.py": '"""Greetings."""\n\n\ndef greet(name):\n    return "Hello, " + name + "!"\n'},
+    }
+    script = [plan(evidence="regression"), reviewed(), PLAN_SIMPLE, moved, RESULT_ACCEPTED, AFTER_MAKE[1]]
+    played = play(make_project(tmp_path), script)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert played.rows_of("1") == ["check-tests/ACCEPTABLE", "implement/GREEN"]
+
+
+def test_a_plan_without_a_task_is_split_as_before(tmp_path: Path) -> None:
+    played = play(make_project(tmp_path), HONEST)
+    assert played.document["outcome"] == "completed"
+    assert "split/DRAFTED" in played.rows

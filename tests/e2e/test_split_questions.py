@@ -1,0 +1,54 @@
+"""The split review: an open question and files that only plan or tasks name are never taken for being in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import finding, play
+from kit import AFTER_MAKE, ALL_WELL, MAKE, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, TESTS, Entry, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+MORE = {"path": "pyproject.toml", "action": "modify", "why": "its version goes up"}
+WIDER: Entry = {**PLAN, "report": {**PLAN["report"], "files": [*PLAN["report"]["files"], MORE]}}
+
+
+def reviewed(*findings: dict[str, Any], **answers: Any) -> Entry:
+    report = {"verdict": "ACCEPTABLE", "answers": answers, "findings": list(findings)}
+    return {"when": {"kind": "review-split"}, "report": report}
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (reviewed(), "there is no answer to coverage, overlap, single_purpose"),
+        (
+            reviewed(**{**ALL_WELL, "contracts": False}),
+            "contracts is not answered with `true`, and no finding",
+        ),
+        (reviewed(**{**ALL_WELL, "testable": "two criteria are vague"}), "testable is not answered with `true`"),
+    ],
+    ids=["none", "no", "a sentence"],
+)
+def test_an_open_question_is_asked_again_once(tmp_path: Path, first: Entry, said: str) -> None:
+    script = [PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, first, first, TESTS, MAKE, *AFTER_MAKE]
+    played = play(make_project(tmp_path), script)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert [row for row in played.rows if row.startswith("any/")] == ["any/MALFORMED"]
+    assert said in (played.asked("review-split", 2).folder / "prompt.md").read_text(encoding="utf-8")
+
+
+def test_what_a_finding_says_needs_no_second_question_and_differences_are_shown(tmp_path: Path) -> None:
+    answers = {**ALL_WELL, "coverage": "the version is in no task"}
+    accepted = reviewed(finding("The version stays", "LOW"), **answers)
+    script = [WIDER, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, accepted, TESTS, MAKE, *AFTER_MAKE]
+    played = play(make_project(tmp_path), script)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert "any/MALFORMED" not in played.rows
+    shown = played.asked("review-split")
+    assert shown.text("differences") == "- no task changes `pyproject.toml`, which the plan names\n"
+    shown.assert_artifact_rule()
