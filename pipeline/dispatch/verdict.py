@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.protocol import Ended, Fault
 from pipeline.reports.decode import Malformed, Missing
-from pipeline.reports.parse import extract_report, is_report, parse_report
+from pipeline.reports.parse import extract_report, is_report, parse_report, without_nulls
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def judge(
         return _NO_WORK[answer.fault], answer.complaint, None
     asked = (request.kind, request.role, request.question)
     found = extract_report(answer.report_file, answer.stdout, lambda value: is_report(*asked, value))
-    report = found if not isinstance(found, Malformed | Missing) else None
+    report = without_nulls(*asked, found) if not isinstance(found, Malformed | Missing) else None
     if gate.violations:
         told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
         more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
@@ -54,8 +54,8 @@ def judge(
         return Signal.MALFORMED, found.sentence, None
     parsed = parse_report(*asked, found)
     if isinstance(parsed, Malformed):
-        return Signal.MALFORMED, parsed.sentence, found
+        return Signal.MALFORMED, parsed.sentence, report
     refused = request.accept(parsed) if request.accept is not None else None
     if refused is not None:
-        return Signal.MALFORMED, refused.sentence, found
-    return None, None, found
+        return Signal.MALFORMED, refused.sentence, report
+    return None, None, report

@@ -85,6 +85,17 @@ def is_report(kind: str, role: Role, question: Question | None, document: JsonOb
     return not isinstance(_typed(report_type(kind, role, question), copy), ValidationError)
 
 
+def without_nulls(kind: str, role: Role, question: Question | None, document: JsonObject) -> JsonObject:
+    """Return a copy of `document` without the nulls that mean "left out", as it is kept and read again later.
+
+    Raises:
+        LookupError: nobody may be asked this.
+    """
+    copy: JsonObject = json.loads(json.dumps(document))
+    _typed(report_type(kind, role, question), copy)
+    return copy
+
+
 def _typed(adapter: TypeAdapter[Report], document: JsonObject) -> Report | ValidationError:
     """Return the report in `document`, from which nulls that mean "left out" are removed."""
     found = _validate(adapter, document)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from e2e.sdists import INFLECTION, PARSE, TOOLZ, Sdist
+from kit import SPLIT_ACCEPTED
 
 if TYPE_CHECKING:
     from kit import Entry
@@ -74,6 +75,7 @@ class Case:
         return [
             {"when": {"kind": "plan"}, "report": plan},
             {"when": {"kind": "split"}, "report": {"tasks": [task]}},
+            SPLIT_ACCEPTED,
             {"when": {"role": "check"}, "report": {"verdict": "ACCEPTABLE"}},
             {"when": {"role": "simplify"}, "report": {"verdict": "JUSTIFIED COMPLEXITY"}},
             {"when": {"kind": "write-tests"}, "edits": [_words(self.tests)], "report": {"verdict": "TESTS_READY"}},

@@ -73,7 +73,7 @@ def conversations(case: Case, agent: Agent) -> list[Conversation]:
 
 def _each(answers: Sequence[Entry]) -> list[Entry]:
     """Return the answers, one for each dispatch: @check and @simplify are asked more than once."""
-    kinds = {"check": ("review-plan", "review-split", "review-result"), "simplify": ("review-plan", "review-result")}
+    kinds = {"check": ("review-plan", "review-result"), "simplify": ("review-plan", "review-result")}
     found: list[Entry] = []
     for answer in answers:
         role = answer["when"].get("role")

@@ -60,6 +60,18 @@ def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
     assert played.assert_artifact_rule() > 3
 
 
+def test_what_is_null_is_left_out_wherever_it_is_read_again(tmp_path: Path) -> None:
+    """Services that force every key to be present write null for what was left out."""
+    seen = {"title": "Old names are kept", "description": None}
+    script = [plan(symbols=None), reviewed(), PLAN_SIMPLE, *WORK]
+    nulls = [{**entry, "report": {"out_of_scope": None, **entry["report"]}} for entry in script]
+    nulls[0]["report"] |= {"risks": None}
+    nulls[3]["report"] |= {"out_of_scope": [seen], "notes": None}
+    played = play(make_project(tmp_path), nulls)
+    assert played.document.get("outcome") == "completed", (played.document, played.rows)
+    assert len(played.document["follow_ups"]) == 1
+
+
 def test_a_task_that_the_review_turns_down_comes_back_with_the_plan(tmp_path: Path) -> None:
     unanswered = {**reviewed(), "report": {"verdict": "ACCEPTABLE"}}
     first = reviewed("NEEDS WORK", finding("The test file is missing"))

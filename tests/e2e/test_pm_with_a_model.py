@@ -190,7 +190,9 @@ def test_one_that_writes_into_the_tracker_is_refused(tmp_path: Path) -> None:
     writing = {**GOOD, "files": {"TODO/GAL-50.md": other("GAL-50", "Mine", "Todo", "bug")}}
     played = play(make_tracked(tmp_path), [*WORK, writing, writing], *MODEL)
     assert played.document["outcome"] == "completed", played.document["_stderr"]
-    assert "@pm did not answer (VIOLATION): filed by rule" in played.artifact("summary.md")
+    assert "@pm did not answer (MALFORMED): filed by rule" in played.artifact("summary.md")
+    told = (played.project.run_folder() / "dispatches/011-publish-pm/result.json").read_text(encoding="utf-8")
+    assert "Read-only file system: 'TODO/GAL-50.md'" in told
     assert "TODO/GAL-50.md" not in played.project.files_at("work")
 
 
