@@ -19,7 +19,7 @@ from pipeline.policy.forgery_changes import IMPORTERS, changes
 from pipeline.policy.weakening import MAX_BYTES, SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _MODULES: Final[Mapping[str, str]] = {
     "pytest": "the test runner",
@@ -99,7 +99,8 @@ def notes(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -
     except SyntaxError:
         return (f"{path} is not Python that can be parsed; what it does to its tests was not looked at",)
     try:
-        before = {what for what, _ in read(old, path)} if old is not None else set[str]()
+        # most changes bring no means at all: the old content is read only where there is something to compare
+        before = {what for what, _ in read(old, path)} if found and old is not None else set[str]()
     except SyntaxError:
         before = set[str]()
     first: dict[str, int] = {}
@@ -130,7 +131,8 @@ def _python(source: bytes, path: str, own: Collection[str]) -> Iterator[tuple[st
     tree = _parse(source)
     if tree is None:
         raise SyntaxError(path)
-    return itertools.chain(_means(tree), changes(tree, own))
+    nodes = list(ast.walk(tree))
+    return itertools.chain(_means(nodes), changes(nodes, own))
 
 
 def _parse(content: bytes) -> ast.Module | None:
@@ -142,8 +144,8 @@ def _parse(content: bytes) -> ast.Module | None:
         return None
 
 
-def _means(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+def _means(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+    for node in nodes:
         match node:
             case ast.Import() | ast.ImportFrom():
                 yield from ((what, node.lineno) for what in _imports(node))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 IMPORTERS: Final = frozenset({"__import__", "import_module"})
 _RUNNERS: Final = frozenset({"pytest", "_pytest", "pluggy", "redfirst_evidence"}) | sys.stdlib_module_names
@@ -33,16 +33,16 @@ _WRITES_IN: Final[Mapping[str, str]] = {"rename": "os", "replace": "os", "remove
 _MODES: Final = re.compile(r"[rwaxbt+U]*[wax+][rwaxbt+U]*")
 
 
-def changes(tree: ast.Module, own: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield what the module changes that is not its own, with the line.
+def changes(nodes: Sequence[ast.AST], own: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield what a module changes that is not its own, with the line.
 
     Args:
-        tree: The module.
+        nodes: All nodes of the module, as `ast.walk` yields them.
         own: First names of the project's own modules.
     """
-    names = _Names(tree, own)
-    plain = {id(target) for node in ast.walk(tree) for target in _given_a_constant(node)}
-    for node in ast.walk(tree):
+    names = _Names(nodes, own)
+    plain = {id(target) for node in nodes for target in _given_a_constant(node)}
+    for node in nodes:
         match node:
             case ast.Attribute(value=owner, attr=attribute, ctx=ast.Store() | ast.Del()):
                 yield from names.told(owner, attribute, node.lineno, is_plain=id(node) in plain)
@@ -55,7 +55,7 @@ def changes(tree: ast.Module, own: Collection[str]) -> Iterator[tuple[str, int]]
                     yield from names.told(owner, attribute, node.lineno, is_plain=False)
             case _:
                 pass
-    yield from _written(tree)
+    yield from _written(nodes)
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class _Bound:
 class _Names:
     """The names that a module has from others which are not the project's own."""
 
-    def __init__(self, tree: ast.Module, own: Collection[str]) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], own: Collection[str]) -> None:
         self._own = own
         self._bound: dict[str, _Bound] = {}
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name.partition(".")[0]
@@ -80,7 +80,7 @@ class _Names:
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
                 for alias in node.names:
                     self._bound[alias.asname or alias.name] = _Bound(f"{node.module}.{alias.name}", is_thing=True)
-        for node in ast.walk(tree):
+        for node in nodes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as value):
                     found = self._resolved(value)
@@ -145,14 +145,14 @@ def _called(function: ast.expr) -> str:
             return ""
 
 
-def _written(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def _written(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
     """Yield the calls that write, rename or remove what a path with a name of tests in it stands for."""
-    writing = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_writing(node)]
+    writing = [node for node in nodes if isinstance(node, ast.Call) and _is_writing(node)]
     if not writing:
         return
     given = [
         ({target.id for target in node.targets if isinstance(target, ast.Name)}, node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign)
     ]
     of_tests: set[str] = set()
