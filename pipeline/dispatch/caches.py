@@ -57,8 +57,7 @@ class Cache:
 
     def env(self, box: Sandbox) -> dict[str, str]:
         """Return the variables by which tools find it."""
-        top = box.inside(self.folder, CACHE)
-        return {name: str(top / below) for name, below in _VARIABLES.items()}
+        return variables(box.inside(self.folder, CACHE))
 
     def trim(self, limit: int = _LIMIT) -> bool:
         """Empty it if it holds more than `limit` bytes; return whether that was so. Nothing may be at work in it."""
@@ -69,6 +68,11 @@ class Cache:
                 return False
         remove_tree(self.folder)
         return True
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """Return the variables by which tools keep their caches below a folder."""
+    return {name: str(folder / below) for name, below in _VARIABLES.items()}
 
 
 def _size(parent: int, name: str, enough: int, depth: int) -> int:
