@@ -1,22 +1,26 @@
-"""Tests that fail already, and that a task asks to be made to pass: they are its evidence as they are.
+"""Which tests a text, a list or a report names.
 
-Nobody has to touch such a test, so that nothing new would be found. What names one only adds to what has to pass.
+A test that fails already, and that a task asks to be made to pass, is evidence as it is: nobody has to touch it, so
+that nothing new would be found. What names one only adds to what has to pass.
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.evidence.observation import Observation, TestRecord
 
 _FAILING: Final = frozenset({Ended.FAILED, Ended.TIMED_OUT, Ended.CRASHED})
 _SEPARATOR: Final = re.compile(r"::| > |\.")
+_VALUES: Final = re.compile(r"(?:\[.*\]|\(\))$")
+"""The values of a case, or the mark of a function, at the end of a name."""
 _TELLING: Final = re.compile(r"\w*test\w*[_A-Z0-9]\w*", re.IGNORECASE)
 """A name that says by itself that it is a test's; other names are words of a sentence as often as not."""
 
@@ -60,6 +64,34 @@ def taken_up(
     if named or changed:
         return frozenset(found | hidden)
     return frozenset({*(r.id for r in failing if r.path in files), *(unread & set(files))})
+
+
+def called(name: str, records: Mapping[str, TestRecord]) -> tuple[str, ...]:
+    """Return the tests that a written name stands for: itself where it is one's, else all that end like it.
+
+    Args:
+        name: An id, a function, or a part of one as people write it: without its file or class, with other values.
+        records: The tests that are known, by id.
+    """
+    functions = {record.function: record for record in records.values()}
+    bare = _VALUES.sub("", name)
+    exact = next((each for each in (name, bare) if each in records or each in functions), None)
+    if exact is not None:
+        return (exact,)
+    file = bare.partition("::")[0]
+    suffixes = {PurePosixPath(record.path).suffix for record in records.values()} - {""}
+    in_file = f"/{file}" if "::" in bare and PurePosixPath(file).suffix in suffixes else ""
+    return tuple(
+        function
+        for function, record in functions.items()
+        if f"/{record.path}".endswith(in_file) and re.search(rf"(?<!\w){re.escape(_last(function))}$", bare)
+    )
+
+
+def _last(function: str) -> str:
+    """Return what a test is called inside its file and its suite."""
+    title = function.rpartition(" > ")[2]
+    return title if title != function else _SEPARATOR.split(function)[-1]
 
 
 def _is_named(record: TestRecord, text: str) -> bool:

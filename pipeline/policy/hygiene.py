@@ -45,8 +45,9 @@ RULES: Final[dict[str, str]] = {
     "H016": "tests beside code that is not there when they are written",
     "H017": "a task that is named by a number which is no task's any more",
     "H018": "a title that a commit's subject has to cut",
+    "H019": "an old test that nobody knows",
 }
-"""Every rule by its id. H015 to H017 ask the repository and the configuration: `steps.split` does that."""
+"""Every rule by its id. H015 to H017 and H019 ask the repository or the tests: `steps.task_drafts` does that."""
 
 BLOCK_LINES: Final = 5
 """How long a code block may be: enough to show a seam, too short for an implementation."""

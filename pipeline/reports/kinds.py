@@ -68,13 +68,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         for kind in (
             Kind(
                 "plan",
-                ("issue",),
+                ("issue", "baseline"),
                 ("findings", "feedback", "previous_plan", "previous_patch"),
                 {Role.ORCHESTRATOR: PlanReport},
             ),
             Kind(
                 "split",
-                ("issue", "plan"),
+                ("issue", "plan", "baseline"),
                 ("remarks", "findings", "feedback", "previous_tasks", "done_tasks"),
                 {Role.ORCHESTRATOR: SplitReport},
             ),

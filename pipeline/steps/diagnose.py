@@ -17,7 +17,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
 from pipeline.steps.judging import asker_result, judge, judgement_md
 from pipeline.steps.sanity import baseline_of
-from pipeline.steps.test_paths import files_of
+from pipeline.steps.test_paths import by_their_names, files_of
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -41,8 +41,8 @@ async def run(ctx: Context) -> Event:
     if isinstance(signal, Malformed):
         raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
     if report.tests_to_change:
-        files = files_of(ctx, [test.id for test in report.tests_to_change])
-        task = amend_tests(ctx.task(), report.tests_to_change, files)
+        tests = by_their_names(ctx, report.tests_to_change)
+        task = amend_tests(ctx.task(), tests, files_of(ctx, [test.id for test in tests]))
         ctx.write(f"task-{task.id}.md", task_md(task))
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
     if signal is Signal.ALREADY_DONE:

@@ -16,6 +16,7 @@ from pipeline.runs.files import to_json
 from pipeline.steps import tracker
 from pipeline.steps.asking import ask
 from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
+from pipeline.steps.facts import baseline_md
 from pipeline.steps.task_drafts import accepted, lint_tasks, tasks_of_plan
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 async def run(ctx: Context) -> Event:
     """Return DRAFTED with plan.md written, HYGIENE with the list of problems, or a failed dispatch."""
     artifacts = draft_artifacts(ctx)
+    artifacts["baseline"] = [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))]
     if ctx.state.via is not None:
         artifacts["previous_plan"] = [ctx.path("plan.md")]
     if ctx.state.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:

@@ -30,6 +30,7 @@ async def run(ctx: Context) -> Event:
         return _taken(ctx, tasks)
     artifacts = draft_artifacts(ctx)
     artifacts["plan"] = [ctx.path("plan.md")]
+    artifacts["baseline"] = [ctx.path("evidence/baseline.md")]
     artifacts |= remarks(ctx, Step.REVIEW_PLAN)
     came_back = _came_back(ctx)
     if came_back:

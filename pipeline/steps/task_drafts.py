@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from pipeline.evidence.named import called
 from pipeline.policy.hygiene import Problem, lint_split, lint_task, plausible_test_path
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
@@ -17,6 +19,7 @@ from pipeline.routing.state import NewTask
 from pipeline.steps.composing import shares_file
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import scaffolds, wants_stubs, wants_stubs_in
+from pipeline.steps.test_paths import by_their_names, known_tests
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -29,13 +32,17 @@ WITH_PLAN: Final = "split/ONE_TASK"
 CUT: Final = ("split/DRAFTED", WITH_PLAN)
 """The rows of the matrix after which there are new tasks."""
 
+_FITTING: Final = 3
 _NAMED: Final = re.compile(r"\btasks?[ #-]+((?:fix-)?[1-9][0-9]{0,5})\b(?![.-]\d)", re.IGNORECASE)
 """A task that prose names by its id; ids look like this and like nothing else that is told of a task."""
 
 
 def tasks_of(ctx: Context, report: SplitReport) -> tuple[Task, ...] | Malformed:
     """Return the tasks of a split with the next ids, or what is wrong with how they depend on each other."""
-    return tasks_from_split(report, next_ids(ctx, len(report.tasks)))
+    tasks = tuple(
+        task.model_copy(update={"tests_to_change": by_their_names(ctx, task.tests_to_change)}) for task in report.tasks
+    )
+    return tasks_from_split(report.model_copy(update={"tasks": tasks}), next_ids(ctx, len(tasks)))
 
 
 def tasks_of_plan(ctx: Context, plan: PlanReport) -> tuple[Task, ...] | Malformed:
@@ -109,7 +116,25 @@ def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
                 existing.add(change.path)
             if change.action == Action.DELETE:
                 existing.discard(change.path)
-    return problems + _filtered(ctx, tasks) + list(_misnamed(ctx, tasks))
+    return problems + _filtered(ctx, tasks) + list(_misnamed(ctx, tasks)) + list(_unknown_tests(ctx, tasks))
+
+
+def _unknown_tests(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:
+    """Refuse old tests that nobody knows: leave to change them would be leave for nothing."""
+    listed = [(task, test.id) for task in tasks for test in task.tests_to_change]
+    if not listed:
+        return
+    records = known_tests(ctx)
+    files = {record.path for record in records.values()}
+    there = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
+    for task, name in listed:
+        file = name.partition("::")[0]
+        fitting = called(name, records)
+        if name in files or fitting == (name,) or (file in there and file not in files):
+            continue
+        meant = fitting or tuple(get_close_matches(name, (record.function for record in records.values())))
+        hint = f"; {'these fit' if fitting else 'nearest are'} {', '.join(meant[:_FITTING])}" if meant else ""
+        yield Problem(1, "H019", f"task {task.id}: no test is called {name}{hint}")
 
 
 def _misnamed(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:

@@ -1,9 +1,10 @@
-"""Which file a test stands in. Only pytest and node write it into the id; cargo and go name packages there."""
+"""Which test a name stands for, and which file it is in. Only pytest and node write that into the id."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.evidence.named import called
 from pipeline.steps.composing import shares_file
 from pipeline.steps.regression import kept_tests
 from pipeline.steps.sanity import baseline_of
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.reports.fields import OldTest
     from pipeline.steps.context import Context
 
 
@@ -40,6 +42,20 @@ def own_files(paths: Iterable[str | None], layout: Layout) -> tuple[str, ...]:
 
 def files_of(ctx: Context, tests: Iterable[str]) -> tuple[str, ...]:
     """Return the test files of tests of the baseline and of the tasks accepted so far, where something tells them."""
-    baseline = baseline_of(ctx)
-    records = {**kept_tests(ctx), **baseline.records}
-    return own_files((path_of(test, records, ctx.toolchain.sources) for test in tests), baseline.layout)
+    records = known_tests(ctx)
+    return own_files((path_of(test, records, ctx.toolchain.sources) for test in tests), baseline_of(ctx).layout)
+
+
+def known_tests(ctx: Context) -> Mapping[str, TestRecord]:
+    """Return the tests of the baseline and of the tasks accepted so far, by id."""
+    return {**kept_tests(ctx), **baseline_of(ctx).records}
+
+
+def by_their_names(ctx: Context, tests: Iterable[OldTest]) -> tuple[OldTest, ...]:
+    """Return old tests by id or function, where what they are called by fits exactly one; the others as they are."""
+    listed = tuple(tests)
+    if not listed:  # most tasks list none, and what is known is a large file
+        return ()
+    records = known_tests(ctx)
+    found = ((test, called(test.id, records)) for test in listed)
+    return tuple(test.model_copy(update={"id": names[0]}) if len(names) == 1 else test for test, names in found)

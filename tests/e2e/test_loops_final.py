@@ -129,7 +129,7 @@ def test_a_check_that_fails_newly_is_a_finding_and_one_that_failed_before_is_not
 
 def test_fix_tasks_are_drafted_from_the_findings_beside_the_done_tasks(parked: Played) -> None:
     again = parked.asked("split", 2)
-    assert again.artifacts == {"issue", "plan", "findings", "done_tasks"}
+    assert again.artifacts == {"issue", "plan", "baseline", "findings", "done_tasks"}
     assert "Draft fix tasks for these findings only" in again.document["prompt"]
     assert "title: Let value 1 be right" in again.text("done_tasks")
     assert parked.rows.count("split/DRAFTED[drafting fix tasks]") == 2

@@ -89,7 +89,7 @@ def test_the_plan_loops_end_at_the_gate_with_every_row_in_order(redrafted: Playe
 
 def test_an_untidy_draft_is_drafted_again_with_the_list_of_problems(redrafted: Played) -> None:
     first, second = redrafted.asked("plan", 1), redrafted.asked("plan", 2)
-    assert first.artifacts == {"issue"}
+    assert first.artifacts == {"issue", "baseline"}
     assert "H012" in second.text("findings")
     assert second.document["attempt"] == 2
 
@@ -267,7 +267,7 @@ def test_a_split_is_revised_on_the_review_and_a_block_goes_to_the_plan(resplit: 
     assert "Spaces are not covered" in resplit.asked("split", 5).text("findings")
     assert "The plan does not decompose" in resplit.asked("plan", 2).text("findings")
     fresh = resplit.asked("split", 6)
-    assert fresh.artifacts == {"issue", "plan"}, "a new plan revision is split afresh"
+    assert fresh.artifacts == {"issue", "plan", "baseline"}, "a new plan revision is split afresh"
     assert "blank names" in fresh.text("plan")
 
 

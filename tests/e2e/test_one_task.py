@@ -125,3 +125,15 @@ def test_a_plan_without_a_task_is_split_as_before(tmp_path: Path) -> None:
     played = play(make_project(tmp_path), HONEST)
     assert played.document["outcome"] == "completed"
     assert "split/DRAFTED" in played.rows
+
+
+def test_an_old_test_is_known_by_its_name_and_what_is_none_is_told(tmp_path: Path) -> None:
+    unknown = plan(tests_to_change=[{"id": "tests/test_greet.py::test_greets_all", "reason": "it pins the text"}])
+    short = plan(tests_to_change=[{"id": "test_greets_by_name()", "reason": "it pins the text"}])
+    played = play(make_project(tmp_path), [unknown, short, reviewed(), PLAN_SIMPLE, *WORK])
+    assert played.rows[2:5] == ["plan/HYGIENE", "plan/DRAFTED", "review-plan/ACCEPTABLE"], played.document
+    told = played.asked("plan", 2).text("findings")
+    assert "H019" in told
+    assert "nearest are tests/test_greet.py::test_greets_by_name" in told
+    assert "`tests/test_greet.py::test_greets_by_name`" in played.asked("plan").text("baseline")
+    assert "`tests/test_greet.py::test_greets_by_name`: it pins the text" in played.artifact("task-1.md")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from evidence.observed import NO_IMPORT, observed
 
-from pipeline.evidence.named import asked_for, taken_up
+from pipeline.evidence.named import asked_for, called, taken_up
 from pipeline.evidence.observation import CollectionError, Ended
 
 ID = "tests/test_a.py::test_empty_name"
@@ -50,3 +50,36 @@ def test_what_a_report_names_is_taken() -> None:
 def test_where_nothing_is_named_and_nothing_changed_the_files_of_the_task_speak() -> None:
     assert taken_up([], [], ["tests/test_a.py", "tests/test_new.py"], SEEN) == {ID, CASE, "tests/test_new.py"}
     assert taken_up([], ["tests/test_b.py"], ["tests/test_a.py"], SEEN) == frozenset()
+
+
+OTHER = "tests/test_b.py::TestAll::test_passes"
+GO = "example.com/words/split::TestSplit"
+TITLE = "tests/adds.test.js > sums > adds 1.5/2"
+CALLED = observed(dict.fromkeys((ID, CASE, PASSING, OTHER, GO, TITLE), Ended.PASSED)).records
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (ID, [ID]),
+        (CASE, [CASE]),
+        ("tests/test_a.py::test_cases", ["tests/test_a.py::test_cases"]),
+        ("test_empty_name", [ID]),
+        ("test_empty_name()", [ID]),
+        ("tests/test_a.py::TestOther::test_empty_name", [ID]),
+        ("test_a.py::test_empty_name", [ID]),
+        ("tests/test_c.py::test_empty_name", []),
+        ("tests/test_a.py::test_cases[9]", ["tests/test_a.py::test_cases"]),
+        ("test_passes", [PASSING, OTHER]),
+        ("test_b.py::test_passes", [OTHER]),
+        ("TestAll.test_passes", [PASSING, OTHER]),
+        ("TestSplit", [GO]),
+        ("split.TestSplit", [GO]),
+        ("adds 1.5/2", [TITLE]),
+        ("empty_name", []),
+        ("test_nothing", []),
+        ("", []),
+    ],
+)
+def test_which_tests_a_name_stands_for(name: str, found: list[str]) -> None:
+    assert list(called(name, CALLED)) == found
