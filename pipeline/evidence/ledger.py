@@ -18,6 +18,7 @@ from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecor
 
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
 _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")
+_TOLD: Final = 3
 
 
 class RedEntry(Value):
@@ -117,6 +118,12 @@ def derive_new_ids(before: Observation, after: Observation, allowed: frozenset[s
     )
 
 
+def failing_since(before: Observation, after: Observation) -> frozenset[str]:
+    """Return the ids of the tests that passed before and fail now, whatever made them."""
+    known = before.records
+    return frozenset(e for e, record in after.records.items() if e in known and _fails_since(known[e], record))
+
+
 def _fails_since(before: TestRecord, now: TestRecord) -> bool:
     return before.outcome in PASSING and now.ran and now.outcome not in PASSING
 
@@ -144,8 +151,8 @@ def judge_red(
         task: The task's id.
         tree: The tree that `after` measured.
         tests_to_change: Ids, functions or files of old tests that the task may change or remove.
-        asked: Tests that failed before and files that could not be collected, which are to be made to pass as they
-            are: evidence where they fail for a legal reason, and nothing else is said of them.
+        asked: Tests that fail and files that cannot be collected though nothing in them changed, which are to be made
+            to pass as they are: evidence where they fail for a legal reason, and nothing else is said of them.
         may_only_remove: Whether no behaviour changes, so that a removal of tests that may go, or their move, is enough.
         renames: The new path of each renamed test file, by its old one.
     """
@@ -207,7 +214,7 @@ def _refusals(before: Observation, after: Observation, everything: Mapping[str, 
     An old test that passed and still does is a guard, announced or not: whether it may change is another question.
     """
     if not everything:
-        return (Refusal(id="", cls=None, message=after.detail or "no test was added or changed"),)
+        return (Refusal(id="", cls=None, message=after.detail or _nothing_new(before, after)),)
     functions: dict[str, list[str]] = defaultdict(list)
     for entry in everything:
         functions[_function(after, entry)].append(entry)
@@ -227,6 +234,15 @@ def _refusals(before: Observation, after: Observation, everything: Mapping[str, 
             Refusal(id="", cls=None, message="every test is a guard; at least one must fail before the change")
         )
     return tuple(refused)
+
+
+def _nothing_new(before: Observation, after: Observation) -> str:
+    """Return that there is no new test, and of old ones that fail since how they come to count."""
+    since = sorted({after.records[entry].function for entry in failing_since(before, after)})
+    if not since:
+        return "no test was added or changed"
+    told = ", ".join(since[:_TOLD]) + (f" and {len(since) - _TOLD} more" if len(since) > _TOLD else "")
+    return f"no test was added or changed, but {told} fails since: if that is meant, name the test in `tests`"
 
 
 def _is_red(found: Classified) -> bool:

@@ -1,9 +1,10 @@
-"""Tests that fail already and are to be made to pass: what the task says of them, and what @test takes up."""
+"""Tests that fail though nobody wrote them anew, and are to be made to pass: which the task or @test takes up."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.evidence.ledger import failing_since
 from pipeline.evidence.named import asked_for, taken_up
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ def taken_up_by(task: Task, report: ReadyTests, changed: Collection[str], seen: 
     """Return the failing tests, and files that cannot be collected, that @test takes as the task's own."""
     named = [test.id for test in report.tests if test.expected == "RED"]
     return taken_up(named, changed, [file.path for file in task.test_files], seen)
+
+
+def fed_otherwise(report: ReadyTests, before: Observation, after: Observation) -> frozenset[str]:
+    """Return the tests that @test takes as the task's own, and that fail since what they go through says more.
+
+    That is a row in a table beside the test, or a file of cases: the source of the test is what it was.
+    """
+    named = {test.id for test in report.tests if test.expected == "RED"}
+    since = failing_since(before, after)
+    return frozenset(entry for entry in since if not {entry, after.records[entry].function}.isdisjoint(named))
 
 
 def is_borrowed(task: Task, entries: Collection[str], seen: Observation) -> bool:

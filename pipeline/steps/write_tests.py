@@ -21,7 +21,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps import criteria
 from pipeline.steps.absent import with_absent
 from pipeline.steps.around_tests import changed_without_a_change
-from pipeline.steps.asked_tests import is_borrowed, named_by, taken_up_by
+from pipeline.steps.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
 from pipeline.steps.asking import Answer, ask
 from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
@@ -220,6 +220,8 @@ async def _red_over(
     asked = named_by(task, first) | taken_up_by(task, report, paths, first)
     renames = renamed(ctx, task, start, tree)
     before = carried(first, after, moved(first.records, after.records, renames))
+    fed = fed_otherwise(report, before, after)
+    asked |= fed
     # cases from a helper outside the changed files; old tests that compare with one of them
     wanted = {*derive_new_ids(before, after), *(r.id for r in after.records.values() if may_change(r, allowed))}
     wanted |= asked & after.records.keys()
@@ -260,7 +262,7 @@ async def _red_over(
         renames=renames,
     )
     around = changed_without_a_change(ctx, after.layout, before.records, as_if_renamed(ctx, start, renames), tree)
-    more = [e for e in around if e in after.records and not may_change(before.records[e], allowed)]
+    more = [e for e in (*around, *fed) if e in after.records and not may_change(before.records[e], allowed)]
     if verdict.only_removed and not _only_deletes(ctx, task, set(paths) - {*renames, *renames.values()}, composed):
         # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
         more += verdict.only_removed

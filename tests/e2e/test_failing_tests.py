@@ -92,3 +92,44 @@ def test_a_test_file_that_cannot_be_imported_yet_is_red_as_it_is(tmp_path: Path)
     document = played(project, [*until_tests(**task), NOTHING, made, *AFTER_MAKE])
     assert document.get("outcome") == "completed", document["_stderr"]
     assert project.rows()[6:8] == ["write-tests/RED", "implement/GREEN"]
+
+
+TABLE = """from greet import greet
+
+NAMED = {{"Ada": "Hello, Ada!"{more}}}
+
+
+def outcome(name):
+    try:
+        return greet(name)
+    except ValueError:
+        return None
+
+
+def test_each_name():
+    for name, text in NAMED.items():
+        assert outcome(name) == text
+"""
+
+
+def test_rows_that_are_added_to_a_table_are_red_where_their_test_is_named(tmp_path: Path) -> None:
+    test = "tests/test_greet.py::test_each_name"
+    project = make_project(tmp_path, {**FILES, "tests/test_greet.py": TABLE.format(more="")})
+    rows = {"tests/test_greet.py": TABLE.format(more=', "": None')}
+    named = {**TESTS, "files": rows, "report": {"verdict": "TESTS_READY", "tests": [{"id": test}]}}
+    agreed = judge("tests", verdict="ACCEPTABLE")
+    document = played(project, [*until_tests(), named, agreed, MAKE, *AFTER_MAKE])
+    assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])
+    assert project.rows()[6:9] == ["write-tests/CHANGED_OLD_TEST", "check-tests/ACCEPTABLE", "implement/GREEN"]
+    evidence = json.loads((project.run_folder() / "evidence/task-1.json").read_text(encoding="utf-8"))
+    assert list(evidence["ledger"]["red"]) == [test]
+    checked = project.document("verify", "work~1")
+    assert checked["_code"] == 0, checked
+
+
+def test_a_table_whose_test_is_not_named_is_told_how_to_name_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {**FILES, "tests/test_greet.py": TABLE.format(more="")})
+    silent = {**TESTS, "files": {"tests/test_greet.py": TABLE.format(more=', "": None')}}
+    document = played(project, [*until_tests(), silent])
+    assert project.rows()[6] == "write-tests/ILLEGAL_RED"
+    assert "name the test in `tests`" in document["_stderr"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.shapes import TRACKER, answers, changed, dispatches, done, evidence, stdout_of
-from kit import make_project
+from kit import judge, make_project
 from toolchains.modules import environment, needs_go
 
 if TYPE_CHECKING:
@@ -201,6 +201,31 @@ def test_a_table_of_cases_in_an_existing_file(tmp_path: Path) -> None:
     # who implements can run the project's own tests
     (implement,) = dispatches(project, "implement-make")
     assert "example.com/billing/money" in stdout_of(implement)
+
+
+ACCEPTS = """
+var refused = []string{ROWS}
+
+func TestRefused(t *testing.T) {
+    for _, text := range refused {
+        if amount, err := Parse(text); err == nil {
+            t.Errorf("%q is taken for %v", text, amount)
+        }
+    }
+}
+"""
+
+
+def test_a_row_that_an_old_test_goes_through_is_red_where_the_test_is_named(tmp_path: Path) -> None:
+    module = {**MODULE, "money/money_test.go": MONEY_TEST + ACCEPTS.replace("ROWS", '"x"')}
+    project = make_project(tmp_path, module)
+    project.env["PATH"] = f"{environment().prefix / 'bin'}:{project.environment()['PATH']}"
+    tests = {"money/money_test.go": MONEY_TEST + ACCEPTS.replace("ROWS", '"x", "1.x"')}
+    named = {"verdict": "TESTS_READY", "tests": [{"id": "money::TestRefused"}]}
+    script = answers(module, tests, {"money/money.go": CAREFUL}, ready=named)
+    project.use_script([*script[:6], judge("tests", verdict="ACCEPTABLE"), *script[6:]])
+    done(project)
+    assert red_of(project) == {"money::TestRefused": "ASSERTION_MISMATCH"}
 
 
 def test_a_weak_test_is_written_again(tmp_path: Path) -> None:
