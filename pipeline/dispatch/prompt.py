@@ -31,6 +31,7 @@ INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-i
 """Where projects speak to agents. No product reads them by itself here: what they say is under our rules."""
 
 _ARTIFACTS: Final = "\n## Artifacts\n"
+_OF_ROLE: Final = re.compile(r"^## @(\w+)\n", re.MULTILINE)
 _ARTIFACT: Final = re.compile(r"^\* `(?P<name>\w+)`: (?P<sentence>.+(?:\n  .+)*)$", re.MULTILINE)
 _MOST_TOLD: Final = 2000
 _RUN_ID: Final = re.compile(r"run-(?P<issue>.+?)(?:@\d+)?")
@@ -97,11 +98,17 @@ class Template(BaseModel):
     artifacts: Mapping[str, str] = Field(default_factory=dict[str, str])
     """What to do with each artifact that the kind may carry: sentences for the dispatches that have it."""
     body: str = Field(min_length=1)
+    of_role: Mapping[Role, str] = Field(default_factory=dict[Role, str])
+    """What is asked of one role alone, where several are asked the same."""
 
     @property
     def name(self) -> str:
         """Return the name of its file without `.md`."""
         return template_name(self.kind, self.question)
+
+    def asked_of(self, role: Role) -> str:
+        """Return what a role is asked."""
+        return "\n\n".join(filter(None, (self.body, self.of_role.get(role, ""))))
 
     @field_validator("kind")
     @classmethod
@@ -142,7 +149,11 @@ def parse_template(text: str, name: str) -> Template:
     if _ARTIFACT.sub("", listed).strip() or set(artifacts) != {*kind.required, *kind.optional}:
         wanted = (*kind.required, *kind.optional)
         raise ContractError(name, Problem(1, "## Artifacts has a line for each artifact of the kind", wanted))
-    return template.model_copy(update={"body": body.strip(), "artifacts": artifacts})
+    body, *parts = _OF_ROLE.split(body)
+    of_role = {role: part.strip() for role, part in zip(parts[::2], parts[1::2], strict=True)}
+    if not of_role.keys() <= set(template.roles):
+        raise ContractError(name, Problem(1, "a part for one role begins with its name", template.roles))
+    return template.model_copy(update={"body": body.strip(), "of_role": of_role, "artifacts": artifacts})
 
 
 def build_prompt(
@@ -171,7 +182,8 @@ def build_prompt(
     if spec.name is not document.role or document.kind not in spec.kinds or (template.kind, template.question) != asked:
         raise ValueError(f"{spec.name} with template {template.name} cannot answer {document.role} {asked}")
     house = _instructions(document.workspace, instructions)
-    asked_for = f"# What is asked: {template.name}\n\n{template.body}\n\n{_shape(document.report_schema)}"
+    question = f"# What is asked: {template.name}\n\n{template.asked_of(spec.name)}"
+    asked_for = f"{question}\n\n{_shape(document.report_schema)}"
     here = _here(document, template, why=why, extra=extra)
     return "\n\n".join((spec.prompt, _ANSWER, asked_for, *house, here)) + "\n"
 

@@ -41,6 +41,15 @@ BODY = "Do it.\n\n## Artifacts\n\n" + "\n".join(
     f"* `{name}`: what it is." for name in (*KINDS["implement"].required, *KINDS["implement"].optional)
 )
 
+FOR_TWO = "---\nkind: review-plan\nroles: [check, simplify]\n---\nBODY\n## Artifacts\n\n" + "\n".join(
+    f"* `{name}`: what it is." for name in (*KINDS["review-plan"].required, *KINDS["review-plan"].optional)
+)
+
+
+def fields_of(kind: str, role: Role, question: Question | None) -> set[str]:
+    schema = report_schema(kind, role, question)
+    return {key for model in (schema, *schema.get("$defs", {}).values()) for key in model.get("properties", {})}
+
 
 def document(kind: str, role: Role, question: Question | None = None, **changed: Any) -> DispatchDocument:
     facts: dict[str, Any] = {
@@ -117,23 +126,43 @@ def test_the_rules_name_every_kind_and_role() -> None:
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_the_prose_names_each_required_field(kind: str, role: Role, question: Question | None) -> None:
     schema = report_schema(kind, role, question)
-    prose = load_roles()[role].prompt + load_templates()[kind, question].body
+    prose = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
     assert [field for field in required_fields(schema) if f"`{field}`" not in prose] == []
 
 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_the_prose_names_each_field_that_the_role_may_fill(kind: str, role: Role, question: Question | None) -> None:
-    schema = report_schema(kind, role, question)
-    prose = load_roles()[role].prompt + load_templates()[kind, question].body
-    models = [schema, *schema.get("$defs", {}).values()]
-    fields = {key for model in models for key in model.get("properties", {})}
+    prose = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
+    fields = fields_of(kind, role, question)
     assert [field for field in sorted(fields) if not re.search(rf"[`\"]{field}[`\"]", prose)] == []
+
+
+ALL_FIELDS = set[str]().union(*(fields_of(*asked) for asked in ASKED))
+"""Of every report that there is."""
+
+
+@pytest.mark.parametrize(("kind", "role"), [(kind, role) for kind, role, _ in ASKED if role is Role.SIMPLIFY])
+def test_simplify_is_asked_for_no_field_that_its_report_lacks(kind: str, role: Role) -> None:
+    own = fields_of(kind, role, None)
+    asked = load_templates()[kind, None].asked_of(role)
+    named = set(re.findall(r"[`\"](\w+)[`\"]", asked))
+    assert named & (ALL_FIELDS - own) == set()
+    assert "criterion" not in asked
+
+
+def test_what_only_one_role_is_asked_no_other_is_shown() -> None:
+    text = FOR_TWO.replace("BODY", "Look.\n\n## @check\n\nIs it right?\n\n## @simplify\n\nIs it short?\n")
+    template = parse_template(text, "review-plan")
+    assert template.asked_of(Role.CHECK) == "Look.\n\nIs it right?"
+    assert template.asked_of(Role.SIMPLIFY) == "Look.\n\nIs it short?"
+    with pytest.raises(ContractError, match="a part for one role"):
+        parse_template(FOR_TWO.replace("BODY", "Look.\n\n## @make\n\nWrite.\n"), "review-plan")
 
 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_the_prose_names_each_word_that_a_field_accepts(kind: str, role: Role, question: Question | None) -> None:
     text = json.dumps(report_schema(kind, role, question))
-    prose = load_roles()[role].prompt + load_templates()[kind, question].body
+    prose = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
     words = {word for listed in re.findall(r'"enum": (\[[^\]]*\])', text) for word in json.loads(listed)}
     words |= set(re.findall(r'"const": "([^"]+)"', text))
     assert [word for word in sorted(words) if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prose)] == []
@@ -160,7 +189,7 @@ def test_a_worked_example_is_a_report_that_would_be_accepted(block: str, asked: 
 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_every_request_has_a_worked_example(kind: str, role: Role, question: Question | None) -> None:
-    text = load_roles()[role].prompt + load_templates()[kind, question].body
+    text = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
     parsed = [parse_report(kind, role, question, block) for block in FENCED.findall(text)]
     assert any(not isinstance(report, Malformed) for report in parsed)
 
