@@ -86,8 +86,9 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
     if (script := job.desk_tests(desk.files.resolve()) if job.desk_tests is not None else None) is not None:
         desk.put(desk.tests, script)
         desk.tests.chmod(0o700)
-    desk.put(desk.prompt, _prompt(job, desk, asked))
-    desk.put(desk.template, json.dumps(_one_or_all(blanks(job.report_schema)), indent=2, ensure_ascii=False) + "\n")
+    reports = blanks(job.report_schema)
+    desk.put(desk.prompt, _prompt(job, desk, asked, len(reports)))
+    desk.put(desk.template, json.dumps(_one_or_all(reports), indent=2, ensure_ascii=False) + "\n")
     desk.ask(asked)
     (job.exchange / POINTER).write_text(str(desk.folder.resolve()), encoding="utf-8")
     return desk, asked
@@ -130,7 +131,11 @@ def _one_or_all(found: list[dict[str, object]]) -> object:
     return found[0] if len(found) == 1 else found
 
 
-def _prompt(job: AgentJob, desk: Desk, asked: Asked) -> str:
+def _choice(alternatives: int) -> str:
+    return f"It has {alternatives} reports: keep one, and drop the brackets. " if alternatives > 1 else ""
+
+
+def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     """Return what the agent would read, with the paths of the host, after a word to the person."""
     text = job.prompt
     shown = [(job.view, desk.files), *((mount, mount.source) for mount in job.artifacts)]
@@ -139,10 +144,11 @@ def _prompt(job: AgentJob, desk: Desk, asked: Asked) -> str:
     return f"""\
 # To the person who plays @{asked.role}: {_request(asked)}
 
-Work in `{desk.files}`, a copy of the code; use any tool you like. {_may_change(asked)}
+Work in `{desk.files}`, a copy of the code. {_may_change(asked)}
 {_tests(desk)}When you are done, give your report: `{_hand_in(asked, desk)}` asks you for it. You can also fill in a
-copy of `{desk.template}` and add `--report FILE`; where it is a list, keep one of its entries and drop the brackets.
-What follows is what an agent would be told. You need not write JSON as it says at the end.
+copy of `{desk.template}` and add `--report FILE`. {_choice(alternatives)}What an entry of an
+empty list looks like stands below, under "Your report". What follows is what an agent would be told: you may use any
+tool that you have, also where it says that there is none, and need not hand in as it says.
 
 ---
 

@@ -205,7 +205,9 @@ def test_the_person_reads_paths_that_are_theirs(slot: Slot) -> None:
     assert f"Workspace: `{slot.desk.files}`" in prompt
     assert "You may change: app.py (modify)." in prompt
     assert "redfirst hand-in run-GAL-1" in prompt
-    assert json.loads(slot.desk.template.read_text())[0]["result"] == "COMPLETE"
+    reports = json.loads(slot.desk.template.read_text())
+    assert reports[0]["result"] == "COMPLETE"
+    assert f"It has {len(reports)} reports: keep one, and drop the brackets." in prompt
     assert any(str(slot.desk.files) in line for line in slot.said)
     assert stat.S_IMODE(slot.desk.folder.stat().st_mode) == 0o700
 
