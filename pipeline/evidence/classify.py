@@ -21,6 +21,10 @@ Expected = Literal["RED", "GUARD"]
 Symptom = Literal["hang", "crash"]
 
 _MESSAGE_LIMIT: Final = 300
+_NO_FRAMES: Final = (
+    "; no line of the project was seen with it: where production raises it, call that inside an assertion which says "
+    "what is expected"
+)
 _CALL_FAULT: Final = re.compile(
     r"^(?P<name>[\w.<>]+?)(\.__init__|\.__new__)?\(\) "
     r"(got an unexpected keyword|got multiple values|got some positional|takes |missing \d+ required)"
@@ -219,7 +223,9 @@ def _failed(record: TestRecord, fault: Fault, context: Context) -> Classified:
         return _no(RedClass.TEST_BROKEN, f"asks for the fixture {fault.missing_fixture!r}, which nobody defines")
     frame = fault.last_own_frame
     if frame is None:
-        return _no(RedClass.TEST_BROKEN, f"fails outside the project: {_said(fault)}")
+        return _no(
+            RedClass.TEST_BROKEN, f"fails outside the project: {_said(fault)}{'' if fault.frames else _NO_FRAMES}"
+        )
     if fault.raised.is_a("SyntaxError"):
         return _no(RedClass.TEST_BROKEN, f"{_said(fault)}{_at(frame)}")
     if context.is_production(frame):

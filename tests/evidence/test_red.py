@@ -8,10 +8,10 @@ from evidence.observed import BARE, MISMATCH, NO_IMPORT, NO_LIBRARY, context, ob
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.classify import RedClass
+from pipeline.evidence.classify import RedClass, classify
 from pipeline.evidence.freeze import Frozen, canonical
 from pipeline.evidence.ledger import RedEntry, RedLedger, RedVerdict, derive_new_ids, judge_red
-from pipeline.evidence.observation import CollectionError, Ended, Fault, Observation, Raised, RunState
+from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
 from pipeline.verification.tdd import late as one_late
 
 if TYPE_CHECKING:
@@ -247,3 +247,13 @@ def test_the_digest_of_an_older_trailer_still_holds() -> None:
     known = RedLedger(task="1", tree="t", red={"a": entry}, guards={"g": "1"}, frozen=frozen)
 
     assert known.digest() == "ab00fb4857320ed12785aa69e88ec834bbfa12ffa0c7ed2b26aff6be7e253f8b"
+
+
+def test_an_error_of_which_no_line_is_known_says_what_to_assert() -> None:
+    faceless = MISMATCH.model_copy(update={"frames": ()})
+    found = classify(record("tests/test_a.py::test_x", Ended.FAILED, fault=faceless), context())
+    assert found.cls is RedClass.TEST_BROKEN
+    assert "call that inside an assertion" in found.message
+    elsewhere = MISMATCH.model_copy(update={"frames": (Frame(module="json.decoder", line=3),)})
+    found = classify(record("tests/test_a.py::test_x", Ended.FAILED, fault=elsewhere), context())
+    assert "inside an assertion" not in found.message
