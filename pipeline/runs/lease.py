@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 5
 _PAUSE_S: Final = 0.02
+_LONGEST: Final = 20
+"""Digits of a process's number."""
 
 
 class Lease(Protocol):
@@ -50,14 +52,12 @@ class FileLease:
             except BlockingIOError:
                 time.sleep(_PAUSE_S)  # a reader that asks `is_held` holds the lock for an instant
             else:
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, str(os.getpid()).encode(), 0)
                 return cls(handle)
+        driver = os.pread(handle, _LONGEST, 0).decode("ascii", "replace")
         os.close(handle)
-        raise UserError(
-            f"Another process is driving {folder.name}. Watch it: redfirst show {folder.name} --log --follow",
-            Reason.LOCKED,
-            path=str(path),
-            actions=(f"redfirst show {folder.name} --log --follow",),
-        )
+        raise _driven(folder, int(driver) if driver.isdecimal() else None)
 
     def release(self) -> None:
         """Give the lease back; the file stays, so that no two drivers ever lock different files."""
@@ -79,3 +79,16 @@ class FileLease:
         finally:
             os.close(handle)
         return False
+
+
+def _driven(folder: Path, pid: int | None) -> UserError:
+    """Return the error that says who drives the run, how to watch it, and how to stop it so that it can go on."""
+    watch = f"redfirst show {folder.name} --log --follow"
+    stop = f"kill {pid}" if pid is not None else "Ctrl-C in its terminal"
+    return UserError(
+        f"{f'Process {pid}' if pid is not None else 'Another process'} is driving {folder.name}. Watch it: {watch}. "
+        f"Stop it, with everything kept for resume: {stop}",
+        Reason.LOCKED,
+        path=str(folder / "lock"),
+        actions=(watch, *((stop,) if pid is not None else ())),
+    )
