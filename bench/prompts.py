@@ -1,9 +1,10 @@
 """How much each dispatch is given to read: `python -P bench/prompts.py`.
 
-Plays two runs with scripted agents, the demo and a long one (the plan, the split and the tests are sent back, a stuck
-@make is diagnosed, the final review wants a fix) on a project with some hundred parametrised tests, and prints the
-characters of each prompt and of the artifacts beside it. A token is about four characters. Folders of runs as arguments
-are read instead. Characters are counted, not time: the figures are the same on every machine, but for its paths.
+Plays three runs with scripted agents, and prints the characters of each prompt and of the artifacts beside it: a small
+one without loops, the demo, and a long one (the plan, the split and the tests are sent back, a stuck @make is
+diagnosed, the final review wants a fix) on a project with some hundred parametrised tests. A token is about four
+characters. Folders of runs as arguments are read instead. Characters are counted, not time: the figures are the same on
+every machine, but for its paths.
 """
 
 from __future__ import annotations
@@ -80,11 +81,31 @@ def demo(folder: Path) -> Path:
     return next((folder / "demo").rglob("run-*/run.json")).parent
 
 
+def small(folder: Path) -> Path:
+    """Play a small issue, whose plan brings its one task along; return the run."""
+    kit, lanes = test_kit()
+    plan = {**kit.PLAN, "report": {**kit.PLAN["report"], "task": kit.TASK}}
+    accepted = {**kit.PLAN_ACCEPTED, "report": {"verdict": "ACCEPTABLE", "answers": kit.ALL_WELL}}
+    entries = [plan, accepted, kit.PLAN_SIMPLE, kit.TESTS, kit.MAKE, *kit.AFTER_MAKE]
+    return completed(lanes.play(kit.make_project(folder), entries))
+
+
+def test_kit() -> tuple[Any, Any]:
+    """Return the modules with which our tests make projects and play runs."""
+    sys.path[:0] = [str(ROOT / "tests")]
+    return import_module("kit"), import_module("e2e.lanes")
+
+
+def completed(played: Any) -> Path:
+    """Return the folder of a run that has come to its end."""
+    if played.document["outcome"] != "completed":
+        sys.exit(played.document["_stderr"])
+    return played.folder
+
+
 def long(folder: Path) -> Path:
     """Play the long run; return it."""
-    sys.path[:0] = [str(ROOT / "tests")]
-    kit: Any = import_module("kit")
-    lanes: Any = import_module("e2e.lanes")
+    kit, lanes = test_kit()
     more = {
         "tests/test_many.py": "import pytest\n\nimport m1\n\n\n"
         f'@pytest.mark.parametrize("number", range({OLD_TESTS}))\n'
@@ -131,10 +152,7 @@ def long(folder: Path) -> Path:
     ]
     project = lanes.modules_project(folder, range(1, 3), more=more)
     project.probed = True
-    played = lanes.play(project, entries)
-    if played.document["outcome"] != "completed":
-        sys.exit(played.document["_stderr"])
-    return played.folder
+    return completed(lanes.play(project, entries))
 
 
 def main() -> None:
@@ -148,8 +166,12 @@ def main() -> None:
         report(run.name, run)
     if not asked.runs:
         with tempfile.TemporaryDirectory() as folder:
-            report("demo", demo(Path(folder)))
-            report("long run", long(Path(folder)))
+            place = Path(folder)
+            for name in ("small", "long"):
+                (place / name).mkdir()
+            report("small run", small(place / "small"))
+            report("demo", demo(place))
+            report("long run", long(place / "long"))
 
 
 if __name__ == "__main__":
