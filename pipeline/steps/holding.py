@@ -45,7 +45,7 @@ async def hold(ctx: Context, tree: str) -> Held:
     baseline = baseline_of(ctx)
     expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **kept_tests(ctx)}
     leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
-    seen = await measure(ctx, tree)
+    seen = await measure(ctx, tree, what="the result, all tests")
     evidences = (read_evidence(ctx, task.id) for task in ctx.state.done_tasks)
     ledgers = [found.ledger for found in evidences if found is not None and found.ledger is not None]
     renames = {old: new for ledger in ledgers for old, new in ledger.renames.items()}
@@ -68,7 +68,9 @@ async def hold(ctx: Context, tree: str) -> Held:
 async def _failing_again(ctx: Context, tree: str, tests: Collection[str]) -> set[str]:
     if not tests:
         return set()
-    again = await measure(ctx, tree, Selection(ids=frozenset(tests)), again=True)
+    again = await measure(
+        ctx, tree, Selection(ids=frozenset(tests)), again=True, what="the result, failing tests again"
+    )
     return {entry for entry in tests if entry not in again.records or not passed(again.records[entry])}
 
 

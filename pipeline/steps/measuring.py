@@ -135,6 +135,7 @@ async def measure(
     trace: bool = False,
     again: bool = False,
     warm: bool = False,
+    what: str = "tests",
 ) -> Observation:
     """Return what the tests of *tree* show in a fresh view.
 
@@ -145,6 +146,7 @@ async def measure(
         trace: Note which production code each test reaches; that is our doing, and so is the time that it takes.
         again: Measure even if this tree was measured before.
         warm: Only for the baseline: fill the cache of compiled code that later runs share read-only.
+        what: What it is measured for, in a word or two: told when it begins, and with what came of it.
 
     Raises:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
@@ -158,6 +160,7 @@ async def measure(
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     slower = TRACED if trace else 1
     cache = _cache(ctx, warm=warm)
+    ctx.say(f"    {what} ...")
 
     traces: list[Traces] = []
 
@@ -189,7 +192,7 @@ async def measure(
             ctx.say(f"    [toolchains.{part.name}] workers does not count where several languages are measured")
     if warm and limits.workers > 1:
         remember(ctx.checkout.root, observation)
-    _journal(ctx, tree, selection, observation)
+    _journal(ctx, tree, selection, observation, what)
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)
     if whole:
@@ -251,7 +254,7 @@ def forget_cache(ctx: Apparatus) -> None:
     remove_tree(ctx.checkout.root / CACHE)
 
 
-def _journal(ctx: Apparatus, tree: str, selection: Selection | None, observation: Observation) -> None:
+def _journal(ctx: Apparatus, tree: str, selection: Selection | None, observation: Observation, what: str) -> None:
     ran = [record for record in observation.records.values() if record.ran]
     counts: dict[str, int] = {}
     for record in ran:
@@ -267,7 +270,7 @@ def _journal(ctx: Apparatus, tree: str, selection: Selection | None, observation
     )
     said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "no test ran"
     errors = f", {len(observation.collection_errors)} file(s) not collected" if observation.collection_errors else ""
-    ctx.say(f"    tests: {said}{errors}")
+    ctx.say(f"    {what}: {said}{errors}")
 
 
 def failing(observation: Observation) -> tuple[str, ...]:

@@ -93,6 +93,7 @@ async def mutation_probe(
     chosen = choose(sources, allowance.mutants)
     if not chosen or not judges.own:
         return MutationEvidence(engine=BUILTIN)
+    ctx.say(f"    {len(chosen)} faults in the changed lines, at most {allowance.seconds:g} s ...")
     trial = _Trial(ctx, tree, judges, begun + allowance.seconds)
     trouble = await trial.time_own()
     fates = await trial.of_all(chosen, allowance.jobs) if not trouble else {}

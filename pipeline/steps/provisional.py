@@ -42,7 +42,7 @@ async def confirm_provisional(
     bare = laid_bare(ctx, [task], tree, production, layout)
     if bare is None:
         return tuple(sorted(ids)), ()
-    seen = await measure(ctx, bare, Selection(ids=frozenset(ids)))
+    seen = await measure(ctx, bare, Selection(ids=frozenset(ids)), what="the new tests over stubs")
     structural = judge_stubs(ids, seen)
     return structural, tuple(sorted(set(ids) - set(structural)))
 

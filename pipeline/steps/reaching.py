@@ -42,7 +42,9 @@ async def reach_probe(
     changed = {path for path in changed_paths(ctx, production, tree) if not layout.is_test_side(path)}
     if not ids or not changed:
         return None
-    traced = (await measure(ctx, tree, Selection(ids=frozenset(ids)), trace=True)).records
+    traced = (
+        await measure(ctx, tree, Selection(ids=frozenset(ids)), trace=True, what="what the new tests reach")
+    ).records
     reaches = {entry: traced[entry].reach for entry in sorted(ids) if entry in traced}
     asked = {entry: reach for entry, reach in reaches.items() if reach is not None}
     if not asked:

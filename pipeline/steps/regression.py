@@ -63,6 +63,10 @@ async def _compared(
     ctx: Apparatus, tests: Sequence[str], candidate: str, before: str, first: Observation, selection: Selection | None
 ) -> dict[str, Verdict]:
     """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
-    again = await measure(ctx, candidate, selection, again=True)
-    before_runs = [await measure(ctx, before, selection), await measure(ctx, before, selection, again=True)]
+    again = await measure(ctx, candidate, selection, again=True, what="suspects, again")
+    was = "suspects, before the change"
+    before_runs = [
+        await measure(ctx, before, selection, what=was),
+        await measure(ctx, before, selection, again=True, what=was),
+    ]
     return {test: confirm_regression(test, [first, again], before_runs) for test in tests}

@@ -45,10 +45,10 @@ async def repeat(
     alone = Selection(ids=frozenset(ids))
     runs = [] if first is None else [first]
     while ids and len(runs) < times:
-        runs.append(await measure(ctx, tree, alone, again=True))
+        runs.append(await measure(ctx, tree, alone, again=True, what="new tests, again"))
     unsure = [entry for entry in ids if _disagree(entry, runs)]
     if unsure:
-        runs.append(await measure(ctx, tree, Selection(ids=frozenset(unsure)), again=True))
+        runs.append(await measure(ctx, tree, Selection(ids=frozenset(unsure)), again=True, what="unsure tests, again"))
     return RepeatEvidence(
         runs=len(runs), unstable={entry: tuple(_ended(entry, run) for run in runs) for entry in sorted(unsure)}
     )
@@ -71,13 +71,15 @@ async def repeat_old(
     """
     runs = [first]
     while ids and len(runs) < times:
-        runs.append(await measure(ctx, trees[1], Selection(ids=frozenset(ids)), again=True))
+        runs.append(await measure(ctx, trees[1], Selection(ids=frozenset(ids)), again=True, what="old tests, again"))
     unsure = sorted(entry for entry in ids if _disagree(entry, runs))
     if not unsure:
         return OldEvidence(asked=len(ids))
     some = Selection(ids=frozenset(unsure))
-    runs += [await measure(ctx, trees[1], some, again=True) for _ in range(_SURE)]
-    then = [await measure(ctx, trees[0], some, again=True) for _ in range(_SURE)]
+    runs += [await measure(ctx, trees[1], some, again=True, what="unsure tests, again") for _ in range(_SURE)]
+    then = [
+        await measure(ctx, trees[0], some, again=True, what="unsure tests, before the change") for _ in range(_SURE)
+    ]
     # once in a while anything fails; what fails again, and never over the code before, is the change's
     held = [entry for entry in unsure if all(_passes(entry, run) for run in then)]
     unstable = [entry for entry in held if sum(not _passes(entry, run) for run in runs) > 1]

@@ -103,7 +103,8 @@ async def measure_over(
     Raises:
         UnmeasurableError: the environment is broken.
     """
-    seen = await measure(lab, composed, Selection(ids=frozenset(ids)), trace=True)
+    chosen = Selection(ids=frozenset(ids))
+    seen = await measure(lab, composed, chosen, trace=True, what="the new tests over the code before")
     seen = with_absent(lab, seen, composed, production, ids)
     context = classify.Context(
         symbols=wanted.symbols,
@@ -177,7 +178,7 @@ async def revert_check(
     if composed.whole:
         return Reverted(production, unsure=composed.whole)
     ids = {*ledger.red, *ledger.guards, *new_ids}
-    known = (await measure(ctx, tree)).records  # it is GREEN: that run is remembered
+    known = (await measure(ctx, tree, what="GREEN, all tests")).records  # it is GREEN: that run is remembered
     red = await measure_over(ctx, composed.tree, production, ids, Wanted.of(ledger, tasks), known)
     problems = tuple(not_red(ledger, red))
     bad = {entry for entry, _ in problems}

@@ -39,7 +39,7 @@ async def run(ctx: Context) -> Event:
     include_ignored(ctx.repository, ctx.checkout.root)
     try:
         await setup.run_once(ctx)
-        baseline = await measure(ctx, info.start_tree, warm=True)
+        baseline = await measure(ctx, info.start_tree, warm=True, what="baseline, all tests")
     except UnmeasurableError as error:
         return _impossible(str(error))
     why = no_baseline(ctx.repository, baseline)
@@ -75,5 +75,5 @@ async def _flaky(ctx: Context, baseline: Observation) -> frozenset[str]:
     red = frozenset(entry for entry in failing(baseline) if entry in baseline.records)
     if not red:
         return frozenset()
-    again = await measure(ctx, ctx.run.info.start_tree, Selection(ids=red))
+    again = await measure(ctx, ctx.run.info.start_tree, Selection(ids=red), what="baseline, failing tests again")
     return red - frozenset(failing(again))

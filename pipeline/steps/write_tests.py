@@ -214,8 +214,9 @@ async def _red_over(
     side = _test_side(ctx, tree) if production == ctx.state.start else paths
     composed = compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree
     # before the stubs: with them, tests that have to change need not compile
-    first = await measure(ctx, start if start != ctx.state.task.stubs else ctx.state.task.start or start)
-    after = await measure(ctx, composed, Selection(files=frozenset(paths)))
+    bare = start if start != ctx.state.task.stubs else ctx.state.task.start or start
+    first = await measure(ctx, bare, what="RED, all tests before")
+    after = await measure(ctx, composed, Selection(files=frozenset(paths)), what="RED, 1 of 2")
     allowed = frozenset(test.id for test in task.tests_to_change)
     asked = named_by(task, first) | taken_up_by(task, report, paths, first)
     renames = renamed(ctx, task, start, tree)
@@ -227,10 +228,10 @@ async def _red_over(
     wanted |= asked & after.records.keys()
     if any(not after.records[entry].ran for entry in wanted):
         ran = {record.id for record in after.records.values() if record.ran}
-        after = await measure(ctx, composed, Selection(ids=frozenset(wanted | ran)))
+        after = await measure(ctx, composed, Selection(ids=frozenset(wanted | ran)), what="RED, 1 of 2 with cases")
     new = frozenset(derive_new_ids(before, after, allowed)) | (asked & after.records.keys())
     after = with_absent(ctx, after, composed, production, side)
-    traced = await measure(ctx, composed, Selection(ids=new), trace=True) if new else after
+    traced = await measure(ctx, composed, Selection(ids=new), trace=True, what="RED, 2 of 2, traced") if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})
     symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))

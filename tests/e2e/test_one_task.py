@@ -58,6 +58,17 @@ def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
     assert "greet must refuse an empty name." in played.asked("review-plan", role="check").text("tasks")
     assert "tasks" not in played.asked("review-plan", role="simplify").artifacts
     assert played.assert_artifact_rule() > 3
+    told = [line.strip() for line in played.document["_stderr"].splitlines() if line.startswith("    ")]
+    assert told == [
+        *("baseline, all tests ...", "baseline, all tests: 1 passed"),
+        *(
+            "RED, 1 of 2 ...",
+            "RED, 1 of 2: 1 failed, 1 passed",
+            "RED, 2 of 2, traced ...",
+            "RED, 2 of 2, traced: 1 failed",
+        ),
+        *("GREEN, all tests ...", "GREEN, all tests: 2 passed"),
+    ], "what is measured is said before it is"
 
 
 def test_what_is_null_is_left_out_wherever_it_is_read_again(tmp_path: Path) -> None:
