@@ -206,10 +206,12 @@ def _starts(item: Widening) -> bool:
 def _agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
     """Return a line for each role; what is wrong with several of them is said once."""
     found: list[Check] = []
+    said: dict[str, str] = {}
     for role in Role:
         check = _agent(loaded, role, environ)
-        same = next((each for each in found if check.status == "fail" and each.message == check.message), None)
-        found.append(check if same is None else check.model_copy(update={"message": f"as {same.id}", "advice": ""}))
+        same = said.setdefault(check.message.replace(f" for {role}:", ":"), check.id)
+        is_said = check.status == "fail" and same != check.id
+        found.append(check.model_copy(update={"message": f"as {same}", "advice": ""}) if is_said else check)
     return found
 
 
@@ -281,6 +283,8 @@ def checkup_text(document: DoctorDocument, *, agents: bool = False) -> str:
 
 def _agents_text(document: DoctorDocument, *, thorough: bool) -> list[str]:
     if not document.agents:
+        if not any(check.id.startswith("agent-") and check.status == "fail" for check in document.checks):
+            return []  # whoever plays the roles needs no product
         return ["No agent that redfirst knows is installed here; what to do: redfirst init"]
     more = "" if thorough else " (versions, the box, how each is configured: redfirst doctor --agents)"
     return [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=thorough)]

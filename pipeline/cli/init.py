@@ -16,6 +16,7 @@ from pipeline.cli.config import file_at_head
 from pipeline.cli.issue import FOLDER
 from pipeline.cli.plain import plain
 from pipeline.cli.starting import HUMAN, Start, names, start_called, starts, toml
+from pipeline.cli.widening import widening_in
 from pipeline.config.load import load
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
@@ -60,11 +61,12 @@ def init(
     known = _known(environ, model)
     start = _chosen(agent, known, environ, model)
     text = toml(start)
-    _prove(repository, text, environ)
+    asks = _asks_for_trust(repository, text, environ)
     if not dry_run:
         _write_new(repository.worktree / OWN_FILE, text)
     made = tracker and not dry_run and _make_tracker(repository.worktree / FOLDER)
-    document = _document(repository, start, text, known, written=not dry_run, tracker=made)
+    following = _next(repository, start, asks=asks, tracker=made) if not dry_run else ["redfirst init"]
+    document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
     typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
 
 
@@ -111,9 +113,12 @@ def _refuse_second(repository: Repository) -> None:
         )
 
 
-def _prove(repository: Repository, text: str, environ: Mapping[str, str]) -> None:
-    """Load what is about to be written: a file of ours that does not load would be worse than none."""
-    load(repository.worktree, environ=environ, repo_file=RepositoryFile(OWN_FILE, text.encode(), tracked=False))
+def _asks_for_trust(repository: Repository, text: str, environ: Mapping[str, str]) -> bool:
+    """Return whether what is about to be written needs trust; it is loaded: a file that does not load is no start."""
+    loaded = load(
+        repository.worktree, environ=environ, repo_file=RepositoryFile(OWN_FILE, text.encode(), tracked=False)
+    )
+    return bool(widening_in(repository, loaded, environ))
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -142,7 +147,14 @@ def _make_tracker(folder: Path) -> bool:
 
 
 def _document(
-    repository: Repository, start: Start, text: str, known: tuple[Start, ...], *, written: bool, tracker: bool
+    repository: Repository,
+    start: Start,
+    text: str,
+    known: tuple[Start, ...],
+    following: list[str],
+    *,
+    written: bool,
+    tracker: bool,
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -153,17 +165,17 @@ def _document(
         "tracker": tracker,
         "text": text,
         "found": [each.name for each in known],
-        "next": _next(repository, start, written=written, tracker=tracker),
+        "next": following,
     }
 
 
-def _next(repository: Repository, start: Start, *, written: bool, tracker: bool) -> list[str]:
-    if not written:
-        return ["redfirst init"]
+def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) -> list[str]:
     steps = [start.install] if start.install is not None else []
     if start.lacks_model:
         steps.append(f"write the model's name into {OWN_FILE}")
-    steps += [f"git add {OWN_FILE} && git commit -m 'configure redfirst'", "redfirst trust", "redfirst doctor --agents"]
+    steps.append(f"git add {OWN_FILE} && git commit -m 'configure redfirst'")
+    steps += ["redfirst trust"] if asks else []
+    steps.append("redfirst doctor --agents")
     if tracker or not (repository.worktree / FOLDER).exists():
         steps.append("redfirst issue new --id ISSUE --title TITLE, and commit TODO/")
     return [*steps, "redfirst run ISSUE --worktree"]

@@ -177,7 +177,9 @@ def test_an_agent_that_is_not_there_blocks(home: Path, repository: Repository) -
 
 def test_an_agent_that_nobody_configured_blocks(home: Path, repository: Repository) -> None:
     configure(home, 'sandbox = "none"\n')
-    assert "No agent is configured for make" in ask(exit_code=2)["agent-make"].message
+    checks = ask(exit_code=2)
+    assert "No agent is configured for orchestrator" in checks["agent-orchestrator"].message
+    assert (checks["agent-make"].status, checks["agent-make"].message) == ("fail", "as agent-orchestrator")
 
 
 def test_what_the_repository_asks_for_needs_trust(repository: Repository) -> None:

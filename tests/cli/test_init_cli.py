@@ -159,6 +159,17 @@ def test_the_tracker_is_made_only_where_there_is_none(project: Project) -> None:
     assert project.redfirst("issue", "new", "--id", "NEW-1", "--title", "First").stdout.strip() == "NEW-1"
 
 
+def test_people_need_no_product_and_no_trust(project: Project) -> None:
+    bare = project.redfirst("doctor").stdout
+    assert bare.count("No agent is configured for") == 1, bare
+    assert "as agent-orchestrator" in bare
+    assert "redfirst trust" not in init(project, "--agent", "human")["next"]
+    project.commit("configure redfirst")
+    told = project.redfirst("doctor").stdout
+    assert "agent-make          human" in told
+    assert "No agent that redfirst knows" not in told
+
+
 def test_nothing_is_here(project: Project) -> None:
     if find_servers():
         pytest.skip("a model server answers on this machine")
