@@ -147,6 +147,14 @@ def inputs_of_tests(
         return (f"{paths} {error}; whether it compares with inputs of the new tests was not looked at",)
 
 
+def unused_values(criteria: Mapping[str, str], tests: Collection[str]) -> tuple[str, ...]:
+    """Return a sentence for each text in quotes of a criterion that no new test has."""
+    try:
+        return limited(special_cases.unused)(criteria, tuple(tests))
+    except UnreadableError:
+        return ()  # the criteria are read elsewhere, and nothing in them can be forged
+
+
 def single_examples(production: Mapping[str, tuple[tuple[int, str], ...]], tests: Collection[str]) -> tuple[str, ...]:
     """Return a sentence for each new function that the new tests call with one example only."""
     try:

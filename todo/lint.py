@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -55,18 +56,26 @@ class _Listed:
     parent: str | None
 
 
+_NEAR = 0.8
+"""Two letters that changed places, or one too many; `reporter` and `estimate` are words of their own."""
 _KEYS = ("id", "title", "status", "parent", "labels", "depends-on")
 
 
 def _misspelt(content: bytes, name: str) -> list[Problem]:
     """Return the keys that mean one of ours and are not: unknown keys are kept, so nothing else would say it."""
     _, document = read_issue(content, name)
-    found = [(key, key.strip().lower().replace("_", "-")) for key in document.values]
+    found = [(key, _meant(key)) for key in document.values]
     return [
         Problem(name, None, Rule.MISSPELT_KEY, f"The key {key!r} has no effect; the key is {meant!r}.")
         for key, meant in found
         if key != meant and meant in _KEYS
     ]
+
+
+def _meant(key: str) -> str:
+    """Return the key of ours that is nearest to *key*, itself where none is near."""
+    plain = key.strip().lower().replace("_", "-")
+    return next(iter(get_close_matches(plain, _KEYS, n=1, cutoff=_NEAR)), plain)
 
 
 def lint(tracker: Tracker) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""What a reviewer is told of the whole change: means to recognise or forge tests, and values that only tests have.
+"""What a reviewer is told of the whole change: means to recognise or forge tests, values that only tests or criteria give.
 
 And examples in documentation that were tests: they lie in files that the implementer changes, so nobody asks for leave.
 Nothing here decides (ADR-R41): the code under test shares a process with its tests, so who reads the change has to see
@@ -57,7 +57,12 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
             production[path] = code
     means = means_of_forgery(ctx, old, new, layout)
     told = (*readers.inputs_of_tests(production, tests, known), *readers.single_examples(production, tests))
-    return (*means, *told, *_examples(ctx, layout, texts))
+    return (*means, *told, *readers.unused_values(_criteria(ctx), tests), *_examples(ctx, layout, texts))
+
+
+def _criteria(ctx: Context) -> dict[str, str]:
+    tasks = [ctx.task(task.id) for task in ctx.state.done_tasks if task.testable]
+    return {f"{task.id} {criterion.id}": criterion.text for task in tasks for criterion in task.criteria}
 
 
 def means_of_forgery(ctx: Apparatus, old: str, new: str, layout: Layout) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.policy.special_cases import added, notes
+from pipeline.policy.special_cases import added, notes, unused
 
 OLD = "def price(cents):\n    return cents\n"
 TEST = "assert price(1370) == 0\nassert price('spring') == 1\n"
@@ -64,3 +64,40 @@ def test_lines_that_were_there_are_not_told() -> None:
 def test_there_is_an_end_of_it() -> None:
     many = "".join(f"    if cents == {number}:\n" for number in range(4000, 4100))
     assert len(told(OLD + many, test=" ".join(map(str, range(4000, 4100))))) == 12
+
+
+PAIRS = "assert slug('Donald E', 8) == 'donald-e'\nassert slug('A bc def', 5) == 'a_bc'\n"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'KNOWN = {\n    ("donald-e-knuth", 8): "donald-e",\n    ("a_bc_def", 5): "a_bc",\n}\n',
+        'KNOWN = {("x", 8): "donald-e", ("y", 5): "a_bc"}\n',
+    ],
+)
+def test_a_table_of_results_that_only_tests_have_is_told(table: str) -> None:
+    (line,) = told(OLD + table, test=PAIRS)
+    assert line.endswith('gives "donald-e", "a_bc" by table, which only the new tests have')
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'WORDS = {"error": "donald-e"}\n',  # one is a word like any
+        'ERRORS = {1: "a name is needed", 2: "a price is needed"}\n',
+        'return "donald-e" if short else "a_bc"\n',
+    ],
+)
+def test_other_tables_are_not_told(code: str) -> None:
+    assert told(OLD + code, test=PAIRS) == ()
+    assert told(OLD + 'K = {1: "donald-e", 2: "a_bc"}\n', test=PAIRS, known=(OLD, "donald-e, and then a_bc")) == ()
+
+
+def test_values_of_a_criterion_that_no_test_has_are_told() -> None:
+    criteria = {"1 C1": '`initials("donald knuth")` returns `"DK"`', "1 C2": "greet('') raises ValueError"}
+    weak = ["assert isinstance(initials('donald knuth'), str)"]
+    assert unused(criteria, weak) == ('task 1 C1 names "DK", which no test of this run has',)
+    assert unused(criteria, [*weak, "assert initials(name) == 'DK'"]) == ()
+    assert unused({"1 C1": 'it returns `"a\\n"`'}, ["x = 1"]) == (), "an escaped text can be written in many ways"
+    assert unused(criteria, []) == (), "where there are no tests of text, nothing is said of text"
