@@ -23,6 +23,7 @@ from pipeline.toolchains.node.command import ENTRIES, Invocation, Runner, Unknow
 from pipeline.toolchains.node.project import Project, read_project
 from pipeline.toolchains.pins import chosen_versions
 from pipeline.toolchains.protocol import Environment, InstalledFolder, Missing
+from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ _SHIM: Final = f"--require={json.dumps(str(READONLY))}"
 """An option of every node, of those that agents start as well: see `readonly.cjs`."""
 
 _ASK_TIMEOUT_S: Final = 60.0
+_LARGEST: Final = 1_000_000
 _OLDEST: Final = 20
 _OLDEST_RUNNER: Final[Mapping[Runner, int]] = {"vitest": 3, "jest": 28}
 _NIX_STORE: Final = Path("/nix/store")
@@ -206,9 +208,10 @@ def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolde
 
 
 def _version(path: Path) -> str | None:
+    """Return the version of a package; one that is tracked may be a link to anything."""
     try:
-        said: object = json.loads(path.read_text(encoding="utf-8"))["version"]
-    except (OSError, ValueError, KeyError, TypeError):
+        said: object = json.loads(read_regular(os.path.realpath(path), _LARGEST))["version"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return said if isinstance(said, str) and re.match(r"\d+\.", said) else None
 
