@@ -51,11 +51,20 @@ def _test(name: str, what: str) -> str:
     return f"{imports}test('{name}', () => {{ same({what}); }});\n"
 
 
-@pytest.mark.parametrize("version", ["vitest", "vitest-3", "newest"])
-def test_what_is_compiled_is_no_file_that_the_next_process_reads(version: str, tmp_path: Path) -> None:
+KEPT: Final = "fsModuleCache: true, fsModuleCachePath: '/tmp/kept-modules'"
+CONFIG: Final = f"export default {{ test: {{ {KEPT}, experimental: {{ {KEPT} }} }} }};\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "config"),
+    [("vitest", ""), ("vitest-3", ""), ("newest", ""), ("vitest", CONFIG), ("newest", CONFIG)],
+    ids=["vitest", "vitest-3", "newest", "vitest-keeping", "newest-keeping"],
+)
+def test_what_is_compiled_is_no_file_that_the_next_process_reads(version: str, config: str, tmp_path: Path) -> None:
     start = {
         "package.json": '{"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "4"}}',
         ".gitignore": "node_modules\n",
+        "vitest.config.mjs": config or "export default {};\n",
         "add.mjs": "export const add = (a, b) => a - b;\n",
         "test/same.mjs": SAME,
         "test/a.test.mjs": _test("nothing", "add(0, 0), 0"),
@@ -115,6 +124,31 @@ def test_what_jest_has_compiled_is_not_read_by_its_next_process(tmp_path: Path) 
     project.env["PATH"] = f"{search_path('jest')}:{project.environment()['PATH']}"
     new = f"{imports}test('adds', () => {{ same(add(1, 2), 3); }});\n"
     project.write({"add.js": IN_JEST, "test/z.test.js": new})
+    document = project.document("tdd", "check-green")
+    assert document["_code"] == 7, document
+    assert "differs" in document["tests"][0]["why"], document
+
+
+def test_what_tsx_has_compiled_is_not_read_by_the_next_process(tmp_path: Path) -> None:
+    imports = "import { test } from 'node:test';\nimport { same } from './same.ts';\nimport { add } from '../add.ts';\n"
+    changes = CHANGES.replace("text.includes('handedLeft !== handedRight')", "MARK.test(text)")
+    changes = changes.replace(
+        "'handedLeft !== handedRight', 'handedLeft !== handedLeft'", "MARK, 'handedLeft!==handedLeft'"
+    )
+    changes = f"const MARK = /handedLeft\\s*!==\\s*handedRight/;\n{changes}"
+    start = {
+        "package.json": '{"type": "module", "scripts": {"test": "tsx --test"}, "devDependencies": {"tsx": "4"}}',
+        ".gitignore": "node_modules\n",
+        "add.ts": "export const add = (a, b) => a - b;\n",
+        "test/same.ts": SAME,
+        "test/a.test.ts": f"{imports}test('nothing', () => same(add(0, 0), 0));\n",
+        "test/b.test.ts": "import { test } from 'node:test';\n"
+        "test('waits', () => new Promise((done) => setTimeout(done, 6000)));\n",
+    }
+    project = make_project(tmp_path, start)
+    (project.root / "node_modules").symlink_to(installed_set("node") / "node_modules")
+    project.env["PATH"] = f"{search_path('node')}:{project.environment()['PATH']}"
+    project.write({"add.ts": changes, "test/z.test.ts": f"{imports}test('adds', () => same(add(1, 2), 3));\n"})
     document = project.document("tdd", "check-green")
     assert document["_code"] == 7, document
     assert "differs" in document["tests"][0]["why"], document

@@ -54,6 +54,14 @@ _QUIET: Final = {
     "YARN_ENABLE_TELEMETRY": "0",
     "NEXT_TELEMETRY_DISABLED": "1",
 }
+_UNSHARED: Final = {
+    "NODE_DISABLE_COMPILE_CACHE": "1",
+    "DISABLE_V8_COMPILE_CACHE": "1",
+    "TSX_DISABLE_CACHE": "1",
+    "BABEL_DISABLE_CACHE": "1",
+}
+"""What keeps compiled code out of files that one test process writes and the next one loads, whatever a script says."""
+
 _KEPT_OUT: Final = ("NODE_", "npm_", "NPM_")
 """Variables of this process that could have node load something, or fetch it, when it is asked here."""
 _NOT_THEIRS: Final = re.compile(r"PATH|LD_\w+|REDFIRST_\w+|HOME|TMPDIR|npm_config_\w+")
@@ -126,7 +134,7 @@ def _test_variables(invocation: Invocation) -> dict[str, str]:
     """Return what keeps tools quiet and offline, and what the project's script sets for its tests."""
     theirs = {name: value for name, value in invocation.variables.items() if not _NOT_THEIRS.fullmatch(name)}
     options = " ".join(filter(None, (theirs.get("NODE_OPTIONS", ""), _SHIM)))
-    return {**_QUIET, **theirs, "NODE_OPTIONS": options}
+    return {**_QUIET, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
 
 
 async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:

@@ -152,6 +152,9 @@ function handOver(project) {
   }
 }
 
+// The same of files that a project has vitest keep from run to run; the name has moved.
+const UNSHARED = { fsModuleCache: false, experimental: { fsModuleCache: false } };
+
 function configure(project) {
   Object.assign(project.config, { runner, retry: 0, includeTaskLocation: true });
   handOver(project);
@@ -194,7 +197,7 @@ const vitest = await startVitest('test', given.filter, {
   ...(request.serial ? { fileParallelism: false, maxWorkers: 1, minWorkers: 1, sequence: { shuffle: false, concurrent: false } } : {}),
 }, {
   cacheDir: request.cache,
-  plugins: [{ name: 'redfirst', configureVitest: ({ project }) => configure(project) }],
+  plugins: [{ name: 'redfirst', config: () => ({ test: UNSHARED }), configureVitest: ({ project }) => configure(project) }],
 });
 await vitest?.close();
 // a file that nobody has heard of is no end
