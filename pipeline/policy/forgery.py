@@ -32,6 +32,10 @@ _MODULES: Final[Mapping[str, str]] = {
     "runpy": "code that is loaded later",
     "zipimport": "code that is loaded later",
 }
+_COMPILED: Final = (
+    *(".pyc", ".pyo", ".pyd", ".so", ".dylib", ".dll", ".node", ".wasm", ".o", ".a", ".lib", ".class", ".jar"),
+    *(".syso", ".s", ".asm"),  # go links each of the first kind that lies in a package, and assembles the second
+)
 _DESCRIPTORS: Final = "what others have opened"
 _ATTRIBUTES: Final[Mapping[tuple[str, str], str]] = {
     ("sys", "modules"): "the loaded modules",
@@ -87,6 +91,8 @@ def notes(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -
         new: The content now.
         own: First names of the project's own modules; those on the file's own way are.
     """
+    if path.lower().endswith(_COMPILED):
+        return (f"{path} is compiled or machine code, which nobody reads; test results can be forged so",)
     if path.endswith((".py", ".pyw", ".pyi")):
         read: _Reader | None = partial(_python, own=frozenset((*own, *path.rpartition(".")[0].split("/"))))
     else:

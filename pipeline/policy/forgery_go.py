@@ -23,6 +23,7 @@ _PACKAGES: Final = {
     "testing": "the test framework",
     "unsafe": "the memory of the process",
     "plugin": "code that is loaded later",
+    "C": "code that nobody reads",
 }
 _CALLS: Final = {
     ("runtime", "Caller"): "its callers",
@@ -33,7 +34,11 @@ _CALLS: Final = {
     ("syscall", "Kill"): "the end of the process",
     ("os", "NewFile"): "what others have opened",
     ("os", "Chdir"): "where relative names of files lead",
-    **{(package, "Write"): "what others have opened" for package in ("syscall", "unix")},
+    **{
+        (package, name): "what others have opened"
+        for package in ("syscall", "unix")
+        for name in ("Write", "Dup2", "Dup3")
+    },
     ("reflect", "NewAt"): "the memory of the process",
     **{(package, "Exit"): "the end of the process" for package in ("syscall", "unix")},
     **{

@@ -24,7 +24,8 @@ _MODULES: Final = re.compile(
     r"(?:node:test|vitest|jest|mocha|ava|tap|tape|jasmine|chai|expect|sinon)(?:/.*)?|@(?:jest|vitest|testing-library)/.*"
     r"|jest-.*|(?:node:)?(?:inspector|v8|vm)(?:/.*)?"
 )
-_LOADERS: Final = frozenset({"require", "import", "createRequire", "require.resolve"})
+_INSTALLED: Final = re.compile(r"(?:.*/)?node_modules/.*")
+_LOADERS: Final = frozenset({"require", "import", "createRequire", "require.resolve", "process.getBuiltinModule"})
 _REPLACED: Final = re.compile(
     r"process\.(?:stdout|stderr|exit|reallyExit|on|emit|env|argv)\b.*|process\.exitCode|console\.\w+"
     r"|(?:globalThis|global|window)\.(?:test|it|describe|expect|assert|jest|vi|process|Error)\b"
@@ -38,6 +39,7 @@ _USES: Final = {
     "import.meta.vitest": "the test runner",
     "require.main": "the program that runs it",
     "require.cache": "the loaded modules",
+    "module.constructor": "how modules are loaded",
     "process.execArgv": "how the test runner was started",
     "process.binding": "the inside of the process",
     "process.chdir": "where relative names of files lead",
@@ -54,8 +56,20 @@ _SETTERS: Final = frozenset(
     }.items()
     for name in names
 )
-_ASSERTS: Final = re.compile(r"(?:node:)?assert(?:/strict)?")
-_RUNNER: Final = re.compile(r"(?:globalThis|global)\.(?:test|it|describe|expect|jest|vi|__vitest\w*)")
+_WATCHED: Final = re.compile(r"node:(?:assert(?:/strict)?|module)")
+"""Modules of node's own that change tests where they are changed."""
+_HOOKS: Final = frozenset({"register", "registerHooks", "syncBuiltinESMExports"})
+"""What of `node:module` changes what is loaded."""
+_PROCESS: Final = "node:process"
+_SHARED: Final = re.compile(
+    r"(?:(?:globalThis|global|window)\.)?(?:Object|Array|Function|Promise|Error|Reflect|process|expect|jest|vi)"
+)
+"""What is the same for the tests; `const base = Object` hides what is done to it."""
+_RUNNER: Final = re.compile(
+    r"(?:globalThis|global)\.(?:test|it|describe|expect|jest|vi|__vitest\w*)|(?:expect|jest)\.\w+"
+    r"|vi\.(?:fn|hoisted|(?:do|un|do[uU]n)?[mM]ock\w*|spyOn|stub\w+|import\w+)"
+)
+_AROUND: Final = frozenset({"beforeEach", "afterEach", "beforeAll", "afterAll"})
 _WRITERS: Final = ("writeSync", "writevSync", "createWriteStream", "writeFileSync")
 _DESCRIPTOR: Final = re.compile(r"\(\s*(?:[^,()]*,\s*\{[^}]*\bfd\s*:\s*)?(?P<number>\d+)\b")
 _OF_TEXT: Final = re.compile(r"\beval\s*:\s*true\b")
@@ -70,29 +84,35 @@ _EQUALITIES: Final = frozenset(
     {"equals", "isEqual", "compare", "valueOf", "[Symbol.hasInstance]", "[Symbol.toPrimitive]"}
 )
 _OWN: Final = "asymmetricMatch"
+_PROXY: Final = "makes a Proxy (which answers whatever it is asked)"
 
 
 def means(source: bytes, path: str) -> Iterator[Means]:
     """Yield the means of forging test results in a source."""
     nodes = tuple(below(root_of(source, path)))
-    asserts = _asserts(nodes)
+    watched = _watched(nodes)
     for node in nodes:
-        found = _of(node) or _changes(node, asserts)
+        found = _of(node) or _changes(node, watched)
         if found is not None:
             yield found, line_of(node)
 
 
-def _asserts(nodes: Iterable[Node]) -> frozenset[str]:
-    """Return the names that stand for `node:assert`, or for something in it."""
+def _watched(nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the names that stand for one of the watched modules, or for something in it."""
     found: set[str] = set()
     for node in sorted(nodes, key=lambda one: one.start_byte):
-        if node.type == "import_statement" and _ASSERTS.fullmatch(_plain(node.child_by_field_name("source"))):
+        if node.type == "import_statement" and _WATCHED.fullmatch(_module(node.child_by_field_name("source"))):
             found.update(_identifiers(node))
         elif node.type == "variable_declarator":
             root = _root(node.child_by_field_name("value"))
-            if root in found or _ASSERTS.fullmatch(root):
+            if root in found or _WATCHED.fullmatch(root):
                 found.update(_identifiers(node.child_by_field_name("name")))
     return frozenset(found)
+
+
+def _module(name: Node | None) -> str:
+    """Return the module of node's own that a string would name, in its long spelling; no other is called so."""
+    return f"node:{_plain(name).removeprefix('node:')}"
 
 
 def _root(node: Node | None) -> str:
@@ -103,7 +123,7 @@ def _root(node: Node | None) -> str:
         elif node.type in {"await_expression", "parenthesized_expression"} and node.named_children:
             node = node.named_children[0]
         elif node.type == "call_expression" and _dotted(node.child_by_field_name("function")) in _LOADERS:
-            return _plain(_first(node))
+            return _module(_first(node))
         else:
             return text(node) if node.type == "identifier" else ""
     return ""
@@ -120,21 +140,31 @@ def _first(call: Node) -> Node | None:
     return given.named_children[0] if given is not None and given.named_children else None
 
 
-def _changes(node: Node, asserts: frozenset[str]) -> str | None:
-    """Return in which way what asserts is changed."""
+def _changes(node: Node, watched: frozenset[str]) -> str | None:
+    """Return in which way what asserts, or loads modules, is changed."""
     if node.type == "assignment_expression":
         left = node.child_by_field_name("left")
         is_member = left is not None and left.type in {"member_expression", "subscript_expression"}
-        return f"replaces {_dotted(left)}" if is_member and _root(left) in asserts else None
-    if node.type == "call_expression" and _dotted(node.child_by_field_name("function")) in _SETTERS:
-        return f"replaces what is in {_dotted(_first(node))}" if _root(_first(node)) in asserts else None
-    return None
+        return f"replaces {_dotted(left)}" if is_member and _is_watched(left, watched) else None
+    if node.type != "call_expression":
+        return None
+    function = node.child_by_field_name("function")
+    name = _dotted(function)
+    if name in _SETTERS:
+        return f"replaces what is in {_dotted(_first(node))}" if _is_watched(_first(node), watched) else None
+    is_hook = name.rpartition(".")[2] in _HOOKS and _is_watched(function, watched)
+    return f"calls {name} (how modules are loaded)" if is_hook else None
+
+
+def _is_watched(node: Node | None, watched: frozenset[str]) -> bool:
+    root = _root(node)
+    return root in watched or _WATCHED.fullmatch(root) is not None
 
 
 def _of(node: Node) -> str | None:
     match node.type:
         case "import_statement" | "export_statement":
-            return _imported(_plain(node.child_by_field_name("source")))
+            return _imported(_plain(node.child_by_field_name("source"))) or _renamed(node)
         case "call_expression":
             return _called(node)
         case "new_expression":
@@ -146,6 +176,8 @@ def _of(node: Node) -> str | None:
             return _used(node)
         case "variable_declarator":
             return _taken(node)
+        case "identifier" if text(node) == "parentPort":
+            return "uses parentPort (what the test runner hears)"
         case "property_identifier" if _VARIABLES.fullmatch(text(node)):
             return f"mentions {text(node)}"
         case "unary_expression" | "binary_expression":
@@ -159,7 +191,28 @@ def _of(node: Node) -> str | None:
             return None
 
 
+def _renamed(node: Node) -> str | None:
+    """Return what an import takes out of `process`, or that it calls it otherwise."""
+    if _module(node.child_by_field_name("source")) != _PROCESS:
+        return None
+    for part in below(node):
+        is_whole = part.type == "identifier" and part.parent is not None and part.parent.type != "import_specifier"
+        if part.type == "import_specifier":
+            found = _CHANNEL.fullmatch(f"process.{text(part.child_by_field_name('name'))}")
+            if found is not None:
+                return _over(found["name"])
+        elif is_whole and text(part) != "process":
+            return _other_name("process")
+    return None
+
+
+def _other_name(name: str) -> str:
+    return f"gives {name} another name (what is done to it is not seen)"
+
+
 def _imported(module: str) -> str | None:
+    if _INSTALLED.fullmatch(module):
+        return f"imports {module} (an installed package by its file)"
     return f"imports {module} (the test runner, or the inside of the process)" if _MODULES.fullmatch(module) else None
 
 
@@ -167,6 +220,10 @@ def _called(node: Node) -> str | None:
     name = _dotted(node.child_by_field_name("function"))
     given = node.child_by_field_name("arguments")
     first = _first(node)
+    if name in _AROUND:
+        return f"calls {name} (the test runner)"
+    if name == "Proxy.revocable":
+        return _PROXY
     if name == "Symbol.for":
         return "calls Symbol.for (what all modules share)"
     if _ALL_GLOBALS.fullmatch(f"{name}({_dotted(first)})"):
@@ -191,6 +248,8 @@ def _made(node: Node) -> str | None:
     name = _dotted(node.child_by_field_name("constructor"))
     if _RUNS_TEXT.fullmatch(name):
         return f"calls {name} (code that nobody reads)"
+    if name == "Proxy":
+        return _PROXY
     is_text = name.endswith("Worker") and _OF_TEXT.search(text(node.child_by_field_name("arguments"))) is not None
     return "runs text in a worker (code that nobody reads)" if is_text else None
 
@@ -212,10 +271,13 @@ def _used(node: Node) -> str | None:
 
 
 def _taken(node: Node) -> str | None:
-    """Return what a pattern takes out of `process`."""
-    pattern, owner = node.child_by_field_name("name"), _dotted(node.child_by_field_name("value"))
+    """Return what a pattern takes out of `process`, or that another name is given to what is everybody's."""
+    pattern, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    owner = _dotted(value)
     if pattern is None or pattern.type != "object_pattern":
-        return None
+        if _root(value) == _PROCESS and _dotted(value).endswith("()") and text(pattern) != "process":
+            return _other_name("process")
+        return _other_name(owner) if _SHARED.fullmatch(owner) and owner != text(pattern) else None
     keys = (text(part.child_by_field_name("key") or part) for part in pattern.named_children)
     found = next(filter(None, (_CHANNEL.fullmatch(f"{owner}.{key}") for key in keys)), None)
     return _over(found["name"]) if found is not None else None

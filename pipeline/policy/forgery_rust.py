@@ -28,12 +28,20 @@ _CALLS: Final = {
     "atexit": "the end of the process",
     "quick_exit": "the end of the process",
     "from_raw_fd": "what others have opened",
+    "dup2": "what others have opened",
+    "dup3": "what others have opened",
+    "syscall": "calls of the kernel by their number",
     "libc::write": "what others have opened",
 }
 _CONDITION: Final = re.compile(r"#!?\[\s*cfg(?:_attr)?\s*\((?P<what>.*)\)\s*\]", re.DOTALL)
 _TEST_MODULE: Final = re.compile(r"(?:test|all\((?:[^()]*,)?\s*test\s*(?:,.*)?\))", re.DOTALL)
 _TEST: Final = re.compile(r"(?<![\w\"=])test(?![\w\"])")
 _BEFORE_MAIN: Final = re.compile(r"#\[\s*(?:\w+::)*ctor\b|#\[.*link_section.*init_array", re.DOTALL)
+_LINKED: Final = re.compile(r"(?<![\w\"])(?:no_mangle\b|export_name\s*=\s*\"(?P<name>[^\"]*)\")")
+_PATH: Final = re.compile(r"#!?\[\s*path\s*=\s*\"(?P<path>[^\"]*)\"")
+_MACHINE: Final = frozenset({"asm", "global_asm", "naked_asm"})
+_STRING: Final = re.compile(r"\"([^\"]*)\"")
+_SOURCE: Final = ".rs"
 _WORDS: Final = re.compile(
     rf"test result:|running 1 test\b|\btest .{{0,80}}\.\.\. ok\b|--nocapture|--test-threads|RUST_TEST_\w+|NEXTEST\w*"
     rf"|{OURS}"
@@ -61,8 +69,8 @@ def _of(node: Node) -> str | None:
     match node.type:
         case "attribute_item" | "inner_attribute_item":
             return _attribute(node)
-        case "macro_invocation" if text(node.child_by_field_name("macro")) == "cfg":
-            return "asks whether tests are built (cfg!)" if _TEST.search(text(node)) else None
+        case "macro_invocation":
+            return _invoked(node)
         case "macro_definition" if text(node.child_by_field_name("name")) in _ASSERTIONS:
             return f"defines the macro {text(node.child_by_field_name('name'))} anew"
         case "call_expression":
@@ -78,10 +86,30 @@ def _of(node: Node) -> str | None:
             return None
 
 
+def _invoked(node: Node) -> str | None:
+    name = text(node.child_by_field_name("macro")).replace(" ", "").rpartition("::")[2]
+    if name == "cfg":
+        return "asks whether tests are built (cfg!)" if _TEST.search(text(node)) else None
+    if name in _MACHINE:
+        return f"writes machine code ({name}!)"
+    if name == "include":
+        names = _STRING.findall(text(node))
+        return _included(names[-1] if names else "what is computed")
+    return None
+
+
+def _included(path: str) -> str | None:
+    return None if path.endswith(_SOURCE) else f"includes {path} (code that nobody reads)"
+
+
 def _attribute(node: Node) -> str | None:
     words = text(node)
     if _BEFORE_MAIN.match(words):
         return "runs before the tests do"
+    if (linked := _LINKED.search(words)) is not None:
+        return f"links as {linked['name'] or _name_after(node)} (what others call by this name)"
+    if (named := _PATH.match(words)) is not None:
+        return _included(named["path"])
     condition = _CONDITION.fullmatch(words)
     if condition is None or _TEST.search(condition["what"]) is None or _gives_a_test_module(node):
         return None
@@ -89,10 +117,20 @@ def _attribute(node: Node) -> str | None:
 
 
 def _gives_a_test_module(attribute: Node) -> bool:
+    following = _item_after(attribute)
+    return following is not None and following.type == "mod_item" and _is_for_tests(following)
+
+
+def _name_after(attribute: Node) -> str:
+    following = _item_after(attribute)
+    return text(following.child_by_field_name("name")) if following is not None else ""
+
+
+def _item_after(attribute: Node) -> Node | None:
     following = attribute.next_named_sibling
     while following is not None and following.type in {"attribute_item", "line_comment", "block_comment"}:
         following = following.next_named_sibling
-    return following is not None and following.type == "mod_item" and _is_for_tests(following)
+    return following
 
 
 def _is_for_tests(module: Node) -> bool:

@@ -8,6 +8,7 @@ in the same box, and could write their results as well.
 from __future__ import annotations
 
 import configparser
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,7 @@ from pipeline.steps.mutating import changed_sources
 from pipeline.steps.probe_evidence import MutationEvidence, Survivor
 from pipeline.steps.tools import kit_of
 from pipeline.toml_text import toml_table
-from pipeline.trees import Files
+from pipeline.trees import Files, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -196,11 +197,12 @@ def _configure(folder: Path, changed: Sequence[str], tests: Sequence[str]) -> No
     except (OSError, ValueError):
         pass  # then mutmut does not read it either
     own = folder / "setup.cfg"
-    try:
-        settings.read(own, encoding="utf-8")
-    except (OSError, ValueError, configparser.Error):
-        return
-    if settings.has_section("mutmut") or own.is_symlink():
+    if os.path.lexists(own):
+        try:  # a link may lead to a device, or out of the copy
+            settings.read_string(read_regular(own, _OUTPUT).decode())
+        except (OSError, ValueError, configparser.Error):
+            return
+    if settings.has_section("mutmut"):
         return
     tops = sorted({path.split("/")[0] for path in changed})
     lines = {"source_paths": tops, "only_mutate": changed, "pytest_add_cli_args_test_selection": tests}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 import tomllib
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from kit import REDFIRST, make_project
 
 from pipeline.config.sources import repository_file
 from pipeline.dispatch.redaction import dotenv
@@ -115,3 +117,43 @@ def test_a_tracked_link_to_packages_shows_nothing_of_the_host_and_the_users_own_
     (checkout / MODULES).unlink()
     (checkout / MODULES).mkdir()
     assert [folder.path for folder in installed_of(project, checkout)] == [checkout / MODULES]
+
+
+LIMITED: Final = ("/bin/sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh")
+
+
+@pytest.mark.slow
+def test_a_tracked_runner_whose_version_is_without_end_takes_no_memory(tmp_path: Path) -> None:
+    project = make_project(
+        tmp_path, {"package.json": '{"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "3"}}'}
+    )
+    place = project.root / MODULES / "vitest" / "package.json"
+    place.parent.mkdir(parents=True)
+    place.symlink_to("/dev/zero")
+    project.git("add", "--force", "--all")
+    project.git("commit", "--quiet", "--message", "packages")
+    done = subprocess.run(
+        [*LIMITED, str(REDFIRST), "doctor"],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "The tests are run with vitest, which is not installed" in done.stdout, done
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "elsewhere"])
+def test_settings_of_a_copy_that_lead_elsewhere_are_neither_read_nor_written(tmp_path: Path, target: str) -> None:
+    (tmp_path / "elsewhere").write_text("[metadata]\n")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "setup.cfg").symlink_to(tmp_path / target)
+    code = "import pathlib, sys\nfrom pipeline.steps.engines import _configure\n"
+    code += "_configure(pathlib.Path(sys.argv[1]), ['a.py'], [])"
+    done = subprocess.run(
+        [*LIMITED, sys.executable, "-c", code, str(copy)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "elsewhere").read_text() == "[metadata]\n"

@@ -34,6 +34,9 @@ GO = [
     ('func f() {\n\tos.Chdir("x")\n}', "uses os.Chdir (where relative names of files lead)"),
     ("//go:linkname g testing.runTests\nfunc g()", "reaches into another package (testing.runTests)"),
     ("func (a A) Equal(b A) bool {\n\treturn true\n}", "defines Equal with the same answer"),
+    ('// #include <unistd.h>\nimport "C"', "imports C (code that nobody reads)"),
+    ("func f() {\n\tsyscall.Dup2(3, 1)\n}", "uses syscall.Dup2 (what others have opened)"),
+    ("func f() {\n\tunix.Dup3(3, 1, 0)\n}", "uses unix.Dup3 (what others have opened)"),
 ]
 RUST = [
     ('pub fn f() { let _ = std::fs::read("/proc/self/fd/4"); }', "mentions /proc/"),
@@ -57,6 +60,17 @@ RUST = [
     ("impl PartialEq for A { fn eq(&self, _: &A) -> bool { true } }", "defines eq with the same answer"),
     ("impl PartialEq for A { fn eq(&self, _: &A) -> bool { return true; } }", "defines eq with the same answer"),
     ("#[ctor::ctor]\nfn f() {}", "runs before the tests do"),
+    ('#[no_mangle]\npub extern "C" fn write(n: i32) -> isize { 0 }', "links as write (what others call by this name)"),
+    ("#[unsafe(no_mangle)]\n#[inline(never)]\npub fn exit() {}", "links as exit"),
+    ("#[cfg_attr(all(), no_mangle)]\npub fn exit() {}", "links as exit"),
+    ('#[export_name = "write"]\npub fn w() {}', "links as write"),
+    ('#[unsafe(export_name = "write")]\npub static W: u8 = 0;', "links as write"),
+    ('core::arch::global_asm!("nop");', "writes machine code (global_asm!)"),
+    ('fn f() { unsafe { asm!("syscall") } }', "writes machine code (asm!)"),
+    ('include!("more.txt");', "includes more.txt (code that nobody reads)"),
+    ('#[path = "more.txt"]\nmod more;', "includes more.txt (code that nobody reads)"),
+    ("pub fn f() { unsafe { libc::syscall(231, 0); } }", "uses syscall (calls of the kernel by their number)"),
+    ("pub fn f() { unsafe { dup2(3, 1); } }", "uses dup2 (what others have opened)"),
 ]
 SCRIPT = [
     ("eval('1');", "calls eval"),
@@ -115,6 +129,30 @@ SCRIPT = [
     ("class A { asymmetricMatch(other) { return other === this; } }", "defines asymmetricMatch"),
     ("class A { equals(other) { return true; } }", "defines equals with the same answer"),
     ("const a = { equals: () => true };", "defines equals with the same answer"),
+    ("const a = new Proxy({}, handler);", "makes a Proxy (which answers whatever it is asked)"),
+    ("const a = Proxy.revocable({}, handler);", "makes a Proxy"),
+    ("expect.extend({});", "uses expect.extend (the test runner)"),
+    ("jest.spyOn(Object, 'is');", "uses jest.spyOn (the test runner)"),
+    ("vi.mock('./a.js');", "uses vi.mock (the test runner)"),
+    ("beforeEach(() => {});", "calls beforeEach (the test runner)"),
+    ("import { e } from '../node_modules/vitest/dist/index.js';", "imports ../node_modules/vitest/dist/index.js"),
+    ("const base = Object;", "gives Object another name"),
+    ("const { a } = {}, p = globalThis.process;", "gives globalThis.process another name"),
+    ("import proc from 'node:process';", "gives process another name"),
+    ("import * as proc from 'process';", "gives process another name"),
+    ("const proc = require('node:process');", "gives process another name"),
+    ("import { send } from 'node:process';", "uses process.send"),
+    ("import process, { send as s } from 'node:process';", "uses process.send"),
+    ("import { _linkedBinding as b } from 'process';", "uses process._linkedBinding"),
+    ("import M from 'node:module';\nM._load = f;", "replaces M._load"),
+    ("const M = require('module');\nM.prototype._compile = f;", "replaces M.prototype._compile"),
+    ("require('module')._extensions['.js'] = f;", "replaces require()._extensions..js"),
+    ("import { register } from 'node:module';\nregister('./hooks.js');", "calls register (how modules are loaded)"),
+    ("import * as m from 'module';\nm.registerHooks({});", "calls m.registerHooks (how modules are loaded)"),
+    ("module.constructor._load = f;", "uses module.constructor (how modules are loaded)"),
+    ("require('assert').equal = f;", "replaces require().equal"),
+    ("process.getBuiltinModule('node:assert').equal = f;", "replaces process.getBuiltinModule().equal"),
+    ("import { parentPort } from 'node:worker_threads';", "uses parentPort (what the test runner hears)"),
 ]
 MEANS = [
     *(("pkg/a.go", f"package a\n\n{source}\n", told) for source, told in GO),
@@ -163,6 +201,13 @@ def test_a_means_is_told_with_its_line_and_once(path: str, source: str, told: st
         ("src/a.js", "import fs from 'node:fs';\nimport { it } from './it.js';\nthis.stack = [];\nstack.push(1);\n"),
         ("src/a.js", "const page = await import('./page.js');\nnew Worker('./w.js');\nfs.writeSync(file, 'x');\n"),
         ("src/a.ts", "const mode: string = process.env.NODE_ENV ?? 'development';\nexport default mode;\n"),
+        ("src/a.js", "module.exports = f;\nmodule.exports.g = g;\nexports.h = h;\n"),
+        ("src/a.mjs", "import { createRequire } from 'node:module';\nconst load = createRequire(import.meta.url);\n"),
+        ("src/a.mjs", "import process from 'node:process';\nimport { argv, cwd } from 'node:process';\n"),
+        ("src/a.js", "const process = require('node:process');\nconst { env } = require('process');\n"),
+        ("src/a.js", "this._load();\nconst own = Object.keys(a);\nparser.expect('x');\nexpected.extend(1);\n"),
+        ("src/a.rs", '#[path = "unix/a.rs"]\nmod a;\ninclude!(concat!(env!("OUT_DIR"), "/a.rs"));\n'),
+        ("src/a.rs", 'static A: &str = include_str!("a.txt");\n#[must_use]\nfn asm() {}\n'),
         ("README.md", "process.exit(0) test result: ok\n"),
     ],
 )
@@ -180,3 +225,11 @@ def test_any_bytes_are_looked_at_without_a_crash(path: str, content: bytes) -> N
 def test_what_nobody_reads_is_said_not_to_be_read(path: str) -> None:
     assert notes(path, None, b"x\n" * 400_000) == (f"{path} is too large; what it does to its tests was not looked at",)
     assert notes(path, None, b"(" * 20_000 + b")" * 20_000) == ()
+
+
+@pytest.mark.parametrize(
+    "path", ["src/a.pyc", "src/a.cpython-311-x86_64-linux-gnu.so", "add_amd64.S", "x.syso", "a.node"]
+)
+def test_compiled_code_is_said_to_be_read_by_nobody(path: str) -> None:
+    told = f"{path} is compiled or machine code, which nobody reads; test results can be forged so"
+    assert notes(path, None, b"\xa7\r\r\n\0") == notes(path, b"", b"x") == (told,)

@@ -96,10 +96,11 @@ def test_what_is_found_with_a_runner(tmp_path: Path) -> None:
 
 
 def test_variables_of_the_script_are_for_tests_only(tmp_path: Path) -> None:
-    script = "NODE_OPTIONS=--no-deprecation LD_PRELOAD=/evil.so PATH=/evil TZ=UTC node --test"
+    script = "NODE_OPTIONS=--no-deprecation LD_PRELOAD=/evil.so PATH=/evil TZ=UTC TSX_DISABLE_CACHE= node --test"
     found = find(write(tmp_path, {"package.json": manifest(scripts={"test": script})}), path=search_path("node"))
     assert isinstance(found, Environment)
     assert found.test_variables["TZ"] == "UTC"
+    assert found.test_variables["TSX_DISABLE_CACHE"] == found.test_variables["NODE_DISABLE_COMPILE_CACHE"] == "1"
     assert found.test_variables["NODE_OPTIONS"].startswith("--no-deprecation --require=")
     assert {"LD_PRELOAD", "PATH"}.isdisjoint(found.test_variables)
     assert "TZ" not in found.variables

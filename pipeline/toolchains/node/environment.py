@@ -23,6 +23,7 @@ from pipeline.toolchains.node.command import ENTRIES, Invocation, Runner, Unknow
 from pipeline.toolchains.node.project import Project, read_project
 from pipeline.toolchains.pins import chosen_versions
 from pipeline.toolchains.protocol import Environment, InstalledFolder, Missing
+from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ _SHIM: Final = f"--require={json.dumps(str(READONLY))}"
 """An option of every node, of those that agents start as well: see `readonly.cjs`."""
 
 _ASK_TIMEOUT_S: Final = 60.0
+_LARGEST: Final = 1_000_000
 _OLDEST: Final = 20
 _OLDEST_RUNNER: Final[Mapping[Runner, int]] = {"vitest": 3, "jest": 28}
 _NIX_STORE: Final = Path("/nix/store")
@@ -52,6 +54,14 @@ _QUIET: Final = {
     "YARN_ENABLE_TELEMETRY": "0",
     "NEXT_TELEMETRY_DISABLED": "1",
 }
+_UNSHARED: Final = {
+    "NODE_DISABLE_COMPILE_CACHE": "1",
+    "DISABLE_V8_COMPILE_CACHE": "1",
+    "TSX_DISABLE_CACHE": "1",
+    "BABEL_DISABLE_CACHE": "1",
+}
+"""What keeps compiled code out of files that one test process writes and the next one loads, whatever a script says."""
+
 _KEPT_OUT: Final = ("NODE_", "npm_", "NPM_")
 """Variables of this process that could have node load something, or fetch it, when it is asked here."""
 _NOT_THEIRS: Final = re.compile(r"PATH|LD_\w+|REDFIRST_\w+|HOME|TMPDIR|npm_config_\w+")
@@ -124,7 +134,7 @@ def _test_variables(invocation: Invocation) -> dict[str, str]:
     """Return what keeps tools quiet and offline, and what the project's script sets for its tests."""
     theirs = {name: value for name, value in invocation.variables.items() if not _NOT_THEIRS.fullmatch(name)}
     options = " ".join(filter(None, (theirs.get("NODE_OPTIONS", ""), _SHIM)))
-    return {**_QUIET, **theirs, "NODE_OPTIONS": options}
+    return {**_QUIET, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
 
 
 async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
@@ -206,9 +216,10 @@ def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolde
 
 
 def _version(path: Path) -> str | None:
+    """Return the version of a package; one that is tracked may be a link to anything."""
     try:
-        said: object = json.loads(path.read_text(encoding="utf-8"))["version"]
-    except (OSError, ValueError, KeyError, TypeError):
+        said: object = json.loads(read_regular(os.path.realpath(path), _LARGEST))["version"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return said if isinstance(said, str) and re.match(r"\d+\.", said) else None
 

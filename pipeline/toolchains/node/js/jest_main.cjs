@@ -52,6 +52,7 @@ async function main() {
   await found.jest.runCLI({
     ...given,
     bail: 0,
+    cache: false, // its processes share these files, and a test could change what the tests after it are loaded from
     cacheDirectory: request.cache,
     ci: true,
     collectCoverage: false,

@@ -131,6 +131,35 @@ const reporter = {
   },
 };
 
+// What vitest has compiled it hands to its processes in files that each of them can write: a test could change what the
+// tests after it are loaded from. So it is handed over with the answer, as vitest does it for threads.
+function handOver(project) {
+  const { _transformService: service, _fetcher: fetcher, vitenode } = project;
+  if (service) {
+    const { fetch } = service;
+    service.fetch = (url, importer, environment, files, ...rest) => fetch.call(service, url, importer, environment, false, ...rest);
+  } else if (fetcher) {
+    project._fetcher = (url, importer, environment, files, ...rest) => fetcher(url, importer, environment, false, ...rest);
+  } else {
+    const { fetchModule, fetchResult } = vitenode;
+    vitenode.fetchModule = async (...asked) => ({ ...await fetchModule.apply(vitenode, asked) });
+    vitenode.fetchResult = async (...asked) => {
+      const result = await fetchResult.apply(vitenode, asked);
+      if (result.externalize) return result;
+      // vitest 3 makes a file of what has no such key; it is lost on the way to the other process
+      return Object.defineProperty({ ...result }, 'externalize', { value: 'nowhere', enumerable: false });
+    };
+  }
+}
+
+// The same of files that a project has vitest keep from run to run; the name has moved.
+const UNSHARED = { fsModuleCache: false, experimental: { fsModuleCache: false } };
+
+function configure(project) {
+  Object.assign(project.config, { runner, retry: 0, includeTaskLocation: true });
+  handOver(project);
+}
+
 const at = createRequire(`${request.home}/`);
 const node = at.resolve('vitest/node');
 const { parseCLI, startVitest } = await import(pathToFileURL(node).href);
@@ -168,7 +197,7 @@ const vitest = await startVitest('test', given.filter, {
   ...(request.serial ? { fileParallelism: false, maxWorkers: 1, minWorkers: 1, sequence: { shuffle: false, concurrent: false } } : {}),
 }, {
   cacheDir: request.cache,
-  plugins: [{ name: 'redfirst', configureVitest: ({ project }) => Object.assign(project.config, { runner, retry: 0, includeTaskLocation: true }) }],
+  plugins: [{ name: 'redfirst', config: () => ({ test: UNSHARED }), configureVitest: ({ project }) => configure(project) }],
 });
 await vitest?.close();
 // a file that nobody has heard of is no end
