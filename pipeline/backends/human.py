@@ -33,6 +33,10 @@ TIMEOUT_S: Final = 7 * 24 * 3600.0
 _LOOK_S: Final = 0.25
 _REPORT_BYTES: Final = 2_000_000
 _SHOWN: Final = 5
+_REASKED: Final = """\
+Your last answer did not count; below stands why. Where it says that changes were put back, they still are at your desk:
+undo them there yourself, or they are refused again.
+"""
 _FREE: Final = Usage(input_tokens=0, output_tokens=0, cost_usd=0.0)
 """A person asks no model on our account: known, and nothing."""
 
@@ -145,10 +149,11 @@ def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
 # To the person who plays @{asked.role}: {_request(asked)}
 
 Work in `{desk.files}`, a copy of the code. {_may_change(asked)}
-{_tests(desk)}When you are done, give your report: `{_hand_in(asked, desk)}` asks you for it. You can also fill in a
-copy of `{desk.template}` and add `--report FILE`. {_choice(alternatives)}What an entry of an
-empty list looks like stands below, under "Your report". What follows is what an agent would be told: you may use any
-tool that you have, also where it says that there is none, and need not hand in as it says.
+{_REASKED if asked.reask else ""}{_tests(desk)}\
+When you are done, give your report: `{_hand_in(asked, desk)}` asks you for it. You can also fill in a copy of
+`{desk.template}` and add `--report FILE`. {_choice(alternatives)}What an entry of an empty
+list looks like stands below, under "Your report". What follows is what an agent would be told: you may use any tool
+that you have, also where it says that there is none, and need not hand in as it says.
 
 ---
 
@@ -159,7 +164,7 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
     job.say(f"{asked.dispatch}: it is your turn, as @{asked.role}: {_request(asked)}")
     if asked.reask:
         job.say(f"  your last answer did not count: {asked.reask}")
-        job.say("  the desk is as you left it: nothing was put back there")
+        job.say("  at your desk nothing was put back: undo there yourself what did not count")
     job.say(f"  read {desk.prompt}")
     job.say(f"  work in {desk.files}. {_may_change(asked)}")
     job.say(f"  then: {_hand_in(asked, desk)} (Ctrl-C twice stops waiting; the desk stays, and resume goes on with it)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -31,6 +32,8 @@ from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
 
 SCHEMA: Final = "redfirst.hand-in/1"
 _SHOWN: Final = 20
+_FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\]", re.MULTILINE)
+_BLOCKING: Final = ("BLOCK", "HIGH")
 _LONGEST: Final = 400
 """Characters of a path that is told; the start of a longer one is enough to find it."""
 
@@ -69,10 +72,13 @@ def hand_in(
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
     content = filled(schema) if wanted.is_nothing and asking else written(wanted, schema, desk)
-    if verdict == Verdict.ACCEPTABLE.value and asked.role is Role.CHECK:
+    if verdict is not None and content.get("verdict") == Verdict.ACCEPTABLE.value and asked.role is Role.CHECK:
         content |= _accepted(asked)
+        if prior := [{"id": one, "status": "resolved"} for one, _ in _open_findings(asked)]:
+            content["prior"] = prior
     _refuse_wrong(asked, content, desk)
     _refuse_without_a_finding(asked, content, desk)
+    _refuse_unanswered(asked, content, desk)
     difference = _difference(desk)
     _refuse_strange(asked, difference, desk)
     desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -93,6 +99,13 @@ def _accepted(asked: Asked) -> dict[str, Any]:
             return {"criteria": met}
         case _:
             return {}
+
+
+def _open_findings(asked: Asked) -> list[tuple[str, str]]:
+    """Return id and severity of the findings that a re-review has to answer."""
+    folder = Path(asked.exchange).parent / "artifacts" / "open_findings"
+    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))]
+    return [(found["id"], found["severity"]) for text in texts for found in _FINDING.finditer(text)]
 
 
 def _find(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
@@ -148,6 +161,22 @@ def _refuse_without_a_finding(asked: Asked, content: dict[str, Any], desk: Desk)
     )
 
 
+def _refuse_unanswered(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
+    """Refuse to accept what has open blockers that nobody answers: the run would ask again."""
+    answered = {entry.get("id") for entry in content.get("prior") or ()}
+    left = [one for one, severity in _open_findings(asked) if severity in _BLOCKING and one not in answered]
+    if content.get("verdict") != Verdict.ACCEPTABLE.value or not left:
+        return
+    entry = json.dumps({"id": left[0], "status": "resolved", "note": "..."})
+    raise UserError(
+        f"Nothing was handed in. The verdict is ACCEPTABLE, and {', '.join(left)} has no answer in `prior`. Answer "
+        f'each open finding, as resolved, open or withdrawn: "prior": [{entry}]',
+        Reason.USAGE,
+        pointer="/prior",
+        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+    )
+
+
 def _difference(desk: Desk) -> Difference:
     try:
         return Difference.of(desk.manifest(), manifest_of(desk.files))
@@ -182,9 +211,16 @@ def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Dif
         "desk": str(desk.files),
         "report": content,
         "changes": changes if asked.writable else [],
+        "refused": _refused(asked, [change["path"] for change in changes]),
         "left_out": [] if asked.writable else [change["path"] for change in changes],
         "waiting": FileLease.is_held(asked.run_folder) if is_a_run else None,
     }
+
+
+def _refused(asked: Asked, paths: list[str]) -> list[str]:
+    """Return what @make changed beyond its task; what counts as a test is for the run to say."""
+    named = {grant.rpartition(" (")[0] for grant in asked.write}
+    return [path for path in paths if path not in named] if asked.writable and asked.role is Role.MAKE else []
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -192,6 +228,9 @@ def _text(document: dict[str, Any]) -> str:
     lines += [f"  {change['kind']} {plain(change['path'])}" for change in document["changes"][:_SHOWN]]
     more = len(document["changes"]) - _SHOWN
     lines += [f"  and {more} more"] if more > 0 else []
+    lines += [
+        f"  the task does not name {plain(path)}: the run will refuse it" for path in document["refused"][:_SHOWN]
+    ]
     if document["left_out"]:
         lines.append(f"  not taken over, since this role changes nothing: {plain(', '.join(document['left_out']))}")
     if document["waiting"] is False:

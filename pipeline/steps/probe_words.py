@@ -38,6 +38,12 @@ def in_short(probes: ProbeEvidence) -> str:
     return "; ".join(_said(probes))
 
 
+def survivors(probes: ProbeEvidence) -> list[str]:
+    """Return one line for each fault that no test noticed, with its place."""
+    found = probes.mutation.survivors if probes.mutation is not None else ()
+    return [_placed(survivor) for survivor in found]
+
+
 def _said(probes: ProbeEvidence) -> Iterator[str]:
     if probes.repeated is not None and probes.repeated.unstable:
         yield f"{len(probes.repeated.unstable)} test(s) are not always GREEN"
@@ -114,4 +120,8 @@ def _mutated(found: MutationEvidence) -> str:
 
 
 def _survivor(survivor: Survivor) -> str:
-    return f"{bullets([f'{survivor.path}:{survivor.line}: {survivor.what}'])}\n\n{fenced(survivor.source)}"
+    return f"{bullets([_placed(survivor)])}\n\n{fenced(survivor.source)}"
+
+
+def _placed(survivor: Survivor) -> str:
+    return f"{survivor.path}:{survivor.line}: {survivor.what}"

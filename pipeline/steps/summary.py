@@ -12,10 +12,11 @@ from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.final_review import not_testable_manifest
-from pipeline.steps.probe_words import in_short
+from pipeline.steps.probe_words import in_short, survivors
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.reviews import all_last_reviews
 from pipeline.steps.sanity import BASELINE, baseline_of
+from pipeline.steps.suspicions import suspicions_told
 from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.steps.work_notes import work_notes
 
@@ -44,6 +45,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
         ("Quarantine", bullets(_quarantined(ctx))),
         ("Without Tests", bullets(_without_tests(ctx))),
         ("What Agents Said", bullets(work_notes(ctx))),
+        ("Told to the Final Review", bullets(suspicions_told(ctx))),
         ("Reviews", bullets(_reviews(ctx))),
         ("Blockers on Record", bullets(_blockers(ctx))),
         ("Filed Follow-ups", bullets(follow_ups)),
@@ -101,7 +103,9 @@ def _evidence(ctx: Context) -> str:
         lines.append(
             f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else "not GREEN"
         )
-        lines += [f"probes: {in_short(evidence.probes)}"] if evidence.probes and in_short(evidence.probes) else []
+        if evidence.probes:
+            lines += [f"probes: {said}"] if (said := in_short(evidence.probes)) else []
+            lines += [f"no test noticed: {one_line(line)}" for line in survivors(evidence.probes)]
         parts.append(f"### Task {task.id}\n\n{bullets(lines)}")
     return "\n\n".join(parts)
 

@@ -1,4 +1,4 @@
-"""What a reviewer is told of the whole change: means to recognise or forge tests, values that only tests or criteria give.
+"""What a reviewer is told of the whole change: means to recognise or forge tests, and values that only one side has.
 
 And examples in documentation that were tests: they lie in files that the implementer changes, so nobody asks for leave.
 Nothing here decides (ADR-R41): the code under test shares a process with its tests, so who reads the change has to see
@@ -14,6 +14,7 @@ from pipeline import readers
 from pipeline.policy import compile_time, rust_splice, special_cases
 from pipeline.policy.test_regions import RUST
 from pipeline.reports.markdown import bullets
+from pipeline.routing.vocabulary import Step
 from pipeline.steps.composing import both, shares_file
 from pipeline.steps.measuring import changed_paths
 from pipeline.steps.sanity import baseline_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
     from pipeline.steps.measuring import Apparatus
 
+_BULLET: Final = "- "
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -32,11 +34,19 @@ def suspicions_md(ctx: Context) -> str:
     """Return the document for the final review, empty where there is nothing to say."""
     lines = suspicions(ctx, ctx.state.start, ctx.state.head)
     head = (
-        "# What the change brings that can recognise or forge tests, what they show by one example only, and examples "
-        "that were tests and are gone\n\n"
+        "# What the change brings that can recognise or forge tests, what they show by one example only or not at all, "
+        "and examples that were tests and are gone\n\n"
         "Honest code has reasons for some of these."
     )
     return f"{head}\n\n{bullets(lines)}\n" if lines else ""
+
+
+def suspicions_told(ctx: Context) -> tuple[str, ...]:
+    """Return what the last final review was told, line by line; empty where there was none, or nothing to say."""
+    last = ctx.reviews_before(Step.FINAL_REVIEW.value)
+    path = ctx.path(f"reviews/suspicions-{last}.md")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return tuple(line.removeprefix(_BULLET) for line in text.split("\n") if line.startswith(_BULLET))
 
 
 def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:

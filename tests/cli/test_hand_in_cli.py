@@ -132,6 +132,37 @@ def test_a_verdict_that_would_hold_nothing_up_is_refused(repository: Repository,
     assert hand_in("--report", str(report))["report"]["verdict"] == verdict.upper()
 
 
+def test_a_re_review_answers_for_each_open_blocker(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository, Role.CHECK, "review-plan")
+    asked = desk.asked()
+    assert asked is not None
+    folder = Path(asked.exchange).parent / "artifacts/open_findings"
+    folder.mkdir(parents=True)
+    (folder / "open.md").write_text("# Open findings\n\n### plan-1-01 [HIGH] It fails\n\n### plan-1-02 [LOW] A word\n")
+    report = tmp_path / "report.json"
+    report.write_text('{"verdict": "ACCEPTABLE"}')
+    told = message("--report", str(report))
+    assert "plan-1-01 has no answer in `prior`" in told
+    assert "plan-1-02" not in told
+    assert not desk.report.exists()
+    resolved = [{"id": f"plan-1-0{number}", "status": "resolved"} for number in (1, 2)]
+    assert hand_in("--verdict", "acceptable")["report"] == {"verdict": "ACCEPTABLE", "prior": resolved}
+
+
+def test_what_the_task_does_not_name_is_told_before_the_run_refuses_it(repository: Repository) -> None:
+    desk = lay_out(repository)
+    asked = desk.asked()
+    assert asked is not None
+    desk.ask(asked.model_copy(update={"write": ("app.py (modify)",)}))
+    (desk.files / "app.py").write_text("a = 2\n")
+    (desk.files / "test_app.py").write_text("x = 1\n")
+    assert hand_in("--verdict", "COMPLETE")["refused"] == ["test_app.py"]
+    done = subprocess.run(
+        [str(REDFIRST), "hand-in", "--verdict", "COMPLETE"], capture_output=True, text=True, check=True
+    )
+    assert "the task does not name test_app.py: the run will refuse it" in done.stdout
+
+
 def test_nothing_waits(repository: Repository) -> None:
     assert message("--verdict", "COMPLETE").startswith("Nothing waits for a person here.")
     assert "fits" in message("GAL-9") or "not a run" in message("GAL-9")

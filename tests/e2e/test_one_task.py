@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,7 @@ from e2e.lanes import finding, play
 from kit import (
     AFTER_MAKE,
     ALL_WELL,
+    GREET_DONE,
     HONEST,
     MAKE,
     PLAN,
@@ -148,3 +150,18 @@ def test_an_old_test_is_known_by_its_name_and_what_is_none_is_told(tmp_path: Pat
     assert "nearest are tests/test_greet.py::test_greets_by_name" in told
     assert "`tests/test_greet.py::test_greets_by_name`" in played.asked("plan").text("baseline")
     assert "`tests/test_greet.py::test_greets_by_name`: it pins the text" in played.artifact("task-1.md")
+
+
+def test_the_owner_reads_what_the_final_review_was_told_and_what_no_test_noticed(tmp_path: Path) -> None:
+    wanted = plan(acceptance_criteria=['`greet("Grace")` returns "Hello, Grace!"'])
+    project = make_project(tmp_path)
+    project.probed = True
+    loose = {**MAKE, "files": {"greet.py": GREET_DONE.replace("if not name:", "if len(name) < 1:")}}
+    played = play(project, [wanted, reviewed(), PLAN_SIMPLE, TESTS, loose, *AFTER_MAKE])
+    told = 'task 1 C1 names "Grace", which no test of this run has'
+    assert told in played.asked("final-review", role="check").text("suspicions")
+    summary = played.artifact("summary.md")
+    assert f"- {told}" in summary
+    probes = json.loads(played.artifact("evidence/task-1.json"))["probes"]["mutation"]["survivors"]
+    assert probes, "a fault is left for the owner to read"
+    assert all(f"- no test noticed: greet.py:{one['line']}: {one['what']}" in summary for one in probes)

@@ -36,6 +36,16 @@ def test_a_sound_tracker_has_no_problems() -> None:
     assert problems() == []
 
 
+@pytest.mark.parametrize("key", ["lables", "depend-on", "depends_on", "Label", "stauts"])
+def test_a_key_that_is_nearly_ours_is_told(key: str) -> None:
+    assert problems(**{"A-2.md": issue("A-2", f"{key}: []", status="Done")}) == [("A-2.md", None, Rule.MISSPELT_KEY)]
+
+
+@pytest.mark.parametrize("key", ["reporter", "estimate", "priority", "children", "tile-set"])
+def test_a_key_of_somebody_else_is_theirs(key: str) -> None:
+    assert problems(**{"A-2.md": issue("A-2", f"{key}: []", status="Done")}) == []
+
+
 def test_an_empty_tracker_has_no_problems() -> None:
     assert lint(Tracker(MappingSource({}))) == []
 
