@@ -101,6 +101,7 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
         )
         run = Run.create(folder, info, MatrixMachine(), sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, order.environ, say)
+        ctx.ground = ground
         facts = ", ".join(f"{name} {value}" for name, value in ctx.sandbox_facts.items())
         say(f"{run.info.run_id}: {order.issue} on {ground.branch}, {facts}")
         return await finish(ctx)

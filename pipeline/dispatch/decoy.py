@@ -55,8 +55,11 @@ _CONFIG: Final = """\
 """
 # Highest precedence: bytes are stored as they lie there, whatever filters (LFS, ident, eol) the project configures.
 _ATTRIBUTES: Final = "* -text -filter -ident -working-tree-encoding\n"
-_COMMIT: Final = b"commit refs/heads/base\ncommitter base <base@localhost> 946684800 +0000\ndata 5\nbase\n\n"
+_COMMIT: Final = b"commit refs/heads/base\nmark :1\ncommitter base <base@localhost> 946684800 +0000\ndata 5\nbase\n\n"
 _FAST: Final = ("-c", "fastimport.unpackLimit=0", "-c", "pack.compression=1", "-c", "core.compression=1")
+_WHICH_TREE: Final = b'\nls :1 ""\n'  # the empty line ends the commit
+_TREE: Final = "base-tree"
+"""The file that has the name of the commit's tree; git needs none of that name."""
 _BASE: Final = "refs/heads/base"
 _TIMEOUT_S: Final = 600
 _SHA1: Final = 40
@@ -111,7 +114,7 @@ class Decoy:
             UserError: the disk does not take it.
         """
         with _told(self.folder):
-            tree = self._git("rev-parse", f"{_BASE}^{{tree}}").strip()
+            tree = (self.folder / _TREE).read_bytes()
             self._note(self._commit(tree, (self.tree / path for path in paths)))
 
     def _borrow(self, source: Source) -> None:
@@ -119,8 +122,7 @@ class Decoy:
         (self.folder / "objects" / "pack").mkdir()
         source.repository.pack(source.tree, self.folder / "objects")
         self._commit(source.tree.encode(), ())
-        self._git("read-tree", _BASE)
-        self._git("update-index", "-q", "--refresh")
+        self._git("reset", "--refresh", _BASE)
         names = self._git("diff-files", "--name-only", "-z").split(b"\0")
         different = [self.tree / os.fsdecode(name) for name in names if name]
         for link in (
@@ -180,8 +182,10 @@ class Decoy:
             # removals first: a file may give way to a folder of the same name
             ordered = [(os.fsencode(path.relative_to(self.tree)), path) for path in sorted(paths, key=os.path.lexists)]
             entries = [_write_entry(stream, name, path) for name, path in ordered]
+            stream.write(_WHICH_TREE)
             stream.seek(0)
-            self._git(*_FAST, "fast-import", "--quiet", "--force", stdin=stream)
+            said = self._git(*_FAST, "fast-import", "--quiet", "--force", stdin=stream)
+        (self.folder / _TREE).write_bytes(said.split()[2])  # "040000 tree <name>"
         return b"".join(entries)
 
     def _env(self) -> dict[str, str]:

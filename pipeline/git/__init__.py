@@ -2,7 +2,6 @@
 
 *read*: the user's config, but no hooks, no fsmonitor, no optional locks. *object*: writes objects and private refs with
 the attributes of a checkout that no agent has touched. *publish*: the user's identity and signing, with a time limit.
-GitPython finds the repository; its command object cannot unset an inherited `GIT_DIR`, so processes are our own.
 """
 
 from __future__ import annotations

@@ -21,6 +21,9 @@ LOCK_LIMIT_S: Final = 3.0
 QUIET_S: Final = 0.5
 """How long a lock must stand with no git at work: other programs write an index, too, and hold it for an instant."""
 
+_LOCKLESS: Final = frozenset({b"fsmonitor--daemon", b"cat-file"})
+"""What stays for as long as somebody may ask it, and holds no lock."""
+
 _PAUSE_S: Final = 0.02
 _OLDEST: Final = 0.0
 
@@ -94,10 +97,9 @@ def _tops(common_dir: Path) -> Iterator[Path]:
 def _is_git(pid: int) -> bool:
     folder = Path(f"/proc/{pid}")
     try:
-        # a file system monitor stays for days and holds no lock
-        return (folder / "comm").read_text(errors="replace").startswith("git") and (
-            b"fsmonitor--daemon" not in (folder / "cmdline").read_bytes().split(b"\0")
-        )
+        if not (folder / "comm").read_text(errors="replace").startswith("git"):
+            return False
+        return _LOCKLESS.isdisjoint((folder / "cmdline").read_bytes().split(b"\0"))
     except OSError:
         return False
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git.locks import free
+from pipeline.git.new_tree import NewTree
 from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.reading import ReadDoor
-from pipeline.git.values import NO_OBJECT, Entry, GitError, Signature, SigningError, TreeChange
+from pipeline.git.values import GitError, Signature, SigningError, TreeChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,20 +58,18 @@ class ObjectDoor(ReadDoor):
         return dict(zip(names, out.decode().split(), strict=True))
 
     def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
-        """Return *base* with *changes*: built from the list, never by scanning a folder (architecture 8)."""
-        lines: list[bytes] = []
-        for change in changes:
-            mode, oid = (change.entry.mode, change.entry.oid) if change.entry else ("0", NO_OBJECT)
-            lines.append(f"{mode} {oid}\t".encode() + change.path.encode(errors="surrogateescape") + b"\0")
-        if not lines:
+        """Return *base* with *changes*: built from the list, never by scanning a folder (architecture 8).
+
+        A path that no checkout may have is left out.
+        """
+        wanted = sorted(changes, key=lambda change: change.entry is not None)  # a file may give way to a folder
+        if not wanted:
             return base
-        # removals first: a file may give way to a folder of the same name
-        lines.sort(key=lambda line: not line.startswith(b"0 "))
-        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as folder:
-            env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_DIR": str(self.git_dir)}
-            self._git("read-tree", base, env=env)
-            self._git("update-index", "-z", "--index-info", env=env, stdin=b"".join(lines))
-            return self._git("write-tree", env=env).decode().strip()
+        new = NewTree(self._listing(base))
+        for change in wanted:
+            new.change(change)
+        out = self._git("mktree", "--batch", "-z", stdin=b"".join(new.lines())).split()
+        return out[-1].decode() if out else base
 
     def make_tree(self, trees: Mapping[str, str]) -> str:
         """Return a tree whose entries are these trees, by name."""
@@ -94,15 +93,19 @@ class ObjectDoor(ReadDoor):
         whole = ("-c", "core.sparseCheckout=false")  # the user's sparse checkout is not ours
         self._git(*whole, "read-tree", "--reset", "-u", tree, env=self._at(folder, index), cwd=folder)
 
-    def check_out(self, entries: Iterable[Entry], folder: Path) -> None:
-        """Write these entries into *folder*, as the attributes there say, replacing what is in their places."""
-        lines = [f"{entry.mode} {entry.oid}\t{entry.path}\0".encode(errors="surrogateescape") for entry in entries]
-        if not lines:
+    def check_out(self, tree: str, paths: Iterable[str], folder: Path) -> None:
+        """Write these files of *tree* into *folder*, as the attributes there say, replacing what is in their places."""
+        names = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
+        if not names:
             return
         with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
-            env = self._at(folder, Path(place) / "index")
-            self._git("update-index", "-z", "--index-info", env=env, cwd=folder, stdin=b"".join(lines))
-            self._git("checkout-index", "--all", "--force", "--quiet", env=env, cwd=folder)
+            self._git(
+                *("--literal-pathspecs", "restore", "--quiet", "--worktree", f"--source={tree}"),
+                *("--pathspec-from-file=-", "--pathspec-file-nul"),
+                env=self._at(folder, Path(place) / "index"),
+                cwd=folder,
+                stdin=names,
+            )
 
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None

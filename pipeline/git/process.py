@@ -186,6 +186,18 @@ class Door:
             raise GitError(argv, git.returncode, stderr)
         return bytes(out)
 
+    def _talk(self, argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
+        """Start a git that answers line by line; whoever starts it ends it."""
+        return subprocess.Popen(
+            ["git", *HARDENED, *argv],
+            cwd=self.worktree,
+            env=self._environment({}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         return environment(extra)
 

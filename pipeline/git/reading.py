@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.errors import UserError
-from pipeline.git.process import LARGEST, Door
-from pipeline.git.values import Entry, FileStat, GitError, Setting, TreeChange
+from pipeline.git.answers import Listing
+from pipeline.git.object_reader import ObjectReader
+from pipeline.git.process import LARGEST, TooLargeError
+from pipeline.git.ref_files import refs_in_files
+from pipeline.git.settings import SettingsDoor
+from pipeline.git.values import Entry, FileStat, GitError, TreeChange
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
@@ -16,14 +19,17 @@ if TYPE_CHECKING:
 
 _OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LISTINGS: Final = 8  # the trees that a step looks at
+_FEW: Final = ("refs/redfirst/", "refs/replace/")
+"""Where there are so few refs that looking at their files costs less than asking git."""
 
 
-class ReadDoor(Door):
+class ReadDoor(SettingsDoor):
     """Asks; with the user's config, but no hooks, no fsmonitor, no optional locks."""
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
-        self._listings: dict[str, tuple[Entry, ...]] = {}
+        self._reader = ObjectReader(self._talk)
+        self._listings: dict[str, Listing] = {}
 
     def branch(self) -> str | None:
         """Return the short name of the branch that HEAD is on; None when HEAD is detached."""
@@ -32,16 +38,22 @@ class ReadDoor(Door):
 
     def resolve(self, revision: str) -> str | None:
         """Return the object name that *revision* stands for, or None."""
-        found = self._answers("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
-        return found.decode().strip() if found else None
+        if "\n" in revision:  # no line can ask for it
+            found = self._answers("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+            return found.decode().strip() if found else None
+        return self._reader.name_of(revision)
 
     def tree_of(self, commit: str) -> str:
         """Return the tree of *commit*."""
-        return self._git("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
+        tree = self.resolve(f"{commit}^{{tree}}")
+        if tree is None:
+            raise GitError(("rev-parse", "--verify", f"{commit}^{{tree}}"), 1, "there is no such tree")
+        return tree
 
     def subject(self, commit: str) -> str:
         """Return the first line of a commit's message."""
-        return self._git("log", "--no-walk", "--format=%s", commit).decode(errors="replace").strip()
+        out = self._of_objects("log", "--no-walk", "--format=%s", commit, of=(commit,))
+        return out.decode(errors="replace").strip()
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether *old* is *new* or one of its ancestors."""
@@ -67,22 +79,35 @@ class ReadDoor(Door):
         Raises:
             TooLargeError: it names paths without number.
         """
-        if not paths and tree in self._listings:
+        if not paths or tree in self._listings:
+            listing = self._listing(tree)
+            return listing.below(paths) if paths else listing.entries
+        argv = ("--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths)
+        return _listed(self._of_objects(*argv, of=(tree,), what=f"The tree {tree}")).entries
+
+    def _listing(self, tree: str) -> Listing:
+        if tree in self._listings:
             return self._listings[tree]
-        literal = ("--literal-pathspecs",) if paths else ()
-        argv = (*literal, "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths)
-        out = self._read(*argv, what=f"The tree {tree}")
-        found: list[Entry] = []
-        for line in out.split(b"\0"):
-            if line:
-                meta, _, path = line.partition(b"\t")
-                mode, _, oid = meta.decode().split(" ")
-                found.append(Entry(path.decode(errors="surrogateescape"), mode, oid))
-        if not paths and _OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
+        listing = _listed(self._read("ls-tree", "-r", "-t", "-z", "--full-tree", tree, what=f"The tree {tree}"))
+        if _OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
             while len(self._listings) >= _LISTINGS:
                 del self._listings[next(iter(self._listings))]
-            self._listings[tree] = tuple(found)
-        return tuple(found)
+            self._listings[tree] = listing
+        return listing
+
+    def _of_objects(self, *argv: str, of: Iterable[str], what: str = "") -> bytes:
+        """Return what git prints when asked about some objects; not asked again, for an object never changes.
+
+        Args:
+            argv: The command.
+            of: The names in it; a ref among them can move, so that its answer is not kept.
+            what: What is too large where the answer is.
+        """
+
+        def ask() -> bytes:
+            return self._read(*argv, what=what) if what else self._git(*argv)
+
+        return self._kept.get(argv, ask) if all(map(_OBJECT_NAME.fullmatch, of)) else ask()
 
     def names(self, tree: str, folder: str) -> tuple[str, ...]:
         """Return the names of what lies directly in *folder* of *tree*."""
@@ -98,10 +123,18 @@ class ReadDoor(Door):
         Raises:
             ValueError: it has more bytes than *limit*.
         """
-        size = self._answers("cat-file", "-s", revision) if limit is not None else None
-        if limit is not None and size is not None and int(size) > limit:
-            raise ValueError(f"{revision} has {int(size)} bytes")
-        return self._answers("cat-file", "blob", revision)
+        if "\n" in revision:  # no line can ask for it
+            name = self.resolve(revision)
+            return None if name is None else self.blob(name, limit)
+        most = LARGEST if limit is None else limit
+        found = self._kept.known(revision)
+        if found is None:
+            (found,) = self._reader.contents([revision], most)
+        if found is not None and len(found) > most:
+            raise ValueError(f"{revision} has {len(found)} bytes")
+        if found is not None and _OBJECT_NAME.fullmatch(revision):
+            self._kept.keep(revision, found)
+        return found
 
     def tracked(self, name: str) -> str | None:
         """Return a path at or below *name*, directly in the repository, that the index or HEAD has, however spelt.
@@ -119,21 +152,27 @@ class ReadDoor(Door):
         Raises:
             TooLargeError: together they have more than `limit` bytes.
         """
-        wanted = list(dict.fromkeys(oids))
-        asked = "".join(f"{oid}\n" for oid in wanted).encode()
-        out = self._read("cat-file", "--batch", what="What these files hold", stdin=asked, limit=limit)
-        found: dict[str, bytes] = {}
-        at = 0
-        for oid in wanted:
-            end = out.index(b"\n", at)
-            size = int(out[at:end].split(b" ")[2])
-            found[oid] = out[end + 1 : end + 1 + size]
-            at = end + size + 2
+        names = list(dict.fromkeys(oids))
+        found = {oid: content for oid in names if (content := self._kept.known(oid)) is not None}
+        new = [oid for oid in names if oid not in found]
+        left = limit - sum(map(len, found.values()))
+        try:
+            for oid, content in zip(new, self._reader.contents(new, left), strict=True):
+                if content is None:
+                    raise GitError(("cat-file", "blob", oid), 1, "there is no such file")
+                found[oid] = content
+                self._kept.keep(oid, content)
+        except ValueError as error:
+            said = f"What these files hold is too large: git has more than {limit >> 20} MiB to say of it."
+            raise TooLargeError(said, Reason.USAGE) from error
+        if left < 0:
+            raise TooLargeError(f"What these files hold is too large: more than {limit >> 20} MiB.", Reason.USAGE)
         return found
 
     def diff(self, old: str, new: str) -> tuple[TreeChange, ...]:
         """Return how *new* differs from *old*, path by path (a rename is a deletion and an addition)."""
-        out = self._git("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new).split(b"\0")
+        argv = ("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new)
+        out = self._of_objects(*argv, of=(old, new)).split(b"\0")
         changes: list[TreeChange] = []
         for meta, name in zip(out[0::2], out[1::2], strict=False):
             _, mode, _, oid, status = meta.decode().split(" ")
@@ -196,58 +235,33 @@ class ReadDoor(Door):
         ignored = set(self._git("ls-files", *both, "--exclude-standard").split(b"\0"))
         return tuple(sorted(p.decode(errors="surrogateescape") for p in wanted if p and p in ignored))
 
-    def config(self, key: str) -> str | None:
-        """Return the value of a config key as git resolves it, or None."""
-        found = self._answers("config", "--get", key)
-        return found.decode(errors="replace").rstrip("\n") if found is not None else None
-
-    def settings(self) -> tuple[Setting, ...]:
-        """Return every setting that is in force for the user's own git, with the file it stands in, least first."""
-        done = self._start(("config", "--list", "--null", "--show-origin"), prefix=())
-        if done.returncode:
-            raise GitError(("config", "--list"), done.returncode, done.stderr.decode(errors="replace"))
-        parts = done.stdout.decode(errors="surrogateescape").split("\0")
-        pairs = zip(parts[0::2], parts[1::2], strict=False)
-        return tuple(_setting(entry, origin, self.worktree) for origin, entry in pairs)
-
-    def settings_in(self, content: bytes) -> tuple[Setting, ...] | None:
-        """Return the settings that a configuration file of this content makes, includes not followed; None: no file."""
-        done = self._start(("config", "--file", "-", "--no-includes", "--list", "--null"), stdin=content)
-        if done.returncode:
-            return None
-        entries = done.stdout.decode(errors="surrogateescape").split("\0")
-        return tuple(_setting(entry) for entry in entries if entry)
-
     def is_clean(self, checkout: Path, index: Path) -> bool:
         """Return whether *checkout* holds exactly what its private *index* says."""
         env = self._at(checkout, index)
         changed = self._start(["diff-files", "--quiet"], env, checkout).returncode != 0
         return not changed and not self._git("ls-files", "--others", "-z", env=env, cwd=checkout)
 
-    def identity(self) -> tuple[str, str]:
-        """Return the user's name and e-mail address as git would commit with them.
-
-        Raises:
-            UserError: git has no identity to commit with.
-        """
-        found = self._answers("var", "GIT_AUTHOR_IDENT")
-        if found is None:
-            raise UserError(
-                "git does not know who commits. Set it: git config user.name ... and git config user.email ...",
-                Reason.CONFIG,
-                actions=("git config user.name NAME", "git config user.email ADDRESS"),
-            )
-        name, _, rest = found.decode(errors="replace").partition(" <")
-        return name, rest.partition(">")[0]
-
     def refs(self, *prefixes: str) -> dict[str, str]:
         """Return the refs that are, or lie below, one of *prefixes*, and what they point to."""
+        few = prefixes and all(prefix.startswith(_FEW) for prefix in prefixes)
+        found = refs_in_files(self.common_dir, prefixes) if few else None
+        if found is not None:
+            return found
         out = self._git("for-each-ref", "--format=%(refname) %(objectname)", *prefixes).decode(errors="surrogateescape")
         lines = filter(None, out.split("\n"))  # a name may hold a line break of another kind
         return dict(line.split(" ", 1) for line in lines)  # type: ignore[misc]
 
 
-def _setting(entry: str, origin: str = "", top: Path | None = None) -> Setting:
-    key, _, value = entry.partition("\n")
-    file = origin.removeprefix("file:") if origin.startswith("file:") else None
-    return Setting(key, value, (top or Path()) / file if file is not None else None)
+def _listed(out: bytes) -> Listing:
+    """Return what `git ls-tree -z` has printed."""
+    entries: list[Entry] = []
+    folders: dict[str, str] = {}
+    for line in filter(None, out.split(b"\0")):
+        meta, _, name = line.partition(b"\t")
+        mode, kind, oid = meta.decode().split(" ")
+        path = name.decode(errors="surrogateescape")
+        if kind == "tree":
+            folders[path] = oid
+        else:
+            entries.append(Entry(path, mode, oid))
+    return Listing(entries, folders)

@@ -2,85 +2,73 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.git.process import HARDENED, environment
 from pipeline.git.publishing import PublishDoor
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
-    from git import Repo
+    from collections.abc import Sequence
 
-
-def _common_dir(git_dir: Path) -> Path:
-    """Return the directory that the worktrees share (GitPython would believe an inherited GIT_COMMON_DIR)."""
-    shared = git_dir / "commondir"
-    return (git_dir / os.fsdecode(shared.read_bytes()).strip()).resolve() if shared.is_file() else git_dir
-
-
-def _worktree(repo: Repo, git_dir: Path, common_dir: Path) -> Path | None:
-    """Return the top of the worktree that *repo* was found from; None where there is none."""
-    linked = git_dir / "gitdir"
-    if git_dir != common_dir and linked.is_file():
-        # GitPython takes a linked worktree of a bare repository for bare itself
-        return Path(os.path.normpath(git_dir / os.fsdecode(linked.read_bytes()).strip())).parent
-    if repo.bare or repo.working_tree_dir is None:
-        return None
-    return Path(repo.working_tree_dir)
+_PLACES: Final = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+_NOWHERE: Final = "not a git repository (or any"
+_BARE: Final = ("must be run in a work tree", "cannot use bare repository")
 
 
 class Repository(PublishDoor):
-    """A repository as seen from one worktree: found by GitPython, entered by the three doors."""
+    """A repository as seen from one worktree, entered by the three doors."""
 
     @classmethod
     def find(cls, start: Path) -> Repository:
         """Return the repository around *start*.
 
         Raises:
-            UserError: there is none, it is bare, git is missing, or git refuses to work there.
+            UserError: there is none, it has no worktree there, git is missing, or git refuses to work there.
         """
-        # loaded here, off the path of --help: it is slow, and importing it asks git for its version
-        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
-        try:
-            from git import InvalidGitRepositoryError, NoSuchPathError, Repo  # noqa: PLC0415
-        except ImportError as error:
-            said = str(error).strip().splitlines()[-1].strip()
-            raise UserError(f"git does not work here: {said}", Reason.USAGE, path=str(start)) from error
-        try:
-            with Repo(start, search_parent_directories=True, expand_vars=False) as repo:
-                git_dir = Path(repo.git_dir).resolve()
-                common_dir = _common_dir(git_dir)
-                worktree = _worktree(repo, git_dir, common_dir)
-        except (InvalidGitRepositoryError, NoSuchPathError) as error:
-            raise UserError(
-                f"{start} is not inside a git repository. Change into one, or: git init",
-                Reason.USAGE,
-                path=str(start),
-            ) from error
-        if worktree is None:
-            raise UserError(
-                "This is a bare repository; redfirst needs a worktree. Create one: git worktree add ../work BRANCH",
-                Reason.BARE_REPOSITORY,
-                path=str(start),
-                actions=("git worktree add ../work BRANCH",),
-            )
-        found = cls(worktree, git_dir, common_dir)
-        found._require_git()
-        return found
-
-    def _require_git(self) -> None:
-        """Ask git one question now, so that its refusals (another owner, a broken configuration) are told as such."""
-        try:
-            done = self._start(("rev-parse", "--git-dir"))
-        except FileNotFoundError as error:
-            raise UserError("git is not installed, or not on PATH.", Reason.USAGE) from error
-        if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()
-            raise UserError(f"git refuses to work in {self.worktree}: {said}", Reason.USAGE, path=str(self.worktree))
+        places = _asked(start, _PLACES).split("\n")[:-1]
+        if len(places) != len(_PLACES):  # a folder has a line break in its name
+            places = [_asked(start, (place,)).removesuffix("\n") for place in _PLACES]
+        worktree, git_dir, common_dir = places
+        return cls(Path(worktree), Path(git_dir).resolve(), (start / common_dir).resolve())
 
     @property
     def main_checkout(self) -> Path:
         """Return the checkout that owns the common dir (its parent), or the worktree itself where there is none."""
         return self.common_dir.parent if self.common_dir.name == ".git" else self.worktree
+
+
+def _asked(start: Path, what: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            ["git", *HARDENED, "rev-parse", *what],
+            cwd=start,
+            env=environment({}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            process_group=0,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        if not start.is_dir():
+            raise UserError(f"{start} is no folder.", Reason.USAGE, path=str(start)) from error
+        raise UserError("git is not installed, or not on PATH.", Reason.USAGE) from error
+    if done.returncode == 0:
+        return done.stdout.decode(errors="surrogateescape")
+    said = done.stderr.decode(errors="replace").strip()
+    if _NOWHERE in said:
+        raise UserError(
+            f"{start} is not inside a git repository. Change into one, or: git init", Reason.USAGE, path=str(start)
+        )
+    if any(words in said for words in _BARE):
+        raise UserError(
+            "This is a bare repository; redfirst needs a worktree. Create one: git worktree add ../work BRANCH "
+            f"(git: {said})",
+            Reason.BARE_REPOSITORY,
+            path=str(start),
+            actions=("git worktree add ../work BRANCH",),
+        )
+    raise UserError(f"git refuses to work in {start}: {said}", Reason.USAGE, path=str(start))

@@ -42,13 +42,18 @@ def protected(path: str) -> PathFault | None:
     """Return why nobody may touch `path`, whether it exists or not, or None."""
     for part in path.split("/"):
         name = canonical(part)
-        if name in _GIT_SHORT_NAMES:
+        if is_git_folder(part):
             return PathFault(
                 "git-alias", f"{part!r} in {path!r} is git's own folder, or becomes it on another platform"
             )
         if name in _OURS:
             return PathFault("workflow-folder", f"{path!r}: .workflow belongs to the run; answer in the report instead")
     return None
+
+
+def is_git_folder(part: str) -> bool:
+    """Return whether a part of a path is git's own folder, or becomes it on another platform; no tree may have it."""
+    return canonical(part) in _GIT_SHORT_NAMES
 
 
 def obeyed(path: str, places: Iterable[str]) -> PathFault | None:

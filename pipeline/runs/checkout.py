@@ -77,7 +77,7 @@ class PrivateCheckout:
         for path in (folder / change.path for change in changes if change.entry is None):
             path.unlink()
             _remove_empty(path.parent, folder)
-        self.repository.check_out((change.entry for change in changes if change.entry is not None), folder)
+        self.repository.check_out(new, (change.path for change in changes if change.entry is not None), folder)
         return tuple(change.path for change in changes)
 
     def views(self) -> Path:

@@ -56,10 +56,12 @@ def runs_folder(repository: Repository) -> Path:
 def workflow_folder(repository: Repository) -> Path:
     """Return `.workflow`, made on first use with an ignore file of its own, so that no git setting is touched.
 
+    Whoever asks has looked whether it may be (`runs_folder`, which `preconditions.examine` asks).
+
     Raises:
-        UserError: as `runs_folder`, or the disk does not take it.
+        UserError: the disk does not take it.
     """
-    folder = runs_folder(repository)
+    folder = repository.worktree / WORKFLOW
     ignore = folder / ".gitignore"
     if ignore.is_symlink() or not ignore.is_file() or ignore.stat().st_size != len(_IGNORE_ALL):
         write_atomic(ignore, _IGNORE_ALL, below=repository.worktree)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.journal import Kind, Line
     from pipeline.runs.run import Run
+    from pipeline.steps.preconditions import Ground
     from pipeline.toolchains.protocol import Environment, Toolchain
 
 Stopping = Literal["no", "soon", "now"]
@@ -53,6 +54,8 @@ class Context:
     stopping: Stopping = "no"
     sandbox_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
+    ground: Ground | None = None
+    """Where the run starts, where this driver has just begun it; None where it goes on with one."""
 
     def __post_init__(self) -> None:
         watch = partial(watched, self.repository, self.run.info.run_id)

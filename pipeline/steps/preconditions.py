@@ -1,6 +1,6 @@
 """What must hold before anything is written (seed phase 1, contract 2): cheap, read-only, each with what to do.
 
-`redfirst run` asks before it makes a run folder, so that a refused run leaves nothing; SANITY asks again.
+`redfirst run` asks before it makes a run folder, so that a refused run leaves nothing; SANITY asks where a run goes on.
 """
 
 from __future__ import annotations

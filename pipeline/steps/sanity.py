@@ -1,4 +1,4 @@
-"""SANITY (phase 1): the preconditions again, then the baseline test run, before any agent is paid."""
+"""SANITY (phase 1): the preconditions, then the baseline test run, before any agent is paid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def run(ctx: Context) -> Event:
     """Return OK with the baseline as evidence, PRECONDITION, or BASELINE_IMPOSSIBLE."""
     info = ctx.run.info
     try:
-        ground = examine(ctx.repository, ctx.issue, info.base_branch, ours=info.run_id)
+        ground = ctx.ground or examine(ctx.repository, ctx.issue, info.base_branch, ours=info.run_id)
     except UserError as error:
         return Event(signal=Signal.PRECONDITION, reason=error.reason, note=error.message)
     if ground.commit != info.start_commit:

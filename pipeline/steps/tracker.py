@@ -64,10 +64,8 @@ def in_tree(repository: Repository, tree: str) -> Tracker:
 def tree_with(repository: Repository, tree: str, edits: Edits) -> str:
     """Return *tree* with the tracker edits; files keep their mode."""
     modes = {entry.path: entry.mode for entry in repository.entries(tree, f"{FOLDER}/")}
-    changes: list[TreeChange] = []
-    for name, content in edits.items():
-        path = f"{FOLDER}/{name}"
-        changes.append(TreeChange(path, Entry(path, modes.get(path, "100644"), repository.write_blob(content))))
+    blobs = repository.write_files((f"{FOLDER}/{name}", content) for name, content in edits.items())
+    changes = (TreeChange(path, Entry(path, modes.get(path, "100644"), oid)) for path, oid in blobs.items())
     return repository.build_tree(tree, changes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -165,3 +166,19 @@ def test_the_owner_reads_what_the_final_review_was_told_and_what_no_test_noticed
     probes = json.loads(played.artifact("evidence/task-1.json"))["probes"]["mutation"]["survivors"]
     assert probes, "a fault is left for the owner to read"
     assert all(f"- no test noticed: greet.py:{one['line']}: {one['what']}" in summary for one in probes)
+
+
+def test_the_smallest_run_starts_fewer_than_eighty_processes_of_git(tmp_path: Path) -> None:
+    """The rest were questions that had been answered (ADR-R122)."""
+    project = make_project(tmp_path)
+    asked, counting = tmp_path / "asked", tmp_path / "bin"
+    counting.mkdir()
+    real = shutil.which("git", path=project.environment()["PATH"])
+    script = counting / "git"
+    script.write_text(f'#!/bin/sh\necho "$*" >> {asked}\nexec {real} "$@"\n')
+    script.chmod(0o755)
+    project.env["PATH"] = f"{counting}:{project.environment()['PATH']}"
+    played = play(project, [plan(), reviewed(), PLAN_SIMPLE, *WORK])
+    assert played.document["outcome"] == "completed", played.document["note"]
+    questions = asked.read_text().splitlines()
+    assert 40 < len(questions) < 80, "\n".join(questions)

@@ -1,0 +1,111 @@
+"""A tree with changes, as `git mktree --batch` takes it: only the folders that differ are written, in one process."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from typing import TYPE_CHECKING, Final
+
+from pipeline.policy.paths import is_git_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.git.answers import Listing
+    from pipeline.git.values import TreeChange
+
+FOLDER: Final = "040000"
+_GITLINK: Final = "160000"
+_SHA1: Final = 40  # characters of an object name; the other kind has 64
+_NO_NAMES: Final = frozenset({"", ".", ".."})
+
+Child = tuple[str, str]
+"""Mode and object name of what is in a folder."""
+
+
+class NewTree:
+    """A tree that is there, and changes of it that are not written yet."""
+
+    def __init__(self, base: Listing) -> None:
+        self._base = base
+        self._open: dict[str, dict[str, Child]] = {}
+
+    def change(self, change: TreeChange) -> None:
+        """Put an entry in its place, and nothing else there or above; or take away a file, not a folder.
+
+        A path that no checkout may have is left out, as an index leaves it out.
+        """
+        if any(name in _NO_NAMES or is_git_folder(name) for name in change.path.split("/")):
+            return
+        above, name = posixpath.split(change.path)
+        if change.entry is None:
+            if self._is_folder(above) and self._children(above).get(name, (FOLDER, ""))[0] != FOLDER:
+                del self._children(above)[name]
+            return
+        for at in _ways(above):
+            if not self._is_folder(at):
+                parent, last = posixpath.split(at)
+                self._children(parent).pop(last, None)
+                self._open[at] = {}
+                self._children(parent)[last] = (FOLDER, "")
+        self._forget(change.path)
+        self._children(above)[name] = (change.entry.mode, change.entry.oid)
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the input of `git mktree --batch -z`: folders before those they are in, the whole tree last."""
+        written: dict[str, str] = {}
+        for folder in sorted(self._open, key=lambda path: path.count("/") + bool(path), reverse=True):
+            children = dict(self._open[folder])
+            for name, (mode, _) in self._open[folder].items():
+                path = posixpath.join(folder, name)
+                if mode == FOLDER and path in self._open:
+                    if path in written:
+                        children[name] = (FOLDER, written[path])
+                    else:  # nothing is left in it
+                        del children[name]
+            if children or not folder:
+                written[folder] = _name_of(children) if children else ""
+                yield b"".join(_line(name, *child) for name, child in children.items()) + b"\0"
+
+    def _is_folder(self, path: str) -> bool:
+        if not path or path in self._open:
+            return True
+        above, name = posixpath.split(path)
+        return self._is_folder(above) and self._children(above).get(name, ("", ""))[0] == FOLDER
+
+    def _children(self, folder: str) -> dict[str, Child]:
+        """Return what is in a folder of the new tree, to be changed; it and all above it will be written."""
+        if folder not in self._open:
+            self._open[folder] = dict(self._base.children(folder))
+            if folder:
+                self._children(posixpath.dirname(folder))
+        return self._open[folder]
+
+    def _forget(self, path: str) -> None:
+        for folder in [known for known in self._open if known == path or known.startswith(f"{path}/")]:
+            del self._open[folder]
+
+
+def _ways(folder: str) -> Iterator[str]:
+    """Yield a folder and those above it, the outermost first, without the top."""
+    names = folder.split("/") if folder else []
+    for count in range(1, len(names) + 1):
+        yield "/".join(names[:count])
+
+
+def _line(name: str, mode: str, oid: str) -> bytes:
+    kind = {FOLDER: "tree", _GITLINK: "commit"}.get(mode, "blob")
+    return f"{mode} {kind} {oid}\t".encode() + name.encode(errors="surrogateescape") + b"\0"
+
+
+def _name_of(children: Mapping[str, Child]) -> str:
+    """Return the object name that git gives a folder of these (gitformat-pack(5): mode, name, zero, binary name)."""
+    encoded = {name.encode(errors="surrogateescape"): child for name, child in children.items()}
+    ordered = sorted(encoded, key=lambda name: name + b"/" if encoded[name][0] == FOLDER else name)
+    body = b"".join(
+        b"%s %s\0%s" % (encoded[name][0].lstrip("0").encode(), name, bytes.fromhex(encoded[name][1]))
+        for name in ordered
+    )
+    content = b"tree %d\0%s" % (len(body), body)
+    is_sha1 = len(next(iter(children.values()))[1]) == _SHA1
+    return (hashlib.sha1(content, usedforsecurity=False) if is_sha1 else hashlib.sha256(content)).hexdigest()
