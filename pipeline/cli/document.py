@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.cli.plain import plain
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Outcome, Reason, exit_code
+from pipeline.runs.events import DecisionMade, Published, PublishIntended
 from pipeline.runs.reading import safe_next_actions, usage_of
 from pipeline.steps.reviews import all_last_reviews
 
@@ -72,10 +73,10 @@ def run_document(ctx: Context) -> RunDocument:
     """Return how the run stands now."""
     state, info = ctx.state, ctx.run.info
     outcome, reason = state.outcome or Outcome.CANCELLED, state.reason or Reason.INTERRUPTED
-    published = ctx.run.journal.of("published")
-    intended = ctx.run.journal.of("publish_intended")
-    decisions = ctx.run.journal.of("decision")
-    note = decisions[-1].inner("event").get("note", "") if decisions else ""
+    published = ctx.run.journal.of(Published)
+    intended = ctx.run.journal.of(PublishIntended)
+    decisions = ctx.run.journal.of(DecisionMade)
+    note = decisions[-1].data.note if decisions else ""
     ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
     code = exit_code(outcome, reason)
     return RunDocument(
@@ -88,13 +89,13 @@ def run_document(ctx: Context) -> RunDocument:
         note=str(note),
         branch=info.branch,
         start_commit=info.start_commit,
-        commits=published[-1].texts("commits") if published else (),
+        commits=published[-1].data.commits if published else (),
         tasks=tuple(
             TaskLine(id=t.id, title=t.spec.title, state=t.status)
             for t in state.tasks.values()
             if t.status is not TaskStatus.DROPPED
         ),
-        follow_ups=intended[-1].texts("follow_ups") if published and intended else (),
+        follow_ups=intended[-1].data.follow_ups if published and intended else (),
         blockers=state.open_blockers,
         advisory=tuple(line for ledger in ledgers for line in ledger.advice),
         safe_next_actions=safe_next_actions(ctx.run),

@@ -30,6 +30,7 @@ from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Outcome, Reason, Signal
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.events import ConfigChanged
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.journal import stamp, utc_now
@@ -279,8 +280,8 @@ def _toolchain(repository: Repository, config: Config, start: str) -> Toolchain:
 def _note_config(ctx: Context) -> None:
     """Journal what the user changed since the run was last driven; limits count from here on."""
     dumped = ctx.config.model_dump(mode="json")
-    lines = ctx.run.journal.of("config_changed")
-    known = lines[-1].text("config_hash") if lines else ctx.run.info.config_hash
+    lines = ctx.run.journal.of(ConfigChanged)
+    known = lines[-1].data.config_hash if lines else ctx.run.info.config_hash
     if config_hash(dumped) != known:
         ctx.run.change_limits(limits_of(ctx.config), config_hash(dumped))
 

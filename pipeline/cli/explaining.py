@@ -26,6 +26,16 @@ from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.render import action_value
 from pipeline.routing.vocabulary import Outcome
+from pipeline.runs.events import (
+    ArtifactWritten,
+    ConfigChanged,
+    DecisionMade,
+    DispatchFinished,
+    DispatchStarted,
+    GateAnswered,
+    MeasuredTests,
+    RunResumed,
+)
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import counter_of, exhausted_counter, place_of
 from pipeline.runs.run import Run, sha256_hex
@@ -34,7 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.cli.plain import Colour
-    from pipeline.runs.journal import Kind, Line
+    from pipeline.runs.journal import Line
     from pipeline.runs.run import Decided
 
 _ROWS: Final = {row.id: row for row in MATRIX}
@@ -58,9 +68,9 @@ def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
     between: list[Line] = []
     found: list[DecisionLine] = []
     for line in run.journal.lines:
-        if line.kind == "artifact_written":
-            written[line.text("path")] = line.text("sha256")
-        if line.kind != "decision":
+        if isinstance(line.data, ArtifactWritten):
+            written[line.data.path] = line.data.sha256
+        if not isinstance(line.data, DecisionMade):
             between.append(line)
             continue
         found.append(_decision(run, decided[line.seq], len(found) + 1, between, written, live=live))
@@ -86,7 +96,7 @@ def _decision(
     decision, event, before, after = decided.decision, decided.event, decided.before, decided.after
     row = _ROWS.get(decision.row)
     evidence = tuple(EvidenceLine(path=path, state=_state(run, path, written)) for path in event.evidence)
-    finished = {line.text("dispatch") for line in _of(between, "dispatch_started", "dispatch_finished")}
+    finished = {line.data.dispatch for line in between if isinstance(line.data, DispatchStarted | DispatchFinished)}
     records = [record for record in run.records.values() if record.dispatch in finished]
     return DecisionLine(
         number=number,
@@ -104,9 +114,9 @@ def _decision(
         says=row.says if row else "",
         action=action_value(decision.action),
         then=then_words(decision.action, after),
-        before=tuple(_happening(line) for line in _of(between, "run_resumed", "gate_answered", "config_changed")),
+        before=tuple(filter(None, map(_happening, between))),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
-        tests=tuple(_tests(line) for line in _of(between, "tests_ran")),
+        tests=tuple(_tests(line.data) for line in between if isinstance(line.data, MeasuredTests)),
         facts=_facts(run, decided, evidence),
         evidence=evidence,
         paid=tuple(counter_of(before, key, count) for key, count in decision.counters.items()),
@@ -115,10 +125,6 @@ def _decision(
         outcome=after.outcome,
         reason=after.reason,
     )
-
-
-def _of(lines: list[Line], *kinds: Kind) -> list[Line]:
-    return [line for line in lines if line.kind in kinds]
 
 
 def _state(run: Run, path: str, written: dict[str, str]) -> Literal["as_decided", "changed", "missing"]:
@@ -130,26 +136,26 @@ def _state(run: Run, path: str, written: dict[str, str]) -> Literal["as_decided"
 
 
 def _happening(line: Line) -> str:
-    match line.kind:
-        case "run_resumed":
-            was = line.text("was") or "interrupted, its driver died"
-            return f"the run was resumed on {line.host}; it was {was}"
-        case "gate_answered":
-            return f"a person answered at the gate {line.text('gate')}: {line.text('answer')}"
+    match line.data:
+        case RunResumed(was=was):
+            return f"the run was resumed on {line.host}; it was {was or 'interrupted, its driver died'}"
+        case GateAnswered(gate=gate, answer=answer):
+            return f"a person answered at the gate {gate}: {answer}"
+        case ConfigChanged(limits=limits):
+            said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
+            return f"the configuration changed; limits from here on: {said}"
         case _:
-            limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(line.inner("limits").items()))
-            return f"the configuration changed; limits from here on: {limits}"
+            return ""
 
 
-def _tests(line: Line) -> TestsLine:
-    outcomes = {name: count for name, count in line.inner("outcomes").items() if isinstance(count, int)}
+def _tests(ran: MeasuredTests) -> TestsLine:
     return TestsLine(
-        tree=line.text("tree"),
-        selected=None if line.data.get("selected") is None else line.texts("selected"),
-        state=line.text("state"),
-        outcomes=outcomes,
-        collection_errors=line.texts("collection_errors"),
-        command=line.texts("command"),
+        tree=ran.tree,
+        selected=ran.selected,
+        state=ran.state,
+        outcomes=ran.outcomes,
+        collection_errors=ran.collection_errors,
+        command=ran.command,
     )
 
 

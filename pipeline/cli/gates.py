@@ -17,6 +17,7 @@ from pipeline.reports.tasks import execution_order
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Reason, Signal, Step
+from pipeline.runs.events import GateAnswered
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
@@ -81,7 +82,7 @@ def approve(ctx: Context) -> None:
     hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     ctx.run.resume(sandbox=ctx.sandbox_facts)
-    ctx.run.journal.append("gate_answered", gate=gate, answer="approved", artifacts=hashes)
+    ctx.run.journal.append(GateAnswered(gate=gate, answer="approved", artifacts=hashes))
     ctx.run.decide(Event(signal=Signal.APPROVED, tasks=specs if changed else ()))
 
 
@@ -129,9 +130,9 @@ def reject(ctx: Context, feedback: str, to: str | None) -> None:
     if where not in ways:
         raise UserError(f"From the gate {gate!r} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
     ctx.run.resume(sandbox=ctx.sandbox_facts)
-    number = len(ctx.run.journal.of("gate_answered")) + 1
+    number = len(ctx.run.journal.of(GateAnswered)) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
-    ctx.run.journal.append("gate_answered", gate=gate, answer=f"rejected to {where}", artifacts={})
+    ctx.run.journal.append(GateAnswered(gate=gate, answer=f"rejected to {where}", artifacts={}))
     ctx.run.decide(Event(signal=ways[where], note=feedback.strip().splitlines()[0], evidence=(name,)))
 
 

@@ -22,6 +22,7 @@ from pipeline.errors import UserError
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal, exit_code
+from pipeline.runs.events import PublishIntended
 from pipeline.runs.journal import Journal
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import (
@@ -84,7 +85,7 @@ def show_run(folder: Path) -> ShowDocument:
     run = Run.load(folder, MatrixMachine(), driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
     reviews = _reviews(run)
-    intended = run.journal.of("publish_intended")
+    intended = run.journal.of(PublishIntended)
     return ShowDocument(
         run_id=info.run_id,
         issue=info.issue,
@@ -112,7 +113,7 @@ def show_run(folder: Path) -> ShowDocument:
         blockers=_blockers(run),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in run.records.values()),
         commits=commits_of(run),
-        follow_ups=intended[-1].texts("follow_ups") if intended and commits_of(run) else (),
+        follow_ups=intended[-1].data.follow_ups if intended and commits_of(run) else (),
         sandbox=sandbox_of(run),
         usage=usage_of(run),
         costs=costs_of(run),

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from pipeline.cli.plain import plain
 from pipeline.routing.vocabulary import Step
+from pipeline.runs.events import ChangeRejected, DecisionMade
 from pipeline.runs.info import ViolationRecord
 from pipeline.runs.journal import Line
 
@@ -68,31 +69,30 @@ class Narrator:
             yield from self._told(Line.model_validate(json.loads(text)))
 
     def _told(self, line: Line) -> Iterator[str]:
-        match line.kind:
-            case "change_rejected":
-                yield from _rejection(line)
-            case "decision":
-                row = line.text("row")
-                self.rows.append(row)
-                yield _decision(line)
-                if row in EXPLAINED:
-                    yield from _note(EXPLAINED[row])
+        match line.data:
+            case ChangeRejected() as rejected:
+                yield from _rejection(rejected)
+            case DecisionMade() as decision:
+                self.rows.append(decision.row)
+                yield _decision(decision)
+                if decision.row in EXPLAINED:
+                    yield from _note(EXPLAINED[decision.row])
             case _:
                 pass
 
 
-def _decision(line: Line) -> str:
-    phase = Step(line.text("step")).phase
-    task = f" task {line.text('task')}" if line.text("task") else ""
+def _decision(made: DecisionMade) -> str:
+    phase = Step(made.step).phase
+    task = f" task {made.task}" if made.task else ""
     # what the gate refused has just been told
-    said = "" if line.text("signal") == "VIOLATION" else str(line.inner("event").get("note") or "")
-    paid = "".join(f"; {key.partition('@')[0]} {count}" for key, count in line.inner("counters").items())
-    text = f"[{phase}] {line.text('step')}{task}: {line.text('signal')}" + (f": {said}" if said else "") + paid
+    said = "" if made.signal == "VIOLATION" else made.note
+    paid = "".join(f"; {key.partition('@')[0]} {count}" for key, count in made.counters.items())
+    text = f"[{phase}] {made.step}{task}: {made.signal}" + (f": {said}" if said else "") + paid
     return textwrap.shorten(plain(text), _WIDTH, placeholder=" ...")
 
 
-def _rejection(line: Line) -> Iterator[str]:
-    for violation in _VIOLATIONS.validate_python(line.data["violations"]):
+def _rejection(rejected: ChangeRejected) -> Iterator[str]:
+    for violation in rejected.violations:
         yield textwrap.shorten(f"GATE: rejected: {plain(violation.why)}", _WIDTH, placeholder=" ...")
     yield from _note(REJECTED)
 

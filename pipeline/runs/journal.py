@@ -10,13 +10,23 @@ import os
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Final, Generic, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_serializer,
+    field_validator,
+)
+from typing_extensions import TypeVar
 
 from pipeline.errors import UserError
-from pipeline.names import ArtifactName, BareName, ObjectName, Timestamp
+from pipeline.names import Timestamp
 from pipeline.routing.vocabulary import Reason
+from pipeline.runs.events import EVENTS, JournalEvent, Kind
 from pipeline.runs.files import disk, to_json
 from pipeline.runs.records import MIB, RECORD_LIMIT, open_record, read_record
 
@@ -25,47 +35,16 @@ if TYPE_CHECKING:
 
 SCHEMA = "redfirst.journal/1"
 
-Kind = Literal[
-    "run_started",
-    "claim_taken",
-    "dispatch_started",
-    "dispatch_finished",
-    "tests_ran",
-    "artifact_written",
-    "tracker_written",
-    "change_admitted",
-    "change_rejected",
-    "decision",
-    "task_done",
-    "gate_opened",
-    "gate_answered",
-    "config_changed",
-    "run_parked",
-    "run_resumed",
-    "publish_intended",
-    "published",
-    "run_finished",
-]
-
-
 _LONGEST_LINE: Final = 8 * MIB
 
 
-class _Names(BaseModel):
-    """What of an event's data becomes part of a path or of a git command, whatever the kind."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    dispatch: BareName | None = None
-    task: BareName | None = None
-    path: ArtifactName | None = None
-    tree: ObjectName | None = None
-    evidence: tuple[ArtifactName, ...] = ()
-    files: dict[BareName, object] = {}
-    commits: tuple[ObjectName, ...] = ()
+Event_co = TypeVar("Event_co", bound=JournalEvent, default=JournalEvent, covariant=True)
 
 
-class Line(BaseModel):
+_ANY_OBJECT: Final = {"type": "object", "additionalProperties": True, "title": "Data"}
+
+
+class Line(BaseModel, Generic[Event_co]):
     """One event. `at` is UTC, to the millisecond; `epoch` counts the drivers that the run has had."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -76,28 +55,17 @@ class Line(BaseModel):
     host: str
     epoch: int
     kind: Kind
-    data: dict[str, object]
+    data: Annotated[Event_co, WithJsonSchema(_ANY_OBJECT)]
 
-    @field_validator("data")
+    @field_validator("data", mode="before")
     @classmethod
-    def _with_names_that_are_names(cls, data: dict[str, object]) -> dict[str, object]:
-        _Names.model_validate(data)
-        return data
+    def _of_its_kind(cls, data: object, said: ValidationInfo) -> object:
+        kind: Kind | None = said.data.get("kind")
+        return data if kind is None else EVENTS[kind].model_validate(data)
 
-    def text(self, key: str) -> str:
-        """Return a text of the event's data; "" where there is none."""
-        value = self.data.get(key)
-        return value if isinstance(value, str) else ""
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts of the event's data; () where there is none."""
-        value = self.data.get(key)
-        return tuple(str(item) for item in cast("list[object]", value)) if isinstance(value, list) else ()
-
-    def inner(self, key: str) -> dict[str, object]:
-        """Return an object of the event's data; {} where there is none."""
-        value = self.data.get(key)
-        return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    @field_serializer("data")
+    def _as_it_was_said(self, data: JournalEvent) -> dict[str, object]:
+        return data.model_dump(mode="json", exclude_unset=True)
 
 
 Clock = Callable[[], datetime]
@@ -147,8 +115,8 @@ class Journal:
                     os.fsync(stream.fileno())
         return cls(path, lines, clock=clock)
 
-    def append(self, kind: Kind, /, **data: object) -> Line:
-        """Write one event and return it; it is on disk when this returns.
+    def append(self, event: Event_co) -> Line[Event_co]:
+        """Write one event and return its line; it is on disk when this returns.
 
         Raises:
             UserError: the disk does not take it.
@@ -158,8 +126,8 @@ class Journal:
             at=stamp(self._clock()),
             host=socket.gethostname(),
             epoch=self.epoch,
-            kind=kind,
-            data=data,
+            kind=event.KIND,
+            data=event,
         )
         text = text_of(line)
         with disk(self.path):
@@ -171,11 +139,11 @@ class Journal:
                 os.close(handle)
         # not model_validate_json: it refuses the lone surrogates that a file name may bring
         self.lines.append(Line.model_validate(json.loads(text)))
-        return self.lines[-1]
+        return cast("Line[Event_co]", self.lines[-1])
 
-    def of(self, *kinds: Kind) -> list[Line]:
-        """Return the lines of these kinds, oldest first."""
-        return [line for line in self.lines if line.kind in kinds]
+    def of(self, kind: type[Event_co]) -> list[Line[Event_co]]:
+        """Return the lines of one kind, oldest first."""
+        return [cast("Line[Event_co]", line) for line in self.lines if isinstance(line.data, kind)]
 
 
 def text_of(line: Line) -> str:

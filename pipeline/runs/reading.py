@@ -10,6 +10,7 @@ from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Step
+from pipeline.runs.events import Published, RunResumed, RunStarted
 from pipeline.runs.spending import spent
 
 if TYPE_CHECKING:
@@ -123,18 +124,17 @@ def gate_of(run: Run) -> str | None:
 
 def sandbox_of(run: Run) -> SandboxFacts:
     """Return what isolated the agents, as the driver of the last epoch that said so journalled it."""
-    for line in reversed(run.journal.of("run_started", "run_resumed")):
-        said = line.inner("sandbox")
-        if said:
-            backend, network = said.get("sandbox"), said.get("network")
-            return SandboxFacts(str(backend) if backend else None, str(network) if network else None)
+    for line in reversed(run.journal.lines):
+        if isinstance(line.data, RunStarted | RunResumed) and line.data.sandbox:
+            said = line.data.sandbox
+            return SandboxFacts(said.get("sandbox") or None, said.get("network") or None)
     return SandboxFacts(None, None)
 
 
 def commits_of(run: Run) -> tuple[str, ...]:
     """Return the commits that the run put on its branch, oldest first."""
-    published = run.journal.of("published")
-    return published[-1].texts("commits") if published else ()
+    published = run.journal.of(Published)
+    return published[-1].data.commits if published else ()
 
 
 def place_of(run: Run) -> str:

@@ -7,12 +7,26 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter
-
 from pipeline.errors import UserError
 from pipeline.routing.render import action_value
 from pipeline.routing.state import Event, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Outcome, Reason
+from pipeline.runs.events import (
+    EVENTS,
+    ArtifactWritten,
+    ChangeAdmitted,
+    ChangeRejected,
+    ConfigChanged,
+    DecisionMade,
+    DispatchFinished,
+    DispatchStarted,
+    GateOpened,
+    RunFinished,
+    RunParked,
+    RunResumed,
+    RunStarted,
+    TaskDone,
+)
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.journal import Clock, Journal, readable, text_of, utc_now
@@ -27,7 +41,6 @@ if TYPE_CHECKING:
     from pipeline.routing.state import Effect
     from pipeline.runs.journal import Line
 
-_LIMITS = TypeAdapter(dict[Loop, int])
 _JOURNAL = "journal.jsonl"
 
 
@@ -91,7 +104,7 @@ class Run:
         _write(folder, "run.json", to_json(info.model_dump(mode="json", by_alias=True)))
         run = cls(folder, info, Journal(folder / _JOURNAL, [], clock=clock), machine)
         said = {"run_id": info.run_id, "issue": info.issue, "start_commit": info.start_commit}
-        run.journal.append("run_started", **said, **_sandbox(sandbox))
+        run.journal.append(RunStarted.model_validate({**said, **_sandbox(sandbox)}))
         return run
 
     @classmethod
@@ -134,7 +147,7 @@ class Run:
         """Say in the journal what happened before a crash but was not said: finished dispatches, effects."""
         remove_temporaries(self.folder)
         if not self.journal.lines:
-            self.journal.append("run_started", run_id=self.info.run_id, issue=self.info.issue)
+            self.journal.append(RunStarted(run_id=self.info.run_id, issue=self.info.issue))
         for record in list(self.records.values()):
             path = self.folder / "dispatches" / record.dispatch / "result.json"
             if record.dispatch not in self.results and path.exists():
@@ -151,17 +164,18 @@ class Run:
         """Advance the run by *event*; the decision and its effects are in the journal when this returns."""
         state, decision = self.machine.advance(self.state, event)
         line = self.journal.append(
-            "decision",
-            step=decision.step.value,
-            task=decision.task,
-            signal=event.signal.value,
-            row=decision.row,
-            action=action_value(decision.action),
-            counters=decision.counters,
-            exhausted=[loop.value for loop in decision.exhausted],
-            evidence=list(event.evidence),
-            visit=decision.visit,
-            event=event.model_dump(mode="json", exclude_defaults=True),
+            DecisionMade(
+                step=decision.step.value,
+                task=decision.task,
+                signal=event.signal.value,
+                row=decision.row,
+                action=dict(action_value(decision.action)),
+                counters=dict(decision.counters),
+                exhausted=tuple(loop.value for loop in decision.exhausted),
+                evidence=tuple(event.evidence),
+                visit=decision.visit,
+                event=event.model_dump(mode="json", exclude_defaults=True),
+            )
         )
         self.history.append(Decided(line, event, self.state, state, decision))
         self.state = state
@@ -171,23 +185,25 @@ class Run:
 
     def start_dispatch(self, record: DispatchRecord) -> None:
         """Journal that a dispatch starts; it counts against DISPATCHES from here on."""
-        self._fold(self.journal.append("dispatch_started", **record.model_dump(mode="json")))
+        self._fold(self.journal.append(DispatchStarted.model_validate(record.model_dump(mode="json"))))
 
     def finish_dispatch(self, result: DispatchResult) -> None:
         """Journal that a dispatch is finished; its result.json is on disk already."""
         data = result.model_dump(mode="json", include={"dispatch", "signal", "gate", "tree", "usage", "complaint"})
-        self._fold(self.journal.append("dispatch_finished", **data))
+        self._fold(self.journal.append(DispatchFinished.model_validate(data)))
         self._say_changes(result)
 
     def _say_changes(self, result: DispatchResult) -> None:
         if result.gate is None:
             return
+        said = ChangeAdmitted if result.gate == "admitted" else ChangeRejected
         line = self.journal.append(
-            "change_admitted" if result.gate == "admitted" else "change_rejected",
-            dispatch=result.dispatch,
-            paths=[change.path for change in result.changes],
-            dropped=list(result.dropped),
-            violations=[violation.model_dump(mode="json") for violation in result.violations],
+            said(
+                dispatch=result.dispatch,
+                paths=tuple(change.path for change in result.changes),
+                dropped=result.dropped,
+                violations=result.violations,
+            )
         )
         self._fold(line)
 
@@ -200,7 +216,7 @@ class Run:
             _write(self.folder, name, data)
         digest = sha256_hex(data)
         if not there or self.artifacts.get(name) != digest:  # a crash may have come between file and line
-            self._fold(self.journal.append("artifact_written", path=name, sha256=digest))
+            self._fold(self.journal.append(ArtifactWritten(path=name, sha256=digest)))
         return path
 
     def read(self, name: str) -> bytes:
@@ -215,47 +231,43 @@ class Run:
         """Go on after a park, a cancellation or a crash: a new epoch, the same step (matrix 1, RESUMED)."""
         self.journal.epoch += 1
         said = {"step": self.state.step.value, "was": self.state.outcome}
-        self._fold(self.journal.append("run_resumed", **said, **_sandbox(sandbox)))
+        self._fold(self.journal.append(RunResumed.model_validate({**said, **_sandbox(sandbox)})))
 
     def abandon(self) -> None:
         """Say that the user gave the run up; it can never go on (contract 2)."""
-        data = {"outcome": Outcome.CANCELLED.value, "reason": Reason.ABANDONED.value}
-        self._fold(self.journal.append("run_finished", **data))
+        self._fold(self.journal.append(RunFinished(outcome=Outcome.CANCELLED.value, reason=Reason.ABANDONED.value)))
 
     def change_limits(self, limits: dict[Loop, int], config_hash: str) -> None:
         """Raise (or lower) limits for the rest of the run; journalled."""
-        changed = {loop.value: limit for loop, limit in limits.items()}
-        self._fold(self.journal.append("config_changed", limits=changed, config_hash=config_hash))
+        self._fold(self.journal.append(ConfigChanged(limits=limits, config_hash=config_hash)))
 
     def _say(self, effect: Effect) -> None:
         self._open_effects[effect.id] = effect
-        self._fold(self.journal.append(effect.kind, id=effect.id, **effect.data))
+        self._fold(self.journal.append(EVENTS[effect.kind].model_validate({"id": effect.id, **effect.data})))
 
     # --- folding -----------------------------------------------------------------------------------------------
 
     def _fold(self, line: Line) -> None:
-        match line.kind:
-            case "decision":
-                self._refold(line)
-            case "dispatch_started":
-                record = DispatchRecord.model_validate(line.data)
+        match line.data:
+            case DecisionMade() as said:
+                self._refold(line, said)
+            case DispatchStarted() as record:
                 self.records[record.number] = record
                 self.state = replace(self.state, dispatches=self.state.dispatches + 1)
-            case "dispatch_finished":
-                name = line.text("dispatch")
+            case DispatchFinished(dispatch=name):
                 self.results[name] = self._result(name)
-            case "change_admitted" | "change_rejected":
-                self._said.add(line.text("dispatch"))
-            case "artifact_written":
-                self.artifacts[line.text("path")] = line.text("sha256")
-            case "run_resumed":
+            case ChangeAdmitted(dispatch=name) | ChangeRejected(dispatch=name):
+                self._said.add(name)
+            case ArtifactWritten(path=path, sha256=digest):
+                self.artifacts[path] = digest
+            case RunResumed():
                 self.state = self.machine.resume(self.state)
-            case "config_changed":
-                limits = {**self.state.settings.limits, **_LIMITS.validate_python(line.data["limits"])}
+            case ConfigChanged(limits=changed):
+                limits = {**self.state.settings.limits, **changed}
                 self.state = replace(self.state, settings=replace(self.state.settings, limits=limits))
-            case "task_done" | "gate_opened" | "run_parked" | "run_finished":
-                self._open_effects.pop(str(line.data.get("id")), None)
-                if line.data.get("reason") == Reason.ABANDONED.value:
+            case TaskDone() | GateOpened() | RunParked() | RunFinished() as effect:
+                self._open_effects.pop(str(effect.id), None)
+                if isinstance(effect, RunFinished | RunParked) and effect.reason == Reason.ABANDONED.value:
                     self.state = replace(self.state, outcome=Outcome.CANCELLED, reason=Reason.ABANDONED)
             case _:
                 pass
@@ -275,15 +287,15 @@ class Run:
                 actions=(f"redfirst abandon {self.info.run_id}",),
             ) from error
 
-    def _refold(self, line: Line) -> None:
+    def _refold(self, line: Line, said: DecisionMade) -> None:
         """Recompute a decision from its event and compare it with what was recorded (architecture 9)."""
         try:
-            decided = self._recompute(line)
+            decided = self._recompute(line, said)
         except (LookupError, ValueError):
             decided = None
         if decided is None:
             raise UserError(
-                f"{self.info.run_id} was decided otherwise at journal line {line.seq} ({line.text('row')}): it was "
+                f"{self.info.run_id} was decided otherwise at journal line {line.seq} ({said.row}): it was "
                 f"written by redfirst {self.info.redfirst_version}, whose matrix differs. Go on with that version, "
                 f"or: redfirst abandon {self.info.run_id}",
                 Reason.USAGE,
@@ -295,13 +307,13 @@ class Run:
         self.state = decided.after
         self._open_effects |= {effect.id: effect for effect in decided.decision.effects}
 
-    def _recompute(self, line: Line) -> Decided | None:
-        event = Event.model_validate(line.data["event"])
+    def _recompute(self, line: Line, said: DecisionMade) -> Decided | None:
+        event = Event.model_validate(said.event)
         state, decision = self.machine.advance(self.state, event)
         same = (
-            decision.row == line.data["row"]
-            and action_value(decision.action) == line.data["action"]
-            and decision.counters == line.data["counters"]
+            decision.row == said.row
+            and action_value(decision.action) == said.action
+            and decision.counters == said.counters
         )
         return Decided(line, event, self.state, state, decision) if same else None
 

@@ -17,6 +17,7 @@ from pipeline.reports.parse import parse_report
 from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
+from pipeline.runs.events import DecisionMade, DispatchFinished
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.spending import UsedUp, reserve
 
@@ -113,11 +114,11 @@ def _spent(ctx: Context) -> frozenset[str]:
     """
     decided = [
         line.seq
-        for line in ctx.run.journal.of("decision")
-        if line.data["visit"] == ctx.state.visit and not line.text("row").startswith("any/")
+        for line in ctx.run.journal.of(DecisionMade)
+        if line.data.visit == ctx.state.visit and not line.data.row.startswith("any/")
     ]
-    finished = ctx.run.journal.of("dispatch_finished")
-    return frozenset(line.text("dispatch") for line in finished if line.seq < max(decided, default=0))
+    finished = ctx.run.journal.of(DispatchFinished)
+    return frozenset(line.data.dispatch for line in finished if line.seq < max(decided, default=0))
 
 
 def _last(ctx: Context, slot: Request) -> DispatchResult | None:

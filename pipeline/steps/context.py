@@ -13,6 +13,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.routing.matrix import MATRIX
 from pipeline.routing.vocabulary import Reason, Role, Step
+from pipeline.runs.events import DecisionMade
 from pipeline.runs.files import to_json
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import RunState
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.journal import Kind, Line
+    from pipeline.runs.events import JournalEvent
+    from pipeline.runs.journal import Line
     from pipeline.runs.run import Run
     from pipeline.steps.preconditions import Ground
     from pipeline.toolchains.protocol import Environment, Toolchain
@@ -72,9 +74,9 @@ class Context:
         """Return the id of the issue."""
         return self.run.info.issue
 
-    def note(self, kind: Kind, **facts: object) -> None:
+    def note(self, event: JournalEvent) -> None:
         """Add a line to the journal."""
-        self.run.journal.append(kind, **facts)
+        self.run.journal.append(event)
 
     # --- artifacts ---------------------------------------------------------------------------------------------
 
@@ -127,15 +129,15 @@ class Context:
 
     # --- where the run comes from ----------------------------------------------------------------------------------
 
-    def arrival(self) -> Line | None:
+    def arrival(self) -> Line[DecisionMade] | None:
         """Return the decision that led to this visit; None in the first step."""
-        before = [line for line in self.run.journal.of("decision") if line.data["visit"] == self.state.visit - 1]
+        before = [line for line in self.run.journal.of(DecisionMade) if line.data.visit == self.state.visit - 1]
         return before[-1] if before else None
 
     def handover(self) -> tuple[str, ...]:
         """Return the names of the artifacts that the decision which led here was based on."""
         line = self.arrival()
-        return tuple(name for name in line.texts("evidence") if self.path(name).exists()) if line else ()
+        return tuple(name for name in line.data.evidence if self.path(name).exists()) if line else ()
 
     def handed_words(self) -> list[str]:
         """Return the names of those of them that are words for a reader."""
@@ -149,13 +151,13 @@ class Context:
         line = self.arrival()
         if line is None:
             return ""
-        row = line.text("row")
+        row = line.data.row
         return f"{row}: {_SAYS[row]}" if row in _SAYS else row
 
     def reviews_before(self, step: str) -> int:
         """Return how many reviews of this step were decided in the run, whatever came of them."""
-        lines = self.run.journal.of("decision")
-        return sum(line.text("step") == step and not line.text("row").startswith("any/") for line in lines)
+        lines = self.run.journal.of(DecisionMade)
+        return sum(line.data.step == step and not line.data.row.startswith("any/") for line in lines)
 
     def role_is_off(self, role: Role) -> bool:
         """Return whether the user switched an advisory role off."""

@@ -11,6 +11,7 @@ from pipeline.errors import UserError
 from pipeline.git import SigningError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import work_tree
 from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps import tracker
@@ -53,7 +54,7 @@ async def run(ctx: Context) -> Event:
 def _commit(ctx: Context, work: str) -> Event | None:
     """Publish the failure: `chore(todo)`, before it the wip commit when `[failure] keep = "wip"`."""
     repository, info = ctx.repository, ctx.run.info
-    intended = ctx.run.journal.of("publish_intended")
+    intended = ctx.run.journal.of(PublishIntended)
     again = bool(intended)
     if not intended:
         who, key = signature(ctx), repository.signing_key()
@@ -73,13 +74,13 @@ def _commit(ctx: Context, work: str) -> Event | None:
         message = f"chore(todo): {ctx.issue} back to Todo\n\n{_lines(trailers(ctx))}"
         commits.append(repository.commit_tree(final, (parent,), message, who, sign=key))
         repository.set_ref(publish_ref(repository, info.run_id), commits[-1])
-        ctx.run.journal.append("publish_intended", commits=commits, follow_ups=list(filed))
-        intended = ctx.run.journal.of("publish_intended")
-    commits = list(intended[-1].texts("commits"))
+        ctx.run.journal.append(PublishIntended(commits=tuple(commits), follow_ups=tuple(filed)))
+        intended = ctx.run.journal.of(PublishIntended)
+    commits = list(intended[-1].data.commits)
     refused = move(ctx, commits[-1], again=again)
     if refused is None:
-        if not ctx.run.journal.of("published"):
-            ctx.run.journal.append("published", branch=info.branch, commits=commits)
+        if not ctx.run.journal.of(Published):
+            ctx.run.journal.append(Published(branch=info.branch, commits=tuple(commits)))
         repository.delete_ref(publish_ref(repository, info.run_id))
     return refused
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.routing.vocabulary import Step
+from pipeline.runs.events import DecisionMade
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.reviews import remarks
 
@@ -30,10 +31,10 @@ def handed_on(ctx: Context, *, judged: bool = False) -> dict[str, list[Path]]:
 
 def _overruling(ctx: Context) -> list[str]:
     """Return the diagnoses that had the tasks of the present plan cut again: plan.md still says what they refute."""
-    lines = ctx.run.journal.of("decision")
-    planned = max((number for number, line in enumerate(lines) if line.text("row") == "plan/DRAFTED"), default=0)
-    cut = [line for line in lines[planned:] if line.text("row") in _CUT_AGAIN]
-    return [name for line in cut for name in line.texts("evidence")[:1] if name.endswith(".md")]
+    lines = ctx.run.journal.of(DecisionMade)
+    planned = max((number for number, line in enumerate(lines) if line.data.row == "plan/DRAFTED"), default=0)
+    cut = [line for line in lines[planned:] if line.data.row in _CUT_AGAIN]
+    return [name for line in cut for name in line.data.evidence[:1] if name.endswith(".md")]
 
 
 def came_back_tree(ctx: Context) -> str | None:
@@ -43,6 +44,6 @@ def came_back_tree(ctx: Context) -> str | None:
     """
     line = ctx.arrival()
     step = ctx.state.step
-    by = line.text("step") if line is not None else ""
+    by = line.data.step if line is not None else ""
     asked_before = by == step.value or (by == Step.DIAGNOSE.value and ctx.state.origin is step)
     return ctx.state.in_question if asked_before else None

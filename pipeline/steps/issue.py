@@ -8,6 +8,7 @@ from pipeline.errors import UserError
 from pipeline.reports.foreign import legible
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.events import ClaimTaken
 from pipeline.runs.store import take_claim
 from pipeline.steps import tracker
 from todo import ErrorKind, Status
@@ -38,8 +39,8 @@ async def run(ctx: Context) -> Event:
     holder = take_claim(ctx.repository, ctx.issue, info.run_id)
     if holder is not None:
         return Event(signal=Signal.CLAIMED_ELSEWHERE, reason=Reason.CLAIMED_ELSEWHERE, note=f"claimed by {holder}")
-    if not ctx.run.journal.of("claim_taken"):
-        ctx.run.journal.append("claim_taken", issue=ctx.issue)
+    if not ctx.run.journal.of(ClaimTaken):
+        ctx.run.journal.append(ClaimTaken(issue=ctx.issue))
     raw = committed.raw(f"{ctx.issue}.md")
     if raw is None:
         raise UserError(f"TODO/{ctx.issue}.md is not in the start commit. Commit it.", Reason.ISSUE_NOT_FOUND)

@@ -14,6 +14,7 @@ from pipeline.process import WORKSPACE, Mount, SandboxError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
+from pipeline.runs.events import MeasuredTests
 from pipeline.steps import remembered
 from pipeline.steps.sharding import measure_in_parts, remember
 from pipeline.toolchains.protocol import Cache, Missing, Selection, View
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.journal import Kind
+    from pipeline.runs.events import JournalEvent
     from pipeline.toolchains.protocol import Environment, Toolchain
 
 CACHE = "pycache"
@@ -64,7 +65,7 @@ class Apparatus(Protocol):
     @property
     def secrets(self) -> frozenset[str]: ...  # noqa: D102
 
-    def note(self, kind: Kind, **facts: object) -> None:
+    def note(self, event: JournalEvent) -> None:
         """Take down what was measured, where there is a journal."""
         ...
 
@@ -260,13 +261,14 @@ def _journal(ctx: Apparatus, tree: str, selection: Selection | None, observation
     for record in ran:
         counts[str(record.outcome)] = counts.get(str(record.outcome), 0) + 1
     ctx.note(
-        "tests_ran",
-        tree=tree,
-        selected=None if selection is None else sorted(selection.ids or selection.files or ()),
-        state=observation.state.value,
-        outcomes=counts,
-        collection_errors=[error.path for error in observation.collection_errors],
-        command=list(observation.command),
+        MeasuredTests(
+            tree=tree,
+            selected=None if selection is None else tuple(sorted(selection.ids or selection.files or ())),
+            state=observation.state.value,
+            outcomes=counts,
+            collection_errors=tuple(error.path for error in observation.collection_errors),
+            command=tuple(observation.command),
+        )
     )
     said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "no test ran"
     errors = f", {len(observation.collection_errors)} file(s) not collected" if observation.collection_errors else ""

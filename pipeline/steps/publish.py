@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git import SigningError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
+from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps import tracker
 from pipeline.steps.commits import build_commits
@@ -33,7 +34,7 @@ async def run(ctx: Context) -> Event:
 
     REGRESSION is returned where a test that passed before the run does not pass over its result.
     """
-    intended = ctx.run.journal.of("publish_intended")
+    intended = ctx.run.journal.of(PublishIntended)
     again = bool(intended)
     if not intended:
         broken = None if ctx.state.nothing_changed else await _regression(ctx)
@@ -47,15 +48,15 @@ async def run(ctx: Context) -> Event:
         except SigningError as error:
             return Event(signal=Signal.SIGNING_FAILED, note=str(error))
         ctx.repository.set_ref(publish_ref(ctx.repository, ctx.run.info.run_id), commits[-1])
-        ctx.run.journal.append("publish_intended", commits=list(commits), follow_ups=list(follow_ups))
-        intended = ctx.run.journal.of("publish_intended")
-    commits = intended[-1].texts("commits")
-    follow_ups = intended[-1].texts("follow_ups")
+        ctx.run.journal.append(PublishIntended(commits=tuple(commits), follow_ups=tuple(follow_ups)))
+        intended = ctx.run.journal.of(PublishIntended)
+    commits = intended[-1].data.commits
+    follow_ups = intended[-1].data.follow_ups
     refusal = move(ctx, commits[-1], again=again)
     if refusal is not None:
         return refusal
-    if not ctx.run.journal.of("published"):
-        ctx.run.journal.append("published", branch=ctx.run.info.branch, commits=list(commits))
+    if not ctx.run.journal.of(Published):
+        ctx.run.journal.append(Published(branch=ctx.run.info.branch, commits=tuple(commits)))
     ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
     release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
     told = notes(ctx)
@@ -129,11 +130,11 @@ def take_back(ctx: Context) -> tuple[str, ...]:
         The files of the publication, where the user has changed them since: then they stay as they are.
     """
     repository, info = ctx.repository, ctx.run.info
-    intended = ctx.run.journal.of("publish_intended")
+    intended = ctx.run.journal.of(PublishIntended)
     old = info.start_commit
     if not intended or repository.branch() != info.branch or repository.resolve("HEAD") != old:
         return ()
-    new = intended[-1].texts("commits")[-1]
+    new = intended[-1].data.commits[-1]
     published = tuple(change.path for change in repository.diff(old, new))
     if repository.index_lock(_began(ctx)) is not None:
         return published
@@ -146,7 +147,7 @@ def take_back(ctx: Context) -> tuple[str, ...]:
 
 def _began(ctx: Context) -> float:
     """Return when this run began to publish, in seconds since the epoch: locks of ours are not older."""
-    return datetime.fromisoformat(ctx.run.journal.of("publish_intended")[0].at).timestamp()
+    return datetime.fromisoformat(ctx.run.journal.of(PublishIntended)[0].at).timestamp()
 
 
 def _refused(ctx: Context, why: str) -> Event:

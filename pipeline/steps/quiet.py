@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.journal import Kind
+    from pipeline.runs.events import JournalEvent
     from pipeline.steps.measuring import Apparatus
     from pipeline.toolchains.protocol import Environment, Toolchain
 
@@ -89,5 +89,5 @@ class Quiet:
         """Return what has to be taken out of outputs."""
         return self.lender.secrets
 
-    def note(self, kind: Kind, **facts: object) -> None:
+    def note(self, event: JournalEvent) -> None:
         """Take nothing down: what comes of many small measurements is written once, as evidence."""

@@ -39,7 +39,7 @@ def loosened_or_reworked(ctx: Context, start: str, tree: str) -> tuple[tuple[str
 def _is_ordered(ctx: Context) -> bool:
     """Return whether @check sent the task's tests back, or they never were accepted, so that nothing rests on them."""
     line = ctx.arrival()
-    return ctx.state.task.red is None or (line is not None and line.text("step") in _JUDGES)
+    return ctx.state.task.red is None or (line is not None and line.data.step in _JUDGES)
 
 
 def _tests_of_run(ctx: Context) -> frozenset[tuple[str, str]]:

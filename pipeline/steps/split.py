@@ -12,6 +12,7 @@ from pipeline.reports.taskfile import task_md
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal, Step
+from pipeline.runs.events import DecisionMade
 from pipeline.steps.asking import ask
 from pipeline.steps.drafting import REFUSED, draft_artifacts, hygiene_evidence
 from pipeline.steps.plan import planned
@@ -90,8 +91,8 @@ def _came_back(ctx: Context) -> list[str]:
     if ctx.state.via is None:
         return []
     refused = [name for name in ctx.handover() if name.startswith(REFUSED)]
-    drafted = [line for line in ctx.run.journal.of("decision") if line.text("row") in CUT]
+    drafted = [line for line in ctx.run.journal.of(DecisionMade) if line.data.row in CUT]
     if refused or not drafted:
         return refused
     settled = {f"task-{t.id}.md" for t in ctx.state.tasks.values() if t.status in SETTLED}
-    return [name for name in drafted[-1].texts("evidence") if name.startswith("task-") and name not in settled]
+    return [name for name in drafted[-1].data.evidence if name.startswith("task-") and name not in settled]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.reports.foreign import one_line
 from pipeline.reports.markdown import bullets, sections
 from pipeline.routing.state import TaskStatus
+from pipeline.runs.events import DecisionMade
 from pipeline.runs.reading import usage_of
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps import tracker
@@ -134,10 +135,10 @@ def _advisory(ctx: Context) -> list[str]:
 
 def _decisions(ctx: Context) -> list[str]:
     lines: list[str] = []
-    for line in ctx.run.journal.of("decision"):
-        note = one_line(str(line.inner("event").get("note", "")))
-        task = f" (task {line.text('task')})" if line.text("task") else ""
-        lines.append(f"{line.text('row')}{task}" + (f": {note}" if note else ""))
+    for line in ctx.run.journal.of(DecisionMade):
+        note = one_line(line.data.note)
+        task = f" (task {line.data.task})" if line.data.task else ""
+        lines.append(f"{line.data.row}{task}" + (f": {note}" if note else ""))
     return lines
 
 
@@ -159,5 +160,5 @@ def _usage(ctx: Context) -> list[str]:
 
 
 def _last_note(ctx: Context) -> str:
-    lines = ctx.run.journal.of("decision")
-    return one_line(str(lines[-1].inner("event").get("note", ""))) if lines else ""
+    lines = ctx.run.journal.of(DecisionMade)
+    return one_line(lines[-1].data.note) if lines else ""

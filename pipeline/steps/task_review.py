@@ -9,6 +9,7 @@ from pipeline.reports.fields import Verdict
 from pipeline.reports.markdown import bullets
 from pipeline.reports.reviews import SplitReview
 from pipeline.routing.vocabulary import Role, Step
+from pipeline.runs.events import DecisionMade
 from pipeline.steps.plan import planned
 from pipeline.steps.task_drafts import CUT, WITH_PLAN
 
@@ -34,7 +35,7 @@ def task_artifacts(ctx: Context, review: Review, tasks: Mapping[str, Task]) -> d
 
 def review_of_tasks(ctx: Context) -> Step:
     """Return the step that reviewed the present tasks."""
-    cut = [line.text("row") for line in ctx.run.journal.of("decision") if line.text("row") in CUT]
+    cut = [line.data.row for line in ctx.run.journal.of(DecisionMade) if line.data.row in CUT]
     return Step.REVIEW_PLAN if cut and cut[-1] == WITH_PLAN else Step.REVIEW_SPLIT
 
 

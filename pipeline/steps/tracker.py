@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
 from pipeline.routing.vocabulary import Reason
+from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.files import write_atomic
 from todo import FolderSource, MappingSource, Status, Tracker, TrackerError
 
@@ -71,24 +72,20 @@ def tree_with(repository: Repository, tree: str, edits: Edits) -> str:
 
 def show_in_progress(run: Run, worktree: Path, edits: Edits) -> None:
     """Write the edits to the user's files; what was there before is an artifact first, so that it can be put back."""
-    files: dict[str, dict[str, str]] = {}
+    files: dict[str, TrackerFile] = {}
     for name, content in edits.items():
         before = edits.before[name] or b""
         run.write_artifact(f"tracker/{name}", before)
-        files[name] = {"before": _sha256(before), "after": _sha256(content)}
-    run.journal.append("tracker_written", files=files)
+        files[name] = TrackerFile(before=_sha256(before), after=_sha256(content))
+    run.journal.append(TrackerWritten(files=files))
     for name, content in edits.items():
         _write_keeping_mode(run, worktree, name, content)
 
 
 def shown_files(run: Run) -> Mapping[str, tuple[str, str]]:
     """Return the tracker files that the run rewrote in the worktree: name -> sha256 before and after."""
-    found: dict[str, tuple[str, str]] = {}
-    for line in run.journal.of("tracker_written"):
-        for name, hashes in line.inner("files").items():
-            if isinstance(hashes, dict):
-                found[name] = (str(hashes["before"]), str(hashes["after"]))  # pyright: ignore[reportUnknownArgumentType]
-    return found
+    written = (line.data.files for line in run.journal.of(TrackerWritten))
+    return {name: (file.before, file.after) for files in written for name, file in files.items()}
 
 
 def put_back(run: Run, worktree: Path) -> tuple[str, ...]:

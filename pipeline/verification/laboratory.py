@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.journal import Kind
+    from pipeline.runs.events import JournalEvent
     from pipeline.toolchains.protocol import Environment, Toolchain
 
 
@@ -45,7 +45,7 @@ class Laboratory:
     def __post_init__(self) -> None:
         self.copies = Copies(self.checkout, "measured", self.sandbox, partial(watched, self.repository))
 
-    def note(self, kind: Kind, **facts: object) -> None:
+    def note(self, event: JournalEvent) -> None:
         """Take nothing down: there is no journal."""
 
     async def prepare(self, tree: str) -> None:

@@ -21,6 +21,7 @@ from pipeline.cli.leftovers import check_leftovers
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.vocabulary import Reason, Role, Signal
+from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import claims, release_claim
 from pipeline.steps.preconditions import examine
@@ -300,8 +301,8 @@ def test_the_ignore_file_is_not_written_through_a_link(project: Project, run: Ru
 def test_a_tracker_that_became_a_link_is_not_written_through(project: Project, run: Run, victim: Path) -> None:
     run.write_artifact("tracker/.bashrc".replace(".b", "b"), b"owned")
     (victim.parent / "bashrc").write_text(SECRET)
-    hashes = {"before": sha256_hex(b"owned"), "after": sha256_hex(SECRET.encode())}
-    run.journal.append("tracker_written", files={"bashrc": hashes})
+    hashes = TrackerFile(before=sha256_hex(b"owned"), after=sha256_hex(SECRET.encode()))
+    run.journal.append(TrackerWritten(files={"bashrc": hashes}))
     shutil.rmtree(project.root / "TODO")
     (project.root / "TODO").symlink_to(victim.parent)
     ask(project, "abandon", RUN)

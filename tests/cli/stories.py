@@ -14,6 +14,7 @@ from pipeline.reports.findings import Ledger, Stage, apply_review
 from pipeline.reports.reviews import CheckReview, ReviewFinding
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Question, Role, Signal
+from pipeline.runs.events import MeasuredTests, Published, PublishIntended
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeRecord, Usage, ViolationRecord
 from pipeline.steps.evidence_files import GreenEvidence, TaskEvidence
@@ -104,15 +105,15 @@ def _written(run: Run, signal: Signal, facts: str) -> str:
     tree = tree_of(run, {"tests/test_greet.py": f"# {signal}\n"})
     change = ChangeRecord(path="tests/test_greet.py", kind="added", mode="100644")
     name = dispatch(run, Role.TEST, "write-tests", changes=(change,), tree=tree, usage=PAID)
-    run.journal.append(
-        "tests_ran",
+    ran = MeasuredTests(
         tree=tree,
-        selected=["tests/test_greet.py"],
+        selected=("tests/test_greet.py",),
         state="complete",
         outcomes={"failed": 1},
-        collection_errors=[],
-        command=["python", "-m", "pytest"],
+        collection_errors=(),
+        command=("python", "-m", "pytest"),
     )
+    run.journal.append(ran)
     number = name.split("/")[1][:3]
     run.write_artifact("evidence/task-1.json", evidence(run, tree))
     run.write_artifact(f"evidence/red-{number}.md", f"# RED measurement\n\nCommand: `pytest`\n\n{facts}")
@@ -166,8 +167,8 @@ def finished(repository: Repository) -> Run:
     run.write_artifact("evidence/task-1.json", evidence(run, tree, green=True))
     run.decide(event(Signal.GREEN, tree=tree, note="4 tests pass", evidence=("evidence/task-1.json",)))
     run.decide(event(Signal.ACCEPTABLE))
-    run.journal.append("publish_intended", commits=["c" * 40], follow_ups=["GAL-39.1"])
-    run.journal.append("published", branch="work", commits=["c" * 40])
+    run.journal.append(PublishIntended(commits=("c" * 40,), follow_ups=("GAL-39.1",)))
+    run.journal.append(Published(branch="work", commits=("c" * 40,)))
     run.decide(event(Signal.PUBLISHED, note="1 commit(s) on work"))
     return run
 

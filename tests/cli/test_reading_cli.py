@@ -43,9 +43,10 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.runs.events import EVENTS, GateAnswered, Kind
 from pipeline.runs.files import to_json
 from pipeline.runs.info import Usage
-from pipeline.runs.journal import Kind, Line
+from pipeline.runs.journal import Line, text_of
 from pipeline.runs.lease import FileLease
 
 pytestmark = pytest.mark.slow
@@ -346,11 +347,51 @@ def test_the_log_has_one_readable_line_an_event(repository: Repository) -> None:
     assert ask_json("show", "--log")["lines"][0]["kind"] == "run_started"
 
 
+_SAID: dict[str, object] = {
+    "run_id": "run-GAL-1",
+    "issue": "GAL-1",
+    "dispatch": "001-plan-orchestrator",
+    "task": "1",
+    "path": "plan.md",
+    "step": "plan",
+    "signal": "DRAFTED",
+    "row": "plan/DRAFTED",
+    "action": {"do": "Goto"},
+    "visit": 1,
+    "event": {},
+    "status": "done",
+    "gate": "plan",
+    "answer": "approved",
+    "limits": {},
+    "config_hash": "c",
+    "outcome": "parked",
+    "reason": "approval",
+    "commits": ["c"],
+    "branch": "work",
+    "files": {},
+    "tree": "t",
+    "state": "complete",
+    "sha256": "0",
+    "number": 1,
+    "resumes": 0,
+    "role": "check",
+    "kind": "plan",
+    "question": None,
+    "attempt": 1,
+    "reask": None,
+    "base_tree": "t",
+    "backend": "scripted",
+}
+
+
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_every_kind_of_event_has_words_even_with_data_of_another_version(kind: Kind) -> None:
-    data: dict[str, object] = {"violations": [1], "x": "\x1b"}
-    line = Line(seq=1, at="2026-11-20T14:00:00.000Z", host="h", epoch=1, kind=kind, data=data)
+    said = {name: _SAID[name] for name, field in EVENTS[kind].model_fields.items() if field.is_required()}
+    more = {} if kind == "dispatch_started" else {"x": "\x1b"}
+    text = json.dumps({"seq": 1, "at": "2026-11-20T14:00:00.000Z", "host": "h", "epoch": 1, "kind": kind})
+    line = Line.model_validate({**json.loads(text), "data": said | more})
     assert log_line(line).startswith(f"2026-11-20 14:00:00  {kind}")
+    assert json.loads(text_of(line))["data"] == said | more, "what was not said is not written"
 
 
 _DRIVER = """
@@ -488,7 +529,7 @@ def test_what_happened_between_decisions_is_told(repository: Repository) -> None
     run = begin(repository, gates=("plan",))
     to_split(run)
     run.resume()
-    run.journal.append("gate_answered", gate="plan", answer="approved", artifacts={})
+    run.journal.append(GateAnswered(gate="plan", answer="approved", artifacts={}))
     run.decide(event(Signal.APPROVED))
     run.change_limits({Loop.HYGIENE: 5}, "hash")
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))

@@ -32,7 +32,8 @@ from runs.real import (
 from pipeline.errors import UserError
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Step
-from pipeline.runs.journal import Journal
+from pipeline.runs.events import ArtifactWritten, ChangeAdmitted
+from pipeline.runs.journal import Journal, text_of
 from pipeline.runs.run import Run, sha256_hex
 
 pytestmark = pytest.mark.slow
@@ -72,6 +73,12 @@ def test_a_line_carries_number_time_host_epoch_and_schema(run: Run) -> None:
     assert (line["seq"], line["at"], line["epoch"], line["kind"]) == (1, "2026-11-20T14:00:01.000Z", 1, "run_started")
     assert line["host"] == os.uname().nodename
     assert line["data"]["sandbox"] == {"sandbox": "bubblewrap", "network": "none"}
+
+
+def test_what_is_read_is_written_again_in_the_same_bytes(run: Run) -> None:
+    to_split(run)
+    path = run.folder / "journal.jsonl"
+    assert "".join(map(text_of, Journal.read(path).lines)).encode() == path.read_bytes()
 
 
 def test_a_torn_last_line_is_read_over_and_cut_off_when_driving(run: Run) -> None:
@@ -114,14 +121,17 @@ def test_an_unknown_kind_is_refused(run: Run) -> None:
 @given(data=st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.lists(st.text(max_size=9), max_size=3)))
 def test_any_text_survives_the_journal(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
-    written = Journal(path, [], clock=ticking()).append("artifact_written", data=data)
+    said = {"path": "evidence/x.json", "sha256": "0", "data": data}
+    written = Journal(path, [], clock=ticking()).append(ArtifactWritten.model_validate(said))
     assert Journal.read(path).lines == [written]
+    assert json.loads(path.read_text(encoding="utf-8"))["data"] == said, "also what only a later version says"
 
 
 def test_a_file_name_that_is_no_text_does_not_stop_the_journal(run: Run) -> None:
-    run.journal.append("change_admitted", dispatch="001", paths=[os.fsdecode(b"caf\xe9")])
-    run.journal.append("artifact_written", path="next", sha256="0")
-    assert os.fsencode(load(run).journal.lines[1].texts("paths")[0]) == b"caf\xe9"
+    run.journal.append(ChangeAdmitted(dispatch="001", paths=(os.fsdecode(b"caf\xe9"),)))
+    run.journal.append(ArtifactWritten(path="next", sha256="0"))
+    (line,) = load(run).journal.of(ChangeAdmitted)
+    assert os.fsencode(line.data.paths[0]) == b"caf\xe9"
 
 
 _FULL_DISK = """

@@ -10,6 +10,7 @@ from runs.real import alone, begin, event, load, make_repository, to_first_task,
 
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import EXIT_CODES, Loop, Outcome, Reason, Role, Signal, exit_code
+from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import (
     ACTIONS,
     TaskFacts,
@@ -169,7 +170,7 @@ def test_the_sandbox_is_the_one_of_the_last_driver_that_said_so(run: Run) -> Non
 
 
 def test_commits_count_only_when_they_are_published(run: Run) -> None:
-    run.journal.append("publish_intended", commits=["a"])
+    run.journal.append(PublishIntended(commits=("a",)))
     assert commits_of(run) == ()
-    run.journal.append("published", branch="work", commits=["a", "b"])
+    run.journal.append(Published(branch="work", commits=("a", "b")))
     assert commits_of(run) == ("a", "b")
