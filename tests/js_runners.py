@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 import pytest
 
-SETS: Final = ("node", "vitest", "vitest-3", "jest", "newest")
+SETS: Final = ("node", "vitest", "vitest-3", "jest", "jest-29", "jest-28", "newest")
 
 
 def runners_folder() -> Path:

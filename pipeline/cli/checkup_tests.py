@@ -80,7 +80,8 @@ async def _one(
     if table.setup is not None:
         made = f"not here; a run asks again after its setup: {' '.join(table.setup)}"
         return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout")
-    return _check(id_, "fail", env.sentence, f"{toolchain.install_hint}, where the project's tests run")
+    remedy = env.remedy or f"{toolchain.install_hint}, where the project's tests run"
+    return _check(id_, "fail", env.sentence, remedy)
 
 
 def _said(toolchain: Toolchain, env: Environment) -> str:

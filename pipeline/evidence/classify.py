@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Expected = Literal["RED", "GUARD"]
 Symptom = Literal["hang", "crash"]
 
+_MESSAGE_LINES: Final = 6
 _MESSAGE_LIMIT: Final = 300
 _NO_FRAMES: Final = (
     "; no line of the project was seen with it: where production raises it, call that inside an assertion which says "
@@ -327,13 +328,13 @@ def _ends(name: str) -> str:
 
 
 def _said(fault: Fault) -> str:
-    """Return the exception in one line."""
-    lines = fault.raised.message.strip().splitlines()
+    """Return the exception in one line: what was expected and what was seen often stand below its first."""
+    lines = [line.strip() for line in fault.raised.message.splitlines() if line.strip()]
     name = fault.raised.kind.rpartition(".")[2]
     if not lines:
         return name
-    said = lines[0] if lines[0].startswith(f"{name}: ") else f"{name}: {lines[0]}"
-    return said[:_MESSAGE_LIMIT]
+    said = " | ".join(lines[:_MESSAGE_LINES])
+    return (said if said.startswith(f"{name}: ") else f"{name}: {said}")[:_MESSAGE_LIMIT]
 
 
 def _at(frame: Frame | None) -> str:

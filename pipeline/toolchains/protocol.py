@@ -59,9 +59,13 @@ class Environment:
 
 @dataclass(frozen=True)
 class Missing:
-    """There is no environment; the sentence says what was looked at and what to do."""
+    """There is no environment; the sentence says what was looked at and what to do.
+
+    `remedy` is what mends it, where that is not to install the language.
+    """
 
     sentence: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from js_runners import installed_set, search_path
+from js_runners import SETS, installed_set, search_path
 from toolchains.direct import write
 from toolchains.nodes import JEST, NODE, TOOLCHAIN, VITEST, environment, find, manifest
 
@@ -57,7 +57,10 @@ def test_a_runner_that_is_not_installed_or_too_old(tmp_path: Path) -> None:
     write(tmp_path, {"package.json": VITEST, "node_modules/other/package.json": "{}"})
     assert "vitest, which is not installed" in sentence(find(tmp_path, path=search_path("node")))
     write(tmp_path, {"node_modules/vitest/package.json": '{"version": "2.1.9"}'})
-    assert "vitest 2.1.9 is installed; vitest 3" in sentence(find(tmp_path, path=search_path("node")))
+    found = find(tmp_path, path=search_path("node"))
+    assert "vitest 2.1.9 is installed; vitest 3" in sentence(found)
+    assert isinstance(found, Missing)
+    assert found.remedy == "npm install --save-dev vitest@latest"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +187,7 @@ def test_links_into_a_view_are_taken_away_again_with_what_tools_left(tmp_path: P
 
 
 def test_every_set_of_runners_is_found() -> None:
-    for name in ("node", "vitest", "vitest-3", "jest", "newest"):
+    for name in SETS:
         assert (installed_set(name) / "node_modules").is_dir()
 
 

@@ -256,6 +256,8 @@ LANES = {
     "vitest-3": Lane("vitest-3", "vitest", VITEST),
     "vitest-newest": Lane("newest", "vitest", VITEST),
     "jest": Lane("jest", "jest", JEST_MODULES),
+    "jest-29": Lane("jest-29", "jest", JEST_MODULES),
+    "jest-28": Lane("jest-28", "jest", JEST_MODULES),
 }
 
 
@@ -279,6 +281,12 @@ def judged(seen: tuple[Lane, Path, Observation]) -> Context:
     lane, root, observation = seen
     existing = files_of(root) - {lane.path}
     return context_of(observation, existing, symbols=SYMBOLS, task_files=frozenset({"src/greet.mjs", "src/bye.mjs"}))
+
+
+def test_a_failed_comparison_is_told_with_its_values(seen: tuple[Lane, Path, Observation]) -> None:
+    lane, _, observation = seen
+    failed = [classify(record, judged(seen)).message for record in observation.records.values() if record.fault]
+    assert any("Hello, a!" in message for message in failed), (lane, failed)
 
 
 def test_every_test_has_an_id_a_file_and_an_end(seen: tuple[Lane, Path, Observation]) -> None:
@@ -355,6 +363,8 @@ BROKEN = {
 }
 LENIENT = {"missing export", "missing export of nobody"}
 """What vitest does not notice before the name is used."""
+ENDING = {"jest-28": {"syntax"}, "jest-29": {"syntax"}}
+"""What ends an older jest, where tests are ES modules, with all that it had begun: what passed is not known then."""
 
 
 @pytest.fixture(scope="module", params=LANES.values(), ids=list(LANES))
@@ -363,7 +373,8 @@ def uncollected(
 ) -> tuple[Lane, Path, Observation]:
     lane: Lane = request.param
     body = "\nimport { it } from './runner.mjs';\nit('is there', () => {});\n"
-    files = {f"test/{name.replace(' ', '-')}.test.mjs": dedent(line) + body for name, (line, _, _) in BROKEN.items()}
+    names = BROKEN.keys() - ENDING.get(lane.runners, set())
+    files = {f"test/{name.replace(' ', '-')}.test.mjs": dedent(BROKEN[name][0]) + body for name in names}
     root = write(
         tmp_path_factory.mktemp(lane.runners),
         {
@@ -385,7 +396,7 @@ def test_files_that_cannot_be_loaded(uncollected: tuple[Lane, Path, Observation]
     expected = {
         f"test/{name.replace(' ', '-')}.test.mjs": (cls, legal)
         for name, (_, cls, legal) in BROKEN.items()
-        if not (lane.name == "vitest" and name in LENIENT)
+        if not (lane.name == "vitest" and name in LENIENT) and name not in ENDING.get(lane.runners, ())
     }
     assert {path: (one.cls, one.legal) for path, one in found.items()} == expected, found
     assert observation.records["test/fine.test.mjs::is there"].outcome is Ended.PASSED

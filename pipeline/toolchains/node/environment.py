@@ -210,7 +210,8 @@ def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolde
         if version is not None:
             if int(version.partition(".")[0]) >= oldest:
                 return (f"{runner} {version}",)
-            return Missing(f"{runner} {version} is installed; {runner} {oldest} or newer can be measured.")
+            newer = f"npm install --save-dev {runner}@latest"
+            return Missing(f"{runner} {version} is installed; {runner} {oldest} or newer can be measured.", newer)
     wanted = "is not installed" if runner in project.needs else "is no dependency of this project"
     return Missing(f"The tests are run with {runner}, which {wanted}: {_INSTALL}.")
 

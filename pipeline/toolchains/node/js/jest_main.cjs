@@ -2,6 +2,7 @@
 // Runs jest with the project's own configuration, and is the reporter that records what came of each test file. The
 // tests run in processes below this one, or, where there is but one file, in a context of their own in this one.
 
+const fs = require('node:fs');
 const path = require('node:path');
 const { open } = require('./channel.cjs');
 const { describe } = require('./errors.cjs');
@@ -47,7 +48,7 @@ async function main() {
     ids: request.ids, files: request.files, done: request.done, bad_files: request.bad_files, trace: request.trace,
     root: request.root, circus: found.circus,
   });
-  const given = await found.cli.buildArgv(request.arguments);
+  const given = await found.buildArgv(request.arguments);
   const projects = request.projects.length ? request.projects : given.projects;
   await found.jest.runCLI({
     ...given,
@@ -79,7 +80,20 @@ function packages(home) {
   const jest = path.dirname(at('jest/package.json', home));
   const core = path.dirname(at('@jest/core', jest));
   const config = path.dirname(at('jest-config', core));
-  return { jest: require(at('jest', home)), cli: require(at('jest-cli', jest)), circus: at('jest-circus/runner', config) };
+  const cli = path.dirname(at('jest-cli/package.json', jest));
+  return {
+    jest: require(at('jest', home)), buildArgv: buildArgv(cli, at('jest-cli', jest)), circus: at('jest-circus/runner', config),
+  };
+}
+
+// Return what reads arguments as jest's command line does: exported since 30, in a file of its own in 29, and in 28.
+function buildArgv(cli, entry) {
+  const places = [entry, path.join(cli, 'build', 'run.js'), path.join(cli, 'build', 'cli', 'index.js')];
+  for (const place of places.filter((one) => fs.existsSync(one))) {
+    const found = require(place).buildArgv;
+    if (found) return found;
+  }
+  throw new Error(`jest-cli in ${cli} has no buildArgv`);
 }
 
 if (channel && require.main === module) main();
