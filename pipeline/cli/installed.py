@@ -15,9 +15,9 @@ from pipeline.backends.discovery import (
     with_versions,
 )
 from pipeline.cli.agent_line import AgentLine, LoginLine
-from pipeline.cli.plain import plain
 from pipeline.cli.starting import starts
 from pipeline.errors import UserError
+from pipeline.policy.characters import visible
 from pipeline.process import Command, SandboxError
 from pipeline.routing.vocabulary import Reason
 
@@ -79,12 +79,12 @@ def agent_text(agents: Sequence[AgentLine], *, thorough: bool) -> list[str]:
     """Return the same for a person."""
     lines: list[str] = []
     for each in agents:
-        lines.append(f"  {plain(' '.join((each.title, _version_of(each))).strip())}: {plain(each.path or '-')}")
-        lines += [f"      {plain(said)}" for said in _access(each)]
+        lines.append(f"  {visible(' '.join((each.title, _version_of(each))).strip())}: {visible(each.path or '-')}")
+        lines += [f"      {visible(said)}" for said in _access(each)]
         if thorough:
             lines += [f"      {each.box}"] if each.box else []
             lines += [f"      models: {', '.join(each.models)}"] if each.models else []
-            lines += [f"        {plain(line)}" for line in each.config]
+            lines += [f"        {visible(line)}" for line in each.config]
     return lines
 
 
@@ -151,10 +151,10 @@ async def _tried(found: Found, box: Sandbox | None) -> str:
     try:
         ended = await box.run(command)
     except SandboxError as error:
-        return f"does not start in the box: {plain(str(error)[-_LAST:])}"
+        return f"does not start in the box: {visible(str(error)[-_LAST:])}"
     if ended.exit_code == 0:
         where = f"starts in the box ({box.name})" if box.name != "none" else "starts, without any box"
         return f"{where}; a whole turn: redfirst agents try"
     last = (ended.stderr + ended.stdout).decode(errors="replace").strip().splitlines()[-1:]
     why = "it did not end" if ended.timed_out else "".join(last)[-_LAST:] or f"exit code {ended.exit_code}"
-    return f"does not start in the box: {plain(why)}"
+    return f"does not start in the box: {visible(why)}"
