@@ -97,10 +97,20 @@ class Host:
 
     def _is_of(self, process: Path, mark: str) -> bool:
         try:
-            words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            command = (process / "cmdline").read_bytes()
+            if command.endswith(_READER) and _parent(process) == os.getpid():
+                return False  # the driver's own, which is this process here
+            words = command + (process / "environ").read_bytes()
             return mark.encode() in words or (process / "cwd").readlink().is_relative_to(self.root)
         except OSError:  # it ended, or belongs to somebody else
             return False
+
+
+_READER = b"\0cat-file\0--batch\0"
+
+
+def _parent(process: Path) -> int:
+    return int((process / "stat").read_text().rpartition(")")[2].split()[1])
 
 
 @contextmanager
