@@ -15,7 +15,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from pipeline.cli.orders import Order, load_config
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
@@ -25,6 +24,7 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
+from pipeline.service.orders import Order, load_config
 
 
 async def opened(repository: Repository, place: Path) -> Dispatcher:

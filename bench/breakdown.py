@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import redfirst
 from pipeline.backends.scripted import ScriptedBackend
-from pipeline.cli import isolation
 from pipeline.dispatch import canary, copies, decoy, dispatcher, shadow
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
@@ -28,6 +27,7 @@ from pipeline.routing.machine import MatrixMachine
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.journal import Journal
 from pipeline.runs.run import Run
+from pipeline.service import isolation
 from pipeline.toolchains.pytest import environment as pytest_environment
 from pipeline.toolchains.pytest.toolchain import PytestToolchain
 

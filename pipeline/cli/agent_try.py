@@ -12,7 +12,6 @@ import anyio
 import typer
 
 from pipeline.backends import BACKENDS
-from pipeline.cli.orders import Order, load_config, refuse_recursion
 from pipeline.cli.plain import block, plain
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
@@ -27,6 +26,7 @@ from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Outcome, Question, Reason, Role, Signal, exit_code
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
+from pipeline.service.orders import Order, load_config, refuse_recursion
 from pipeline.steps import tracker
 
 if TYPE_CHECKING:

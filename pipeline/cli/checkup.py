@@ -14,12 +14,7 @@ from pipeline.backends.logins import require_login
 from pipeline.cli.checkup_collection import check_collection
 from pipeline.cli.checkup_tests import check_tests
 from pipeline.cli.config import file_at_head, uncounted
-from pipeline.cli.installed import agent_lines, agent_text
-from pipeline.cli.isolation import check_isolation, check_networks
-from pipeline.cli.leftovers import check_leftovers
 from pipeline.cli.plain import paint, plain
-from pipeline.cli.reading import Check, DoctorDocument
-from pipeline.cli.widening import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
@@ -31,6 +26,11 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.programs import locate
 from pipeline.routing.vocabulary import Role
+from pipeline.service.installed import agent_lines, agent_text
+from pipeline.service.isolation import check_isolation, check_networks
+from pipeline.service.leftovers import check_leftovers
+from pipeline.service.reading import Check, DoctorDocument
+from pipeline.service.widening import widening_in
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:

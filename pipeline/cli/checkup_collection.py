@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.cli.laboratory import laboratory
-from pipeline.cli.reading import Check
 from pipeline.config.model import ToolchainName
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
+from pipeline.service.reading import Check
 from pipeline.steps.measuring import UnmeasurableError, measure
 from pipeline.steps.uncollectable import no_baseline, uncollected
 from pipeline.toolchains.protocol import Selection

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.reading import Check
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
+from pipeline.service.reading import Check
 from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.choosing import choose, looked_for
 from pipeline.toolchains.protocol import Missing

@@ -20,7 +20,6 @@ from pipeline.cli.facts import (
     then_words,
 )
 from pipeline.cli.plain import paint, plain
-from pipeline.cli.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
 from pipeline.reports.markdown import parse
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
@@ -39,6 +38,7 @@ from pipeline.runs.events import (
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import counter_of, exhausted_counter, place_of
 from pipeline.runs.run import Run, sha256_hex
+from pipeline.service.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
 
 if TYPE_CHECKING:
     from pathlib import Path

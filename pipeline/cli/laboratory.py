@@ -13,7 +13,6 @@ import typer
 
 from pipeline.cli.config import file_at_head, uncounted
 from pipeline.cli.plain import plain
-from pipeline.cli.widening import widening_in
 from pipeline.config import trust
 from pipeline.config.load import load
 from pipeline.dispatch.box import open_box
@@ -23,6 +22,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.service.widening import widening_in
 from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.choosing import choose
 from pipeline.verification.laboratory import Laboratory

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.plain import paint, plain
-from pipeline.cli.reading import RunLine, RunsDocument
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.machine import MatrixMachine
@@ -17,6 +16,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import progress_of
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, run_names
+from pipeline.service.reading import RunLine, RunsDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

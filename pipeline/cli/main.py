@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from typer.core import TyperGroup
 
-    from pipeline.cli.orders import Order
     from pipeline.git import Repository
+    from pipeline.service.orders import Order
     from pipeline.steps.context import Context
 
 app = typer.Typer(
@@ -116,7 +116,7 @@ def run_command(
 
       redfirst run GAL-39 --worktree --agent check=scripted
     """
-    from pipeline.cli import driving, worktrees  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.service import driving, worktrees  # noqa: PLC0415  (heavy; not on the path of --help)
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
@@ -133,7 +133,7 @@ def run_command(
 @app.command()
 def resume(name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocument = False) -> None:
     """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again."""
-    from pipeline.cli import driving, gates  # noqa: PLC0415
+    from pipeline.service import driving, gates  # noqa: PLC0415
 
     _answer(name, gates.resume, driving.Order("", agents=tuple(agent or ()), values=tuple(values or ())), as_document)
 
@@ -143,7 +143,7 @@ def approve(
     name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocument = False
 ) -> None:
     """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now."""
-    from pipeline.cli import driving, gates  # noqa: PLC0415
+    from pipeline.service import driving, gates  # noqa: PLC0415
 
     _answer(name, gates.approve, driving.Order("", agents=tuple(agent or ()), values=tuple(values or ())), as_document)
 
@@ -165,7 +165,7 @@ def reject(
     Example:
       redfirst reject GAL-39 --feedback "keep the old signature" --to plan
     """
-    from pipeline.cli import driving, gates  # noqa: PLC0415
+    from pipeline.service import driving, gates  # noqa: PLC0415
 
     order = driving.Order("", agents=tuple(agent or ()), values=tuple(values or ()))
     _answer(name, lambda ctx: gates.reject(ctx, feedback, to), order, as_document)
@@ -174,9 +174,9 @@ def reject(
 @app.command()
 def abandon(name: RunName, as_document: AsDocument = False) -> None:
     """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch."""
-    from pipeline.cli import gates  # noqa: PLC0415
     from pipeline.cli.document import run_document, run_text  # noqa: PLC0415
     from pipeline.runs.store import find_run  # noqa: PLC0415
+    from pipeline.service import gates  # noqa: PLC0415
 
     repository = _repository()
     freed = gates.free_orphan(repository, name)
@@ -208,8 +208,8 @@ def demo(
 
 
 def _answer(name: str, prepare: Callable[[Context], None], order: Order, as_document: bool) -> None:
-    from pipeline.cli import driving  # noqa: PLC0415
     from pipeline.runs.store import find_run  # noqa: PLC0415
+    from pipeline.service import driving  # noqa: PLC0415
 
     repository = _repository()
     folder = find_run(repository, name)

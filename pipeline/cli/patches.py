@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.plain import block, colours, paint, plain
-from pipeline.cli.reading import DiffDocument, DiffFile
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.routing.machine import MatrixMachine
@@ -14,6 +13,7 @@ from pipeline.routing.vocabulary import Reason
 from pipeline.runs.reading import work_tree
 from pipeline.runs.run import Run
 from pipeline.runs.store import find_run, run_ref
+from pipeline.service.reading import DiffDocument, DiffFile
 
 if TYPE_CHECKING:
     from pipeline.cli.plain import Colour

@@ -79,7 +79,7 @@ def _run_document() -> dict[str, Any]:
 
 
 def _reading(name: str) -> dict[str, Any]:
-    from pipeline.cli.reading import READING_SCHEMAS  # noqa: PLC0415  (the same)
+    from pipeline.service.reading import READING_SCHEMAS  # noqa: PLC0415  (the same)
 
     return _of(READING_SCHEMAS[name])()
 

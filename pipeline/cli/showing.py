@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.costs import cost_text, costs_of
 from pipeline.cli.facts import (
     STAGES,
     dispatch_line,
@@ -17,7 +16,6 @@ from pipeline.cli.facts import (
 from pipeline.cli.listing import newest
 from pipeline.cli.loglines import log_line
 from pipeline.cli.plain import paint, plain
-from pipeline.cli.reading import LogDocument, ReviewShown, ShowDocument, TaskShown
 from pipeline.errors import UserError
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import TaskStatus
@@ -36,14 +34,16 @@ from pipeline.runs.reading import (
 )
 from pipeline.runs.run import Run
 from pipeline.runs.store import find_run
+from pipeline.service.costs import cost_text, costs_of
+from pipeline.service.reading import LogDocument, ReviewShown, ShowDocument, TaskShown
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.cli.reading import EvidenceShown, FindingLine
     from pipeline.git import Repository
     from pipeline.runs.run import Decided
+    from pipeline.service.reading import EvidenceShown, FindingLine
 
 _RECENT: Final = 5
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")

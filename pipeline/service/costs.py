@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.cli.reading import CostLine
 from pipeline.runs.spending import by_phase, by_role
+from pipeline.service.reading import CostLine
 
 if TYPE_CHECKING:
     from pipeline.runs.run import Run

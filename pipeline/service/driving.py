@@ -9,16 +9,6 @@ from typing import TYPE_CHECKING, cast
 import anyio
 
 from pipeline import VERSION
-from pipeline.cli.isolation import box_of, isolation
-from pipeline.cli.orders import (
-    Order,
-    config_hash,
-    limits_of,
-    load_config,
-    matrix_hash,
-    refuse_recursion,
-    require_programs,
-)
 from pipeline.config.agents import Backend
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
@@ -38,6 +28,16 @@ from pipeline.runs.keeping import keep
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.store import next_name, state_of_run, workflow_folder
+from pipeline.service.isolation import box_of, isolation
+from pipeline.service.orders import (
+    Order,
+    config_hash,
+    limits_of,
+    load_config,
+    matrix_hash,
+    refuse_recursion,
+    require_programs,
+)
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
 from pipeline.steps.measuring import forget_cache

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from pipeline.cli.driving import build_context, is_over, place_of_run, put_away
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.orphans import end_lost
@@ -21,6 +20,7 @@ from pipeline.runs.events import GateAnswered
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
+from pipeline.service.driving import build_context, is_over, place_of_run, put_away
 from pipeline.steps import failure
 from pipeline.steps.measuring import forget_cache
 

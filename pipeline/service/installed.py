@@ -14,18 +14,18 @@ from pipeline.backends.discovery import (
     services,
     with_versions,
 )
-from pipeline.cli.agent_line import AgentLine, LoginLine
-from pipeline.cli.starting import starts
 from pipeline.errors import UserError
 from pipeline.policy.characters import visible
 from pipeline.process import Command, SandboxError
 from pipeline.routing.vocabulary import Reason
+from pipeline.service.agent_line import AgentLine, LoginLine
+from pipeline.service.starting import starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.cli.starting import Start
     from pipeline.process import Sandbox
+    from pipeline.service.starting import Start
 
 _START_S: Final = 60.0
 _HINT_S: Final = 3.0

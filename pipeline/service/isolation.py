@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.cli.reading import Check
 from pipeline.config.model import SandboxMode
 from pipeline.dispatch.box import hinted, open_box, refusal, try_boxes
 from pipeline.dispatch.nobox import NoBox
@@ -14,6 +13,7 @@ from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Reason, Role
+from pipeline.service.reading import Check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

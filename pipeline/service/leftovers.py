@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.cli.reading import Check
 from pipeline.errors import UserError
 from pipeline.orchestrator import has_ended
 from pipeline.routing.machine import MatrixMachine
@@ -21,6 +20,7 @@ from pipeline.runs.store import (
     state_of_run,
     worktree_key,
 )
+from pipeline.service.reading import Check
 
 if TYPE_CHECKING:
     from collections.abc import Collection

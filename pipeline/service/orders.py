@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.logins import require_login
-from pipeline.cli.installed import hinted
-from pipeline.cli.widening import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
@@ -26,6 +24,8 @@ from pipeline.prices import Tokens, cost_of
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Reason, Role
 from pipeline.runs.files import to_json
+from pipeline.service.installed import hinted
+from pipeline.service.widening import widening_in
 
 if TYPE_CHECKING:
     from pipeline.config.budget import Purse

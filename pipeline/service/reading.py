@@ -7,13 +7,13 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.cli.agent_line import AgentLine
 from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal
 from pipeline.runs.info import Usage, ViolationRecord
 from pipeline.runs.journal import Line
 from pipeline.runs.reading import Counter, SandboxFacts, UsageFacts
+from pipeline.service.agent_line import AgentLine
 
 
 class _Document(BaseModel):

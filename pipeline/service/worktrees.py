@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from pipeline.cli.orders import Order
+    from pipeline.service.orders import Order
 
 _SLUG_LIMIT = 40
 

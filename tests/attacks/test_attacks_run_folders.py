@@ -17,13 +17,13 @@ import pytest
 from kit import Project, make_project
 from runs.real import begin, event, git, load, start_dispatch, write_result
 
-from pipeline.cli.leftovers import check_leftovers
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.vocabulary import Reason, Role, Signal
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import claims, release_claim
+from pipeline.service.leftovers import check_leftovers
 from pipeline.steps.preconditions import examine
 from pipeline.trees import remove_tree
 

@@ -15,15 +15,15 @@ from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
 from pipeline.cli.doctor import doctor
-from pipeline.cli.reading import DoctorDocument
 from pipeline.git import Repository
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.runs.store import run_ref, state_of_run, take_claim
+from pipeline.service.reading import DoctorDocument
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.cli.reading import Check
+    from pipeline.service.reading import Check
 
 app = typer.Typer()
 app.command()(doctor)

@@ -15,14 +15,14 @@ from toolchains.crates import MANIFEST, environment, needs_cargo
 from typer.testing import CliRunner
 
 from pipeline.cli.doctor import doctor
-from pipeline.cli.reading import DoctorDocument
+from pipeline.service.reading import DoctorDocument
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.cli.reading import Check
+    from pipeline.service.reading import Check
 
 app = typer.Typer()
 app.command()(doctor)

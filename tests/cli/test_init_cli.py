@@ -12,11 +12,11 @@ import pytest
 from kit import make_project
 
 from pipeline.backends.discovery import Server, find_servers
-from pipeline.cli.starting import names, start_called, starts, toml
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
 from pipeline.dispatch.choice import choices
 from pipeline.routing.vocabulary import Role
+from pipeline.service.starting import names, start_called, starts, toml
 
 if TYPE_CHECKING:
     from pathlib import Path

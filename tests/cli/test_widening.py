@@ -14,10 +14,10 @@ from runs.real import alone, git, make_repository
 from toolchains.direct import write
 
 from pipeline.cli.config import file_at_head
-from pipeline.cli.widening import widening_in
 from pipeline.config.load import load
 from pipeline.git import Repository
 from pipeline.search_path import without_the_repository
+from pipeline.service.widening import widening_in
 
 if TYPE_CHECKING:
     from pathlib import Path
