@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import redfirst
-from pipeline.steps import implement, mutating, probing, sanity, write_tests
+from pipeline.measure import mutating
+from pipeline.steps import implement, probing, sanity, write_tests
 from pipeline.toolchains.cargo.toolchain import CargoToolchain
 from pipeline.toolchains.pytest.toolchain import PytestToolchain
 

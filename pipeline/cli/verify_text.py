@@ -9,7 +9,7 @@ from pipeline.verification.results import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.steps.probe_evidence import MutationEvidence, Survivor
+    from pipeline.measure.probe_evidence import MutationEvidence, Survivor
     from pipeline.verification.results import CommitCheck, Problem, TddDocument, VerifyDocument
 
 _ENDS: Final[Mapping[Status, str]] = {

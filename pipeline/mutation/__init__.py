@@ -1,7 +1,7 @@
 """Small faults put into source code, one at a time: would the tests notice?
 
 `mutants` reads one file and returns changes of exactly one span each, the most telling first. Which of them a test
-run kills is measured elsewhere (`steps.mutating`). Nothing here performs I/O; the parsers of other languages than
+run kills is measured elsewhere (`measure.mutating`). Nothing here performs I/O; the parsers of other languages than
 Python are loaded when a file of theirs is read.
 """
 

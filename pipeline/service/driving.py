@@ -15,6 +15,7 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.orphans import end_lost
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
+from pipeline.measure.measuring import forget_cache
 from pipeline.orchestrator import drive, has_ended, tell
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
@@ -40,7 +41,6 @@ from pipeline.service.orders import (
 )
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
-from pipeline.steps.measuring import forget_cache
 from pipeline.steps.preconditions import examine
 from pipeline.toolchains import TOOLCHAINS
 from pipeline.toolchains.choosing import choose

@@ -11,6 +11,7 @@ from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.orphans import end_lost
 from pipeline.errors import UserError
+from pipeline.measure.measuring import forget_cache
 from pipeline.policy.hygiene import lint_split
 from pipeline.reports.tasks import execution_order
 from pipeline.routing.machine import MatrixMachine
@@ -22,7 +23,6 @@ from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
 from pipeline.service.driving import build_context, is_over, place_of_run, put_away
 from pipeline.steps import failure
-from pipeline.steps.measuring import forget_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

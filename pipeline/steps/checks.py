@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.redaction import redact
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
+from pipeline.measure.composing import compose, shares_file
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.process import WORKSPACE, Command, Mount, SandboxError
 from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
-from pipeline.steps.composing import compose, shares_file
-from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.tools import kit_of
 from pipeline.trees import opened, opened_parent, opened_regular
 

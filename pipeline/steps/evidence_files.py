@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.evidence.freeze import digest
 from pipeline.evidence.ledger import RedLedger
+from pipeline.measure.probe_evidence import ProbeEvidence
 from pipeline.reports.work import ShownCriterion
-from pipeline.steps.probe_evidence import ProbeEvidence
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

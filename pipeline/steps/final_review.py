@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
 from pipeline.git.obeyed import obeyed_in_tree
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.policy.control import is_control
 from pipeline.policy.paths import is_tracker, obeyed, protected
 from pipeline.readers import edited
@@ -22,7 +23,6 @@ from pipeline.steps.criteria import unanswered
 from pipeline.steps.diagnose import already_name
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.facts import evidence_md
-from pipeline.steps.measuring import UnmeasurableError, changed_paths
 from pipeline.steps.probing import probe_artifacts
 from pipeline.steps.quarantining import quarantine_md, quarantine_of_run
 from pipeline.steps.review_plan import ask_reviewers, blockers, check_of, review_artifacts, simplify_of, summarise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.measure.composing import shares_file
 from pipeline.policy.scope import Action, Grant, TestScope, lies_in
-from pipeline.steps.composing import shares_file
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.test_paths import path_of
 

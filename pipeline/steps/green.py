@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.compare import GreenVerdict, judge_green, passed, still_passing
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.staging import judge_part
+from pipeline.measure.asked_tests import named_by
+from pipeline.measure.measuring import measure
+from pipeline.measure.outcomes import seen
+from pipeline.measure.provisional import confirm_provisional
+from pipeline.measure.remembered import whole_run
 from pipeline.reports.foreign import fenced
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
-from pipeline.steps.asked_tests import named_by
 from pipeline.steps.evidence_files import GreenEvidence, read_evidence, write_evidence
 from pipeline.steps.impacting import impacted_tests, nearest_files, worth_repeating
 from pipeline.steps.masking import masked
-from pipeline.steps.measuring import measure
-from pipeline.steps.outcomes import seen
 from pipeline.steps.pinned import Pinned, pinned, touched
 from pipeline.steps.probing import Candidate, Probed, probe
-from pipeline.steps.provisional import confirm_provisional
 from pipeline.steps.regression import Suspects, confirm, kept_tests
-from pipeline.steps.remembered import whole_run
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import stubs_left
 from pipeline.toolchains.protocol import Selection

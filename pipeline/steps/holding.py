@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import carried_on, expectations, judge_green, passed, still_passing
+from pipeline.measure.measuring import measure
 from pipeline.reports.markdown import bullets
 from pipeline.steps.evidence_files import read_evidence
-from pipeline.steps.measuring import measure
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.regression import confirm, kept_tests
 from pipeline.steps.sanity import baseline_of

@@ -6,6 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
+from pipeline.measure.composing import compose
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.measure.outcomes import named
 from pipeline.reports import reduce
 from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
@@ -14,15 +17,12 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import MEASURED_GREEN, Role, Signal
 from pipeline.steps import checks
 from pipeline.steps.asking import ask
-from pipeline.steps.composing import compose
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.facts import folded, functions_of, red_md
 from pipeline.steps.grants import production_grants, test_scope
 from pipeline.steps.green import Measured, measure_candidate, not_green_md, record_green
 from pipeline.steps.handing import handed_on
 from pipeline.steps.impacting import HANDED, impacted_tests
-from pipeline.steps.measuring import UnmeasurableError, changed_paths
-from pipeline.steps.outcomes import named
 from pipeline.steps.regression import kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools

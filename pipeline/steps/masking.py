@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import may_change
 from pipeline.evidence.observation import RunState
-from pipeline.steps.composing import RUST, compose
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.measure.composing import RUST, compose
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.regression import confirm
 from pipeline.steps.sanity import baseline_of
 

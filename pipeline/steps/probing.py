@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.probes import Engine
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.compare import passed
+from pipeline.measure.mutating import Allowance, Judges, mutation_probe
+from pipeline.measure.probe_evidence import MutationEvidence, ProbeEvidence, RevertEvidence
+from pipeline.measure.probe_words import in_short, probes_md
+from pipeline.measure.reaching import reach_probe
+from pipeline.measure.repeating import repeat, repeat_old
 from pipeline.steps.engines import engine_probe
-from pipeline.steps.mutating import Allowance, Judges, mutation_probe
-from pipeline.steps.probe_evidence import MutationEvidence, ProbeEvidence, RevertEvidence
-from pipeline.steps.probe_words import in_short, probes_md
 from pipeline.steps.quarantining import day_of, quarantine
-from pipeline.steps.reaching import reach_probe
-from pipeline.steps.repeating import repeat, repeat_old
 from pipeline.steps.reverting import revert_check
 from pipeline.steps.sanity import baseline_of
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from pipeline.config.probes import Probes
     from pipeline.evidence.observation import Layout, Observation
+    from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
     from pipeline.steps.evidence_files import TaskEvidence
-    from pipeline.steps.measuring import Apparatus
 
 _UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
 

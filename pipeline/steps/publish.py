@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git import SigningError
+from pipeline.measure.measuring import UnmeasurableError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.events import Published, PublishIntended
@@ -19,7 +20,6 @@ from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps import tracker
 from pipeline.steps.commits import build_commits
 from pipeline.steps.holding import held_md, hold
-from pipeline.steps.measuring import UnmeasurableError
 from pipeline.steps.summary import write_summary
 from pipeline.steps.wording import evidence, notes, word
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import Verdict, confirm_regression, expectations
 from pipeline.evidence.observation import Observation, TestRecord
-from pipeline.steps.measuring import measure
+from pipeline.measure.measuring import measure
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.sanity import baseline_of
 from pipeline.toolchains.protocol import Selection
@@ -15,8 +15,8 @@ from pipeline.toolchains.protocol import Selection
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.measure.measuring import Apparatus
     from pipeline.steps.context import Context
-    from pipeline.steps.measuring import Apparatus
 
 
 @dataclass(frozen=True)

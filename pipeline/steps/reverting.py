@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence import classify
 from pipeline.evidence.classify import PASSED
-from pipeline.steps.absent import with_absent
-from pipeline.steps.composing import compose, with_other_regions
-from pipeline.steps.measuring import changed_paths, measure
+from pipeline.measure.absent import with_absent
+from pipeline.measure.composing import compose, with_other_regions
+from pipeline.measure.measuring import changed_paths, measure
 from pipeline.steps.test_paths import path_of
 from pipeline.toolchains.protocol import Selection
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pipeline.evidence.classify import Classified, Context
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
     from pipeline.steps.evidence_files import TaskEvidence
-    from pipeline.steps.measuring import Apparatus
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Observation
+from pipeline.measure.measuring import UnmeasurableError, failing, measure
+from pipeline.measure.uncollectable import no_baseline
+from pipeline.measure.unprotected import limit_of, not_protected
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.steps import checks, setup
 from pipeline.steps.ignored_files import include_ignored
-from pipeline.steps.measuring import UnmeasurableError, failing, measure
 from pipeline.steps.preconditions import examine
-from pipeline.steps.uncollectable import no_baseline
-from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import judge_green
+from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports import reduce
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
@@ -15,7 +16,6 @@ from pipeline.steps.asking import ask
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.grants import production_grants, test_scope
 from pipeline.steps.handing import came_back_tree
-from pipeline.steps.measuring import UnmeasurableError, measure
 from pipeline.steps.regression import confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
+from pipeline.measure.measuring import UnmeasurableError
 from pipeline.runs.files import write_atomic
 from pipeline.steps.context import Context
-from pipeline.steps.measuring import UnmeasurableError
 from pipeline.toolchains.rooted import Rooted
 from pipeline.toolchains.several import toolchains_in
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.steps.measuring import Apparatus
+    from pipeline.measure.measuring import Apparatus
     from pipeline.toolchains.protocol import Toolchain
 
 _LIMIT_S: Final = 1800.0

@@ -9,6 +9,8 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_green
 from pipeline.evidence.ledger import may_change
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
+from pipeline.measure.provisional import texts
 from pipeline.reports import reduce
 from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
@@ -19,8 +21,6 @@ from pipeline.runs.files import to_json
 from pipeline.steps.asking import ask
 from pipeline.steps.grants import production_grants, test_scope
 from pipeline.steps.handing import came_back_tree, handed_on
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure, measure_types
-from pipeline.steps.provisional import texts
 from pipeline.steps.regression import confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools
@@ -28,10 +28,10 @@ from pipeline.toolchains.several import for_files
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import CollectionError
+    from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
     from pipeline.reports.work import MakeReport
     from pipeline.steps.context import Context
-    from pipeline.steps.measuring import Apparatus
     from pipeline.toolchains.protocol import Toolchain
 
 _SHOWN: Final = 3

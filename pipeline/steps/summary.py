@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.measure.probe_words import in_short, survivors
+from pipeline.measure.unprotected import limit_of, not_protected
 from pipeline.reports.foreign import one_line
 from pipeline.reports.markdown import bullets, sections
 from pipeline.routing.state import TaskStatus
@@ -13,12 +15,10 @@ from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.final_review import not_testable_manifest
-from pipeline.steps.probe_words import in_short, survivors
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.reviews import all_last_reviews
 from pipeline.steps.sanity import BASELINE, baseline_of
 from pipeline.steps.suspicions import suspicions_told
-from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.steps.work_notes import work_notes
 
 if TYPE_CHECKING:

@@ -11,20 +11,20 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline import readers
+from pipeline.measure.composing import both, shares_file
+from pipeline.measure.measuring import changed_paths
 from pipeline.policy import compile_time, rust_splice, special_cases
 from pipeline.policy.test_regions import RUST
 from pipeline.reports.markdown import bullets
 from pipeline.routing.vocabulary import Step
-from pipeline.steps.composing import both, shares_file
-from pipeline.steps.measuring import changed_paths
 from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pipeline.evidence.observation import Layout
+    from pipeline.measure.measuring import Apparatus
     from pipeline.steps.context import Context
-    from pipeline.steps.measuring import Apparatus
 
 _BULLET: Final = "- "
 _WORD: Final = re.compile(r"\w+")

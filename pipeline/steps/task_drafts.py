@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.named import called
+from pipeline.measure.composing import shares_file
 from pipeline.policy.hygiene import Problem, lint_split, lint_task, plausible_test_path
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
@@ -16,7 +17,6 @@ from pipeline.reports.tasks import MAKING, moves_tests, tasks_from_split
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.state import NewTask
-from pipeline.steps.composing import shares_file
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import scaffolds, wants_stubs, wants_stubs_in
 from pipeline.steps.test_paths import by_their_names, known_tests

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.named import called
-from pipeline.steps.composing import shares_file
+from pipeline.measure.composing import shares_file
 from pipeline.steps.regression import kept_tests
 from pipeline.steps.sanity import baseline_of
 

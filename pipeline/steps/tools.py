@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Tools
+from pipeline.measure.measuring import environment, require_measurable
 from pipeline.process import Mount
 from pipeline.programs import locate
-from pipeline.steps.measuring import environment, require_measurable
 from pipeline.toolchains import chosen_tests
 from pipeline.toolchains.devshell import SYSTEM_PATH
 from pipeline.toolchains.installed import installed_mounts
@@ -27,8 +27,8 @@ from pipeline.toolchains.several import environments_in, toolchains_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pipeline.measure.measuring import Apparatus
     from pipeline.steps.context import Context
-    from pipeline.steps.measuring import Apparatus
     from pipeline.toolchains.protocol import Environment, Toolchain
 
 _CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")

@@ -11,6 +11,14 @@ from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.evidence.moves import carried, moved
 from pipeline.evidence.observation import PASSING
+from pipeline.measure.absent import with_absent
+from pipeline.measure.around_tests import changed_without_a_change
+from pipeline.measure.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
+from pipeline.measure.composing import compose, shares_file
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.measure.moving import as_if_renamed, renamed
+from pipeline.measure.provisional import laid_bare
+from pipeline.measure.stand_ins import with_stand_ins
 from pipeline.reports import reduce
 from pipeline.reports.fields import Evidence
 from pipeline.reports.foreign import block
@@ -19,23 +27,15 @@ from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps import criteria
-from pipeline.steps.absent import with_absent
-from pipeline.steps.around_tests import changed_without_a_change
-from pipeline.steps.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
 from pipeline.steps.asking import Answer, ask
-from pipeline.steps.composing import compose, shares_file
 from pipeline.steps.evidence_files import TaskEvidence, write_evidence
 from pipeline.steps.facts import baseline_md
 from pipeline.steps.grants import test_scope
 from pipeline.steps.handing import handed_on
 from pipeline.steps.loosening import cases_from_production
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure
-from pipeline.steps.moving import as_if_renamed, renamed
 from pipeline.steps.plan import planned
-from pipeline.steps.provisional import laid_bare
 from pipeline.steps.reworking import loosened_or_reworked
 from pipeline.steps.sanity import baseline_of
-from pipeline.steps.stand_ins import with_stand_ins
 from pipeline.steps.stub import scaffolds, symbols_of
 from pipeline.steps.tools import project_tools
 from pipeline.toolchains.protocol import Selection

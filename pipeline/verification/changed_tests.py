@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.ledger import may_change
+from pipeline.measure.composing import both, shares_file
+from pipeline.measure.measuring import changed_paths
+from pipeline.measure.unprotected import named
 from pipeline.policy.weakening import is_read
 from pipeline.readers import added, weakenings
-from pipeline.steps.composing import both, shares_file
 from pipeline.steps.loosening import told
-from pipeline.steps.measuring import changed_paths
-from pipeline.steps.unprotected import named
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.classify import PASSED, RedClass
 from pipeline.evidence.compare import passed
-from pipeline.steps.measuring import UnmeasurableError
+from pipeline.measure.measuring import UnmeasurableError
 from pipeline.steps.reverting import not_red
 from pipeline.verification.results import Problem, TestLine
 

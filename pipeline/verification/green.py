@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green, passed
+from pipeline.measure.unprotected import limit_of, not_protected
 from pipeline.steps.pinned import touched
 from pipeline.steps.quarantining import quarantine, today
 from pipeline.steps.regression import confirm
-from pipeline.steps.unprotected import limit_of, not_protected
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation, TestRecord
-    from pipeline.steps.measuring import Apparatus
+    from pipeline.measure.measuring import Apparatus
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.classify import RedClass
+from pipeline.measure.composing import both
 from pipeline.policy.test_regions import RUST
 from pipeline.policy.weakening import is_read
 from pipeline.readers import suite_of
-from pipeline.steps.composing import both
 from pipeline.verification.changed_tests import is_called
 
 if TYPE_CHECKING:

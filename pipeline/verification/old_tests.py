@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.ledger import may_change
 from pipeline.evidence.moves import moved
-from pipeline.steps.composing import shares_file
+from pipeline.measure.composing import shares_file
+from pipeline.measure.measuring import changed_paths
+from pipeline.measure.moving import as_if_renamed
 from pipeline.steps.loosening import told
-from pipeline.steps.measuring import changed_paths
-from pipeline.steps.moving import as_if_renamed
 from pipeline.verification.changed_tests import OldTests
 from pipeline.verification.results import Problem
 

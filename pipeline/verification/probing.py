@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import passed
+from pipeline.measure.mutating import Judges
+from pipeline.measure.repeating import repeat
 from pipeline.reports.foreign import one_line
-from pipeline.steps.mutating import Judges
 from pipeline.steps.probing import faults
-from pipeline.steps.repeating import repeat
 from pipeline.verification.red import measure_whole
 from pipeline.verification.results import Problem
 from pipeline.verification.tdd import tdd_green, tdd_red

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.steps.composing import both
+from pipeline.measure.composing import both
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError
 
 from pipeline.git import GitError, TooLargeError
+from pipeline.measure.composing import shares_file, with_other_code, with_other_regions
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.measure.provisional import confirm_provisional, laid_bare
+from pipeline.measure.stand_ins import with_stand_ins
 from pipeline.policy.paths import is_tracker
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.runs.info import RunInfo
-from pipeline.steps.composing import shares_file, with_other_code, with_other_regions
-from pipeline.steps.measuring import UnmeasurableError, changed_paths
-from pipeline.steps.provisional import confirm_provisional, laid_bare
 from pipeline.steps.reverting import Wanted
-from pipeline.steps.stand_ins import with_stand_ins
 from pipeline.steps.suspicions import means_of_forgery
 from pipeline.verification.claimed import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
 from pipeline.verification.claims import RUN_ID, Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept

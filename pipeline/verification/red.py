@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import RunState
-from pipeline.steps.composing import compose
-from pipeline.steps.measuring import UnmeasurableError, measure
+from pipeline.measure.composing import compose
+from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.steps.reverting import measure_over
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from pipeline.evidence.observation import Layout, Observation
-    from pipeline.steps.measuring import Apparatus
+    from pipeline.measure.measuring import Apparatus
     from pipeline.steps.reverting import Red, Wanted
 
 

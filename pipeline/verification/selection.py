@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.errors import UserError
 from pipeline.git import GitError, TooLargeError
+from pipeline.measure.measuring import UnmeasurableError
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.store import issue_of
-from pipeline.steps.measuring import UnmeasurableError
 from pipeline.verification.claims import FETCH, RUN_ID, known_runs
 from pipeline.verification.recheck import recheck, unchecked
 from pipeline.verification.results import Status, VerifyDocument

@@ -15,10 +15,10 @@ from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import derive_new_ids, judge_red
 from pipeline.evidence.observation import Ended
+from pipeline.measure.composing import shares_file
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, printable
+from pipeline.measure.provisional import texts
 from pipeline.routing.vocabulary import Reason
-from pipeline.steps.composing import shares_file
-from pipeline.steps.measuring import UnmeasurableError, changed_paths, measure, printable
-from pipeline.steps.provisional import texts
 from pipeline.steps.reverting import Wanted
 from pipeline.steps.suspicions import means_of_forgery
 from pipeline.toolchains.protocol import Selection

@@ -13,9 +13,9 @@ from steps.probed import laboratory, seen, tree_of
 from pipeline.dispatch.copies import Copies
 from pipeline.dispatch.escape import EscapeError
 from pipeline.git import Repository
+from pipeline.measure.measuring import measure_types
 from pipeline.process import SandboxError
 from pipeline.runs.store import publish_ref
-from pipeline.steps.measuring import measure_types
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from kit import BARE_PYTEST, make_project
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.git import Repository, UntouchedRepository
+from pipeline.measure.measuring import measure
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.steps.measuring import measure
 from pipeline.toolchains import TOOLCHAINS
 from pipeline.verification.laboratory import Laboratory
 

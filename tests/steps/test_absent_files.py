@@ -11,7 +11,7 @@ from steps.ground import CARGO, ground
 
 from pipeline.evidence.classify import RedClass, classify_collection
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState, TestRecord
-from pipeline.steps.absent import with_absent
+from pipeline.measure.absent import with_absent
 from pipeline.steps.reverting import Red
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, ground
 
 from pipeline.evidence.observation import Layout, TestRecord
-from pipeline.steps.around_tests import changed_without_a_change
+from pipeline.measure.around_tests import changed_without_a_change
 from pipeline.steps.loosening import told
 
 pytestmark = pytest.mark.slow

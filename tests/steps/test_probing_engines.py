@@ -12,13 +12,13 @@ import pytest
 from steps.probed import PYPROJECT, laboratory, repository, seen, tree_of
 
 from pipeline.config.probes import Engine
+from pipeline.measure.mutating import Allowance, Judges
 from pipeline.steps.engines import engine_probe
-from pipeline.steps.mutating import Allowance, Judges
 
 if TYPE_CHECKING:
     from kit import Project
 
-    from pipeline.steps.probe_evidence import MutationEvidence
+    from pipeline.measure.probe_evidence import MutationEvidence
 
 pytestmark = pytest.mark.slow
 

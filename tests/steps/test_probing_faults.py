@@ -9,16 +9,16 @@ import pytest
 from steps.probed import PYPROJECT, laboratory, repository, seen, tree_of
 from toolchains.crates import MANIFEST, needs_cargo
 
-from pipeline.steps.mutating import Allowance, Judges, mutation_probe
-from pipeline.steps.probe_evidence import ProbeEvidence
-from pipeline.steps.probe_words import probes_md
+from pipeline.measure.mutating import Allowance, Judges, mutation_probe
+from pipeline.measure.probe_evidence import ProbeEvidence
+from pipeline.measure.probe_words import probes_md
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kit import Project
 
-    from pipeline.steps.probe_evidence import MutationEvidence
+    from pipeline.measure.probe_evidence import MutationEvidence
 
 pytestmark = pytest.mark.slow
 

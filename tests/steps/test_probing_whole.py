@@ -16,11 +16,11 @@ from pipeline.dispatch.box import open_box
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Context
 from pipeline.evidence.ledger import judge_red
+from pipeline.measure.composing import compose
+from pipeline.measure.measuring import changed_paths, measure
+from pipeline.measure.probe_words import probes_md
 from pipeline.reports.tasks import Task
-from pipeline.steps.composing import compose
 from pipeline.steps.evidence_files import TaskEvidence
-from pipeline.steps.measuring import changed_paths, measure
-from pipeline.steps.probe_words import probes_md
 from pipeline.steps.probing import Candidate, probes_of
 from pipeline.toolchains.protocol import Selection
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from kit import Project
 
+    from pipeline.measure.probe_evidence import ProbeEvidence
     from pipeline.process import Sandbox
-    from pipeline.steps.probe_evidence import ProbeEvidence
     from pipeline.verification.laboratory import Laboratory
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from evidence.observed import observed
 from steps.probed import PYPROJECT, laboratory, repository, tree_of
 
 from pipeline.evidence.observation import Ended, Reach, RunState
-from pipeline.steps import remembered
-from pipeline.steps.measuring import measure
+from pipeline.measure import remembered
+from pipeline.measure.measuring import measure
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:

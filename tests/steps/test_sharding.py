@@ -21,8 +21,8 @@ from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence import shards
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState
+from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.process import Command, Completed, SandboxError
-from pipeline.steps.measuring import UnmeasurableError, measure
 from pipeline.toolchains import durations
 from pipeline.toolchains.protocol import Selection
 

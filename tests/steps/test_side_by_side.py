@@ -7,7 +7,7 @@ from functools import partial
 import anyio
 import pytest
 
-from pipeline.steps.side_by_side import side_by_side
+from pipeline.measure.side_by_side import side_by_side
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:

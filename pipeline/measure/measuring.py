@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
 from pipeline.evidence.observation import Ended, Observation
+from pipeline.measure import remembered
+from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.process import WORKSPACE, Mount, SandboxError
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.events import MeasuredTests
-from pipeline.steps import remembered
-from pipeline.steps.sharding import measure_in_parts, remember
 from pipeline.toolchains.protocol import Cache, Missing, Selection, View
 from pipeline.toolchains.several import Several, left_out
 

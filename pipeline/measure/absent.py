@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.classify import ABSENT
 from pipeline.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
-from pipeline.steps.composing import shares_file
+from pipeline.measure.composing import shares_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.steps.composing import Holder
+    from pipeline.measure.composing import Holder
 
 
 def with_absent(ctx: Holder, seen: Observation, composed: str, production: str, paths: Iterable[str]) -> Observation:

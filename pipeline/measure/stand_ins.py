@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.modules import is_module
 from pipeline.git import Entry, TreeChange
+from pipeline.measure.provisional import texts
 from pipeline.reports.tasks import MAKING
-from pipeline.steps.provisional import texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import CollectionError
+    from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
-    from pipeline.steps.measuring import Apparatus
 
 _PYTHON: Final = ".py"
 _FUNCTION: Final = """

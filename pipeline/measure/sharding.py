@@ -15,8 +15,8 @@ from pipeline.evidence import shards
 from pipeline.evidence.compare import passed
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.measure.side_by_side import side_by_side
 from pipeline.runs.files import write_atomic
-from pipeline.steps.side_by_side import side_by_side
 from pipeline.toolchains import durations
 from pipeline.toolchains.protocol import Selection
 

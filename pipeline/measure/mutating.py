@@ -18,22 +18,22 @@ from pipeline.dispatch.redaction import redact
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
+from pipeline.measure.changed_lines import changed_lines
+from pipeline.measure.measuring import UnmeasurableError, environment, measure
+from pipeline.measure.probe_evidence import MutationEvidence, Survivor
+from pipeline.measure.quiet import Quiet
+from pipeline.measure.side_by_side import side_by_side
 from pipeline.mutation import LANGUAGES, Rank, spread
 from pipeline.policy.paths import is_tracker
 from pipeline.readers import mutants
-from pipeline.steps.changed_lines import changed_lines
-from pipeline.steps.measuring import UnmeasurableError, environment, measure
-from pipeline.steps.probe_evidence import MutationEvidence, Survivor
-from pipeline.steps.quiet import Quiet
-from pipeline.steps.side_by_side import side_by_side
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.evidence.observation import Layout, Observation
+    from pipeline.measure.measuring import Apparatus
     from pipeline.mutation import Mutant
-    from pipeline.steps.measuring import Apparatus
 
 BUILTIN: Final = "builtin"
 _PLAIN: Final = frozenset({"100644", "100755"})

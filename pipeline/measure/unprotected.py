@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended
-from pipeline.steps.measuring import failing
+from pipeline.measure.measuring import failing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from pipeline.evidence.observation import Observation
-    from pipeline.steps.measuring import Apparatus
+    from pipeline.measure.measuring import Apparatus
 
 _NAMED: Final = 3
 

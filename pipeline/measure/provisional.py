@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_stubs
 from pipeline.git import GITLINK, Entry, TreeChange
-from pipeline.steps.composing import shares_file
-from pipeline.steps.measuring import changed_paths, measure
+from pipeline.measure.composing import shares_file
+from pipeline.measure.measuring import changed_paths, measure
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from pipeline.evidence.observation import Layout
+    from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
-    from pipeline.steps.measuring import Apparatus
 
 
 async def confirm_provisional(

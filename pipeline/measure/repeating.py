@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import passed
-from pipeline.steps.measuring import measure
-from pipeline.steps.probe_evidence import OldEvidence, RepeatEvidence
+from pipeline.measure.measuring import measure
+from pipeline.measure.probe_evidence import OldEvidence, RepeatEvidence
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.evidence.observation import Observation
-    from pipeline.steps.measuring import Apparatus
+    from pipeline.measure.measuring import Apparatus
 
 _NOT_RUN = "not run"
 _SURE = 3

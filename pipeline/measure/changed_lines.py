@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.steps.measuring import changed_paths
+from pipeline.measure.measuring import changed_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipeline.steps.measuring import Apparatus
+    from pipeline.measure.measuring import Apparatus
 
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<start>\d+)(?:,(?P<there>\d+))? @@")
 

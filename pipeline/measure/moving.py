@@ -10,8 +10,8 @@ from pipeline.git import TreeChange
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.measure.composing import Holder
     from pipeline.reports.tasks import Task
-    from pipeline.steps.composing import Holder
 
 
 def renamed(ctx: Holder, task: Task, before: str, after: str) -> dict[str, str]:

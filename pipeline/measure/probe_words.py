@@ -10,7 +10,7 @@ from pipeline.reports.markdown import bullets, sections
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.steps.probe_evidence import (
+    from pipeline.measure.probe_evidence import (
         MutationEvidence,
         OldEvidence,
         ProbeEvidence,

@@ -11,17 +11,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.measure.composing import both, shares_file
 from pipeline.policy.python_uses import listed
 from pipeline.policy.test_support import lies_among_tests
 from pipeline.policy.weakening import MAX_BYTES, is_read
 from pipeline.readers import changed_around, lost_in, users_in
-from pipeline.steps.composing import both, shares_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.evidence.observation import Layout, TestRecord
-    from pipeline.steps.composing import Holder
+    from pipeline.measure.composing import Holder
 
 _MOST_FILES = 200
 """So many changed files are read; nobody's tests for one task are in more."""

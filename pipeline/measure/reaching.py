@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.steps.measuring import changed_paths, measure
-from pipeline.steps.probe_evidence import ReachEvidence
+from pipeline.measure.measuring import changed_paths, measure
+from pipeline.measure.probe_evidence import ReachEvidence
 from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.evidence.observation import Layout, Reach
-    from pipeline.steps.measuring import Apparatus
+    from pipeline.measure.measuring import Apparatus
 
 _PROCESS = "process"
 
