@@ -11,7 +11,11 @@ from collections import defaultdict
 from operator import itemgetter
 from typing import Final
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes says how busy a machine is
+hypothesis.settings.load_profile("patient")
 
 VARIABLE: Final = "TESTS_BROAD"
 ALL: Final = "all"
