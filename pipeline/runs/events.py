@@ -215,22 +215,21 @@ class ConfigChanged(JournalEvent):
     config_hash: str
 
 
-class RunParked(_Effect):
+class _Stop(_Effect):
+    outcome: str
+    reason: str
+
+
+class RunParked(_Stop):
     """The run stops, and can go on."""
 
     KIND = "run_parked"
 
-    outcome: str
-    reason: str
 
-
-class RunFinished(_Effect):
+class RunFinished(_Stop):
     """The run is over."""
 
     KIND = "run_finished"
-
-    outcome: str
-    reason: str
 
 
 class PublishIntended(JournalEvent):
