@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,6 +66,14 @@ class Answer(BaseModel):
 _SCRIPT: TypeAdapter[list[Answer]] = TypeAdapter(list[Answer])
 
 
+@functools.lru_cache(maxsize=8)
+def _entries(text: str) -> tuple[Answer, ...]:
+    """Return the entries of a text; every dispatch asks, and reading YAML takes longer than starting its agent."""
+    yaml = YAML(typ="safe", pure=True)  # YAML 1.2: `no` is a word; a key given twice is an error
+    value: object = yaml.load(text)  # pyright: ignore[reportUnknownMemberType]  (untyped there)
+    return tuple(_SCRIPT.validate_python(value))
+
+
 def load_script(path: Path) -> tuple[Answer, ...]:
     """Return the entries of a script.
 
@@ -72,9 +81,7 @@ def load_script(path: Path) -> tuple[Answer, ...]:
         UserError: it cannot be read, is not YAML, or has a key or value that is not known; with a pointer.
     """
     try:
-        yaml = YAML(typ="safe", pure=True)  # YAML 1.2: `no` is a word; a key given twice is an error
-        value: object = yaml.load(path.read_text("utf-8"))  # pyright: ignore[reportUnknownMemberType]  (untyped there)
-        return tuple(_SCRIPT.validate_python(value))
+        return _entries(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"The script {path} cannot be read: {error}.", Reason.CONFIG, path=str(path)) from None
     except YAMLError as error:
