@@ -189,13 +189,13 @@ def test_a_run_compiles_what_changed_and_nothing_else(tmp_path: Path) -> None:
         "test_other": Ended.PASSED,
     }
     measured(root, tmp_path / "cache", box)
-    assert box.written[-1] == {"redfirst_evidence"}
+    assert box.written[-1] == set()
     core = root / "core.py"
     before = core.stat()
     core.write_text("def answer():\n    return 42\n")
     os.utime(core, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert outcomes(measured(root, tmp_path / "cache", box)) == {"test_it": Ended.PASSED, "test_other": Ended.PASSED}
-    assert box.written[-1] == {"redfirst_evidence", "core"}
+    assert box.written[-1] == {"core"}
 
 
 POISON = """
