@@ -23,13 +23,13 @@ from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.views import Views
 from pipeline.git import Repository
+from pipeline.languages.python import environment as pytest_environment
+from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.routing.machine import MatrixMachine
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.journal import Journal
 from pipeline.runs.run import Run
 from pipeline.service import isolation
-from pipeline.toolchains.pytest import environment as pytest_environment
-from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

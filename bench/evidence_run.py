@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import redfirst
+from pipeline.languages.python.toolchain import PytestToolchain
+from pipeline.languages.rust.toolchain import CargoToolchain
 from pipeline.measure import mutating
 from pipeline.steps import implement, probing, sanity, write_tests
-from pipeline.toolchains.cargo.toolchain import CargoToolchain
-from pipeline.toolchains.pytest.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

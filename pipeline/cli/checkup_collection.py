@@ -16,11 +16,11 @@ from pipeline.dispatch.box import open_box
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
+from pipeline.languages.protocol import Selection
+from pipeline.languages.several import toolchains_in
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.uncollectable import no_baseline, uncollected
 from pipeline.service.reading import Check
-from pipeline.toolchains.protocol import Selection
-from pipeline.toolchains.several import toolchains_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
+from pipeline.languages import TOOLCHAINS
+from pipeline.languages.choosing import choose, looked_for
+from pipeline.languages.protocol import Missing
+from pipeline.languages.python.environment import lock_tool, pythons
+from pipeline.languages.rooted import Rooted
+from pipeline.languages.several import toolchains_in
 from pipeline.service.reading import Check
-from pipeline.toolchains import TOOLCHAINS
-from pipeline.toolchains.choosing import choose, looked_for
-from pipeline.toolchains.protocol import Missing
-from pipeline.toolchains.pytest.environment import lock_tool, pythons
-from pipeline.toolchains.rooted import Rooted
-from pipeline.toolchains.several import toolchains_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.config.load import Loaded
     from pipeline.git import Repository
-    from pipeline.toolchains.protocol import Environment, Toolchain
+    from pipeline.languages.protocol import Environment, Toolchain
 
 _FETCH: Final = frozenset(
     {

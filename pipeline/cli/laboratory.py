@@ -20,11 +20,11 @@ from pipeline.dispatch.escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
+from pipeline.languages import TOOLCHAINS
+from pipeline.languages.choosing import choose
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.widening import widening_in
-from pipeline.toolchains import TOOLCHAINS
-from pipeline.toolchains.choosing import choose
 from pipeline.verification.laboratory import Laboratory
 
 if TYPE_CHECKING:

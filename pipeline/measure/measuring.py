@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
 from pipeline.evidence.observation import Ended, Observation
+from pipeline.languages.protocol import Cache, Missing, Selection, View
+from pipeline.languages.several import Several, left_out
 from pipeline.measure import remembered
 from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.process import WORKSPACE, Mount, SandboxError
@@ -17,8 +19,6 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.events import MeasuredTests
-from pipeline.toolchains.protocol import Cache, Missing, Selection, View
-from pipeline.toolchains.several import Several, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pipeline.dispatch.copies import Copies
     from pipeline.dispatch.renames import Traces
     from pipeline.git import Repository
+    from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.events import JournalEvent
-    from pipeline.toolchains.protocol import Environment, Toolchain
 
 CACHE = "pycache"
 """The folder, in the run's own place, of compiled code and of what else the baseline leaves for later runs."""

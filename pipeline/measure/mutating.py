@@ -18,6 +18,7 @@ from pipeline.dispatch.redaction import redact
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
+from pipeline.languages.protocol import Selection
 from pipeline.measure.changed_lines import changed_lines
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.measure.probe_evidence import MutationEvidence, Survivor
@@ -26,7 +27,6 @@ from pipeline.measure.side_by_side import side_by_side
 from pipeline.mutation import LANGUAGES, Rank, spread
 from pipeline.policy.paths import is_tracker
 from pipeline.readers import mutants
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_stubs
 from pipeline.git import GITLINK, Entry, TreeChange
+from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import shares_file
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.probe_evidence import ReachEvidence
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection

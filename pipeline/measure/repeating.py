@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import passed
+from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
 from pipeline.measure.probe_evidence import OldEvidence, RepeatEvidence
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -15,10 +15,10 @@ from pipeline.evidence import shards
 from pipeline.evidence.compare import passed
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.languages import durations
+from pipeline.languages.protocol import Selection
 from pipeline.measure.side_by_side import side_by_side
 from pipeline.runs.files import write_atomic
-from pipeline.toolchains import durations
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -15,6 +15,8 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.orphans import end_lost
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
+from pipeline.languages import TOOLCHAINS
+from pipeline.languages.choosing import choose
 from pipeline.measure.measuring import forget_cache
 from pipeline.orchestrator import drive, has_ended, tell
 from pipeline.routing.machine import MatrixMachine
@@ -42,8 +44,6 @@ from pipeline.service.orders import (
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
 from pipeline.steps.preconditions import examine
-from pipeline.toolchains import TOOLCHAINS
-from pipeline.toolchains.choosing import choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.dispatch.box import Box
     from pipeline.git import Repository
-    from pipeline.toolchains.protocol import Toolchain
+    from pipeline.languages.protocol import Toolchain
 
 
 async def start(repository: Repository, order: Order, say: Callable[[str], None]) -> Context:

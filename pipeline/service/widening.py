@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
 from pipeline.git.tracked import TrackedFiles
+from pipeline.languages import TOOLCHAINS
+from pipeline.languages.choosing import choose
+from pipeline.languages.python import probe
+from pipeline.languages.python.environment import PLACES, lock_tool, pythons
+from pipeline.languages.rooted import Rooted
+from pipeline.languages.several import toolchains_in
 from pipeline.steps.ignored_files import INCLUDE_FILE, include_patterns
-from pipeline.toolchains import TOOLCHAINS
-from pipeline.toolchains.choosing import choose
-from pipeline.toolchains.pytest import probe
-from pipeline.toolchains.pytest.environment import PLACES, lock_tool, pythons
-from pipeline.toolchains.rooted import Rooted
-from pipeline.toolchains.several import toolchains_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.git import Repository
-    from pipeline.toolchains.protocol import Toolchain
+    from pipeline.languages.protocol import Toolchain
 
 _STARTED: Final = "this program of the repository is started on the host to ask for its environment"
 _BUILT: Final = "uv runs what builds the project, on the host; no environment with pytest is there yet"

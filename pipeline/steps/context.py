@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.git import Repository
+    from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Sandbox
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import RunState
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pipeline.runs.journal import Line
     from pipeline.runs.run import Run
     from pipeline.steps.preconditions import Ground
-    from pipeline.toolchains.protocol import Environment, Toolchain
 
 Stopping = Literal["no", "soon", "now"]
 

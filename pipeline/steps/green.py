@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.compare import GreenVerdict, judge_green, passed, still_passing
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.staging import judge_part
+from pipeline.languages.protocol import Selection
 from pipeline.measure.asked_tests import named_by
 from pipeline.measure.measuring import measure
 from pipeline.measure.outcomes import seen
@@ -25,7 +26,6 @@ from pipeline.steps.probing import Candidate, Probed, probe
 from pipeline.steps.regression import Suspects, confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import stubs_left
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

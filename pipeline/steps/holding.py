@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import carried_on, expectations, judge_green, passed, still_passing
+from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
 from pipeline.reports.markdown import bullets
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.regression import confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -15,13 +15,13 @@ from pipeline.evidence.impact import impacted
 from pipeline.evidence.import_graph import Graph, is_read
 from pipeline.evidence.staging import first_stage, is_long
 from pipeline.git import TooLargeError
+from pipeline.languages import durations
 from pipeline.measure import remembered
 from pipeline.measure.measuring import CACHE, changed_paths
 from pipeline.readers import import_graph
 from pipeline.runs.files import write_atomic
 from pipeline.steps.regression import kept_tests
 from pipeline.steps.sanity import baseline_of
-from pipeline.toolchains import durations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pipeline.evidence.observation import Layout, Observation
-    from pipeline.toolchains.protocol import Toolchain
+    from pipeline.languages.protocol import Toolchain
 
 _RUNNERS_OWN: Final = frozenset({"Cargo.lock", "go.sum"})
 """What a runner itself brings up to date."""

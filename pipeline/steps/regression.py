@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import Verdict, confirm_regression, expectations
 from pipeline.evidence.observation import Observation, TestRecord
+from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
 from pipeline.steps.quarantining import quarantine_of_run
 from pipeline.steps.sanity import baseline_of
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence import classify
 from pipeline.evidence.classify import PASSED
+from pipeline.languages.protocol import Selection
 from pipeline.measure.absent import with_absent
 from pipeline.measure.composing import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.steps.test_paths import path_of
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

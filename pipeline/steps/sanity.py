@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Observation
+from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import UnmeasurableError, failing, measure
 from pipeline.measure.uncollectable import no_baseline
 from pipeline.measure.unprotected import limit_of, not_protected
@@ -15,7 +16,6 @@ from pipeline.routing.vocabulary import Reason, Signal
 from pipeline.steps import checks, setup
 from pipeline.steps.ignored_files import include_ignored
 from pipeline.steps.preconditions import examine
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

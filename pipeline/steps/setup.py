@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
+from pipeline.languages.rooted import Rooted
+from pipeline.languages.several import toolchains_in
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.runs.files import write_atomic
 from pipeline.steps.context import Context
-from pipeline.toolchains.rooted import Rooted
-from pipeline.toolchains.several import toolchains_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from pipeline.languages.protocol import Toolchain
     from pipeline.measure.measuring import Apparatus
-    from pipeline.toolchains.protocol import Toolchain
 
 _LIMIT_S: Final = 1800.0
 _TAIL: Final = 2000

@@ -9,6 +9,7 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_green
 from pipeline.evidence.ledger import may_change
+from pipeline.languages.several import for_files
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.measure.provisional import texts
 from pipeline.reports import reduce
@@ -24,15 +25,14 @@ from pipeline.steps.handing import came_back_tree, handed_on
 from pipeline.steps.regression import confirm, kept_tests
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.tools import project_tools
-from pipeline.toolchains.several import for_files
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import CollectionError
+    from pipeline.languages.protocol import Toolchain
     from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
     from pipeline.reports.work import MakeReport
     from pipeline.steps.context import Context
-    from pipeline.toolchains.protocol import Toolchain
 
 _SHOWN: Final = 3
 

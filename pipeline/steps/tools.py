@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Tools
+from pipeline.languages import chosen_tests
+from pipeline.languages.devshell import SYSTEM_PATH
+from pipeline.languages.installed import installed_mounts
+from pipeline.languages.protocol import View
+from pipeline.languages.python.toolchain import editable_mounts, editable_paths
+from pipeline.languages.rooted import Rooted
+from pipeline.languages.several import environments_in, toolchains_in
 from pipeline.measure.measuring import environment, require_measurable
 from pipeline.process import Mount
 from pipeline.programs import locate
-from pipeline.toolchains import chosen_tests
-from pipeline.toolchains.devshell import SYSTEM_PATH
-from pipeline.toolchains.installed import installed_mounts
-from pipeline.toolchains.protocol import View
-from pipeline.toolchains.pytest.toolchain import editable_mounts, editable_paths
-from pipeline.toolchains.rooted import Rooted
-from pipeline.toolchains.several import environments_in, toolchains_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.measure.measuring import Apparatus
     from pipeline.steps.context import Context
-    from pipeline.toolchains.protocol import Environment, Toolchain
 
 _CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")
 """Variables by which a tool is told where to write; the caches of an agent's role set them."""

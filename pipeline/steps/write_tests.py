@@ -11,6 +11,7 @@ from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.evidence.moves import carried, moved
 from pipeline.evidence.observation import PASSING
+from pipeline.languages.protocol import Selection
 from pipeline.measure.absent import with_absent
 from pipeline.measure.around_tests import changed_without_a_change
 from pipeline.measure.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
@@ -38,7 +39,6 @@ from pipeline.steps.reworking import loosened_or_reworked
 from pipeline.steps.sanity import baseline_of
 from pipeline.steps.stub import scaffolds, symbols_of
 from pipeline.steps.tools import project_tools
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,13 +15,13 @@ from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import derive_new_ids, judge_red
 from pipeline.evidence.observation import Ended
+from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, printable
 from pipeline.measure.provisional import texts
 from pipeline.routing.vocabulary import Reason
 from pipeline.steps.reverting import Wanted
 from pipeline.steps.suspicions import means_of_forgery
-from pipeline.toolchains.protocol import Selection
 from pipeline.verification.asked import is_meant, located, only, test_paths, unknown, unknown_leave, without
 from pipeline.verification.changed_tests import changed_tests
 from pipeline.verification.green import check_green, said

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import pytest
-from toolchains.crates import MANIFEST, measure, needs_cargo
-from toolchains.direct import write
+from languages.crates import MANIFEST, measure, needs_cargo
+from languages.direct import write
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, Observation, RunState

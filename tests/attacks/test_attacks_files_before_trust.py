@@ -14,9 +14,9 @@ from kit import REDFIRST, make_project
 
 from pipeline.config.sources import repository_file
 from pipeline.dispatch.redaction import dotenv
+from pipeline.languages.javascript.environment import MODULES, installed_of
+from pipeline.languages.javascript.project import Project, read_project
 from pipeline.toml_text import toml_table
-from pipeline.toolchains.node.environment import MODULES, installed_of
-from pipeline.toolchains.node.project import Project, read_project
 
 if TYPE_CHECKING:
     from pathlib import Path

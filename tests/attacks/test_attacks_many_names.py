@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from toolchains.crates import MANIFEST, measure, needs_cargo
-from toolchains.direct import write
+from languages.crates import MANIFEST, measure, needs_cargo
+from languages.direct import write
 
 from pipeline.evidence.observation import Ended, RunState
 

@@ -16,21 +16,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from toolchains.direct import environment, measure, write
+from languages.direct import environment, measure, write
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.limits import BOX_USER
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.languages.installed import linked
+from pipeline.languages.protocol import InstalledFolder, View
+from pipeline.languages.python.records import read_session
 from pipeline.process import Mount
-from pipeline.toolchains.installed import linked
-from pipeline.toolchains.protocol import InstalledFolder, View
-from pipeline.toolchains.pytest.records import read_session
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
+    from pipeline.languages.protocol import Environment
     from pipeline.process import Command, Completed
-    from pipeline.toolchains.protocol import Environment
 
 BWRAP: Final = shutil.which("bwrap") or "bwrap"
 OWNERS: Final = (None, BOX_USER) if os.getuid() == 0 else (None,)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from toolchains import crates, modules
+from languages import crates, modules
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

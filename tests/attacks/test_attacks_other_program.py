@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import pytest
-from toolchains import crates, modules
-from toolchains.direct import write
+from languages import crates, modules
+from languages.direct import write
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.toolchains.cargo import processes as cargo_processes
-from pipeline.toolchains.go import processes
-from pipeline.toolchains.watched import REPLACED
+from pipeline.languages.go import processes
+from pipeline.languages.rust import processes as cargo_processes
+from pipeline.languages.watched import REPLACED
 
 if TYPE_CHECKING:
     from pathlib import Path

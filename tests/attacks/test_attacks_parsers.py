@@ -18,19 +18,19 @@ from kit import BARE_PYTEST, GREET, make_project
 
 from pipeline import readers
 from pipeline.evidence.classify import Symbol
+from pipeline.languages import scaffolds
+from pipeline.languages.go import sources as go_sources
+from pipeline.languages.go import stub_faults as go_stub_faults
+from pipeline.languages.javascript import stub_pass as node_stub_pass
+from pipeline.languages.javascript.sources import Sources
+from pipeline.languages.protocol import StubFault
+from pipeline.languages.python import stub_pass, stubs
+from pipeline.languages.rust import sources as cargo_sources
+from pipeline.languages.rust import stub_pass as cargo_stub_pass
 from pipeline.limited import UnreadableError, limited
 from pipeline.mutation import mutants
 from pipeline.policy import weakening
 from pipeline.policy.rust_splice import Unspliced
-from pipeline.toolchains import scaffolds
-from pipeline.toolchains.cargo import sources as cargo_sources
-from pipeline.toolchains.cargo import stub_pass as cargo_stub_pass
-from pipeline.toolchains.go import sources as go_sources
-from pipeline.toolchains.go import stub_faults as go_stub_faults
-from pipeline.toolchains.node import stub_pass as node_stub_pass
-from pipeline.toolchains.node.sources import Sources
-from pipeline.toolchains.protocol import StubFault
-from pipeline.toolchains.pytest import stub_pass, stubs
 from pipeline.trees import Files
 
 if TYPE_CHECKING:

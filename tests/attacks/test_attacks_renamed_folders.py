@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from js_runners import search_path
 from kit import FILES, make_project
-from toolchains import crates, modules
+from languages import crates, modules
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from e2e.test_rust_issue import make as make_rust
 from kit import FILES, GREET, MAKE, TESTS, UNTIL_TESTS, make_project
-from toolchains.crates import MANIFEST, needs_cargo
-from toolchains.direct import measure, write
+from languages.crates import MANIFEST, needs_cargo
+from languages.direct import measure, write
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from js_runners import installed_set, search_path
 from kit import make_project
-from toolchains import crates, modules
+from languages import crates, modules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

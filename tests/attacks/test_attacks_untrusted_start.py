@@ -16,7 +16,7 @@ import pytest
 from attacks.tracing import Traced, traced
 from attacks.world import is_demanded, make_box
 from kit import FILES, GREET_DONE, HONEST, TEST_GREET_NEW, make_project
-from toolchains.direct import write
+from languages.direct import write
 
 from pipeline.errors import UserError
 from pipeline.git import Repository

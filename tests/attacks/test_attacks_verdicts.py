@@ -9,7 +9,7 @@ import pytest
 from attacks.catalogue import Case, Layer, Verdict, cases
 from attacks.figures import count
 from attacks.lies import APP, HONEST, LIES, RED, START
-from toolchains.direct import context_of, measure, write
+from languages.direct import context_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.ledger import judge_red

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from backends.api_play import DIALECTS, SECRET, WORK, Play, report, told
+from languages.direct import environment
 from model_service.script import Empty, Report, Say, Use, call, conversation, edit, read, run, write
 from model_service.service import ModelService
-from toolchains.direct import environment
 
 from pipeline.backends.protocol import Ended, Fault
 from pipeline.config.providers import Api

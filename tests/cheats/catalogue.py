@@ -22,7 +22,7 @@ from cheats import (
 from cheats.kinds import Cheat, Honest, crowd
 from cheats.play import Stage
 from cheats.repositories import GO, PYTHON, RUST
-from toolchains.crates import environment
+from languages.crates import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cheats.plays import check, params
-from toolchains.modules import needs_go
+from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from cheats.catalogue import Theatre

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cheats.plays import check, params
-from toolchains.crates import needs_cargo
+from languages.crates import needs_cargo
 
 if TYPE_CHECKING:
     from cheats.catalogue import Theatre

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import typer
+from languages.crates import MANIFEST, environment, needs_cargo
 from runs.real import alone, make_repository
-from toolchains.crates import MANIFEST, environment, needs_cargo
 from typer.testing import CliRunner
 
 from pipeline.cli.doctor import doctor

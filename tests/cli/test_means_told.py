@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.test_rust_issue import make as make_rust
 from kit import GREET_DONE, HONEST, MAKE, TEST_GREET_NEW, make_project
-from toolchains.crates import MANIFEST, needs_cargo
+from languages.crates import MANIFEST, needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from e2e.shapes import TRACKER
 from kit import GREET, GREET_DONE, make_project
-from toolchains.crates import MANIFEST, needs_cargo
-from toolchains.crates import environment as cargo
-from toolchains.modules import environment as go
-from toolchains.modules import needs_go
+from languages.crates import MANIFEST, needs_cargo
+from languages.crates import environment as cargo
+from languages.modules import environment as go
+from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path

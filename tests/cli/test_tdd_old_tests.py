@@ -8,10 +8,10 @@ import pytest
 from cli.test_tdd_hints import BESIDE, CRATE, GO, GO_TEST, NODE, RUST, needs_node, with_path
 from e2e.shapes import TRACKER
 from kit import BARE_PYTEST, GREET, GREET_DONE, NEW_ID, TEST_GREET, TEST_GREET_NEW, make_project
-from toolchains.crates import environment as cargo
-from toolchains.crates import needs_cargo
-from toolchains.modules import environment as go
-from toolchains.modules import needs_go
+from languages.crates import environment as cargo
+from languages.crates import needs_cargo
+from languages.modules import environment as go
+from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path

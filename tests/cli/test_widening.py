@@ -10,8 +10,8 @@ import sysconfig
 from typing import TYPE_CHECKING
 
 import pytest
+from languages.direct import write
 from runs.real import alone, git, make_repository
-from toolchains.direct import write
 
 from pipeline.cli.config import file_at_head
 from pipeline.config.load import load

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from toolchains.direct import TOOLCHAIN, write
-from toolchains.test_pytest_environment import SITE, find, found, venv
+from languages.direct import TOOLCHAIN, write
+from languages.test_pytest_environment import SITE, find, found, venv
 
 from pipeline.backends.layout import manifest_of
 from pipeline.dispatch.desk_tests import script_of

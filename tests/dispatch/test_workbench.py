@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from toolchains.direct import environment, write
+from languages.direct import environment, write
 
 from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox

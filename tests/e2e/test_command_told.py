@@ -10,7 +10,7 @@ import pytest
 from e2e.shapes import answers, dispatches, done
 from e2e.test_rust_issue import BASE, GREET, GREET_DONE, REFUSED, beside, make
 from kit import HONEST, NEW_ID, TEST_GREET_NEW, make_project
-from toolchains.crates import needs_cargo
+from languages.crates import needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,8 +25,8 @@ from e2e.test_stub_first import (
     script_of,
 )
 from kit import RESULT_ACCEPTED, RESULT_SIMPLE, make_project
-from toolchains.crates import needs_cargo
-from toolchains.modules import needs_go
+from languages.crates import needs_cargo
+from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.shapes import TRACKER, answers, changed, dispatches, done, evidence, stdout_of
 from kit import judge, make_project
-from toolchains.modules import environment, needs_go
+from languages.modules import environment, needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path

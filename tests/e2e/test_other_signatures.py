@@ -10,8 +10,8 @@ from e2e.shapes import answers, done, evidence
 from e2e.test_go_issue import MODULE, MONEY, MONEY_TEST
 from e2e.test_go_issue import make as make_module
 from e2e.test_rust_issue import BASE, GREET, OLD, make
-from toolchains.crates import needs_cargo
-from toolchains.modules import needs_go
+from languages.crates import needs_cargo
+from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path

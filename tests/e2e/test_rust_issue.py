@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.shapes import TRACKER, answers, changed, done, evidence
 from kit import make_project
-from toolchains.crates import MANIFEST, environment, needs_cargo
+from languages.crates import MANIFEST, environment, needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.shapes import answers, done, evidence
 from e2e.test_rust_issue import BASE, GREET, GREET_DONE, REFUSED, beside, make
-from toolchains.crates import needs_cargo
+from languages.crates import needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path

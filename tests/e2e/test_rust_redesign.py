@@ -10,7 +10,7 @@ from e2e.lanes import Played, finding, play
 from e2e.shapes import answers
 from e2e.test_rust_issue import BASE, GREET, GREET_DONE, NEW, REFUSED, SAYS_NOTHING, beside, make
 from kit import AFTER_MAKE, RESULT_ACCEPTED, RESULT_SIMPLE
-from toolchains.crates import needs_cargo
+from languages.crates import needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.shapes import NOBODY, TRACKER, answers, done, evidence
 from kit import FILES, GREET_DONE, make_project
-from toolchains.crates import MANIFEST, environment, needs_cargo
+from languages.crates import MANIFEST, environment, needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 from e2e.shapes import TRACKER, answers, changed, done, evidence
 from e2e.test_rust_issue import BASE, GREET, REGION, make
 from kit import BARE_PYTEST, make_project
-from toolchains.crates import needs_cargo
+from languages.crates import needs_cargo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

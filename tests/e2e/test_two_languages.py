@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from e2e.shapes import TRACKER, changed, dispatches, done, evidence, stdout_of
 from kit import AFTER_MAKE, FILES, GREET_DONE, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT_ACCEPTED, TEST_GREET_NEW, make_project
-from toolchains.crates import MANIFEST, environment, needs_cargo
+from languages.crates import MANIFEST, environment, needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path

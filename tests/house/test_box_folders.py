@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGE: Final = Path(__file__).parents[2] / "pipeline"
-MEASURING: Final = ("toolchains", "steps", "verification")
+MEASURING: Final = ("languages", "measure", "steps", "verification")
 IN_THE_BOX: Final = {
-    "toolchains/pytest/plugin.py",
-    "toolchains/pytest/start.py",
-    "toolchains/cargo/runner.py",
-    "toolchains/cargo/processes.py",
-    "toolchains/go/runner.py",
-    "toolchains/go/processes.py",
-    "toolchains/node/runner.py",
-    "toolchains/node/channel.py",
+    "languages/python/plugin.py",
+    "languages/python/start.py",
+    "languages/rust/runner.py",
+    "languages/rust/processes.py",
+    "languages/go/runner.py",
+    "languages/go/processes.py",
+    "languages/javascript/runner.py",
+    "languages/javascript/channel.py",
 }
 BY_NAME: Final = {"rmtree", "copytree", "move", "walk", "rglob", "glob", "chmod", "lchmod", "rmdir", "chown", "scandir"}
 TEMPORARY: Final = {"TemporaryDirectory", "mkdtemp", "NamedTemporaryFile", "mkstemp"}
 FINE: Final = {
-    ("toolchains/pytest/facts.py", "glob"): "folders of the host",
-    ("toolchains/go/memory.py", "NamedTemporaryFile"): "the cache, which no box writes",
-    ("toolchains/installed.py", "chmod"): "the view before anything runs in it",
-    ("toolchains/pytest/environment.py", "glob"): "folders of the host",
-    ("toolchains/pytest/environment.py", "TemporaryDirectory"): "no box sees it",
-    ("toolchains/apart.py", "copytree"): "the view before anything runs in it",
-    ("toolchains/node/bench.py", "copytree"): "our own scripts",
-    ("toolchains/node/project.py", "scandir"): "the worktree, or a view before anything runs in it",
-    ("toolchains/node/sources.py", "scandir"): "the view before anything runs in it",
-    ("toolchains/memory.py", "scandir"): "the view before anything runs in it",
-    ("toolchains/pytest/toolchain.py", "glob"): "the worktree",
-    ("toolchains/pytest/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
-    ("toolchains/pytest/bytecode.py", "rmdir"): "the same",
-    ("toolchains/pytest/bytecode.py", "scandir"): "the same",
+    ("languages/python/facts.py", "glob"): "folders of the host",
+    ("languages/go/memory.py", "NamedTemporaryFile"): "the cache, which no box writes",
+    ("languages/installed.py", "chmod"): "the view before anything runs in it",
+    ("languages/python/environment.py", "glob"): "folders of the host",
+    ("languages/python/environment.py", "TemporaryDirectory"): "no box sees it",
+    ("languages/apart.py", "copytree"): "the view before anything runs in it",
+    ("languages/javascript/bench.py", "copytree"): "our own scripts",
+    ("languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
+    ("languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
+    ("languages/memory.py", "scandir"): "the view before anything runs in it",
+    ("languages/python/toolchain.py", "glob"): "the worktree",
+    ("languages/python/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
+    ("languages/python/bytecode.py", "rmdir"): "the same",
+    ("languages/python/bytecode.py", "scandir"): "the same",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 PIPELINE = Path(__file__).parents[2] / "pipeline"
-PURE = ("policy", "evidence", "mutation", "toolchains", "limited")
+PURE = ("policy", "evidence", "mutation", "languages", "limited")
 PARSERS = ("ast", "symtable", "tokenize", "tree_sitter")
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from runs.real import make_repository, tree_with
 
 from pipeline.evidence.observation import Layout
-from pipeline.toolchains.cargo.toolchain import CargoToolchain
-from pipeline.toolchains.pytest.toolchain import PytestToolchain
+from pipeline.languages.python.toolchain import PytestToolchain
+from pipeline.languages.rust.toolchain import CargoToolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.toolchains.protocol import Toolchain
+    from pipeline.languages.protocol import Toolchain
 
 PYTEST = Layout(testpaths=("tests",), collected=frozenset({"tests/test_app.py"}))
 CARGO = Layout(testpaths=("tests",), python_files=("*.rs",), collected=frozenset({"src/lib.rs#tests", "tests/a.rs"}))

@@ -14,9 +14,9 @@ from kit import BARE_PYTEST, make_project
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.git import Repository, UntouchedRepository
+from pipeline.languages import TOOLCHAINS
 from pipeline.measure.measuring import measure
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.toolchains import TOOLCHAINS
 from pipeline.verification.laboratory import Laboratory
 
 if TYPE_CHECKING:

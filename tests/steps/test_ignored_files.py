@@ -7,8 +7,8 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
+from languages.direct import write
 from runs.real import make_repository
-from toolchains.direct import write
 
 from pipeline.errors import UserError
 from pipeline.runs.ignored import put_ignored

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from languages.crates import MANIFEST, needs_cargo
 from steps.probed import PYPROJECT, laboratory, repository, seen, tree_of
-from toolchains.crates import MANIFEST, needs_cargo
 
 from pipeline.measure.mutating import Allowance, Judges, mutation_probe
 from pipeline.measure.probe_evidence import ProbeEvidence

@@ -16,13 +16,13 @@ from pipeline.dispatch.box import open_box
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Context
 from pipeline.evidence.ledger import judge_red
+from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import compose
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.probe_words import probes_md
 from pipeline.reports.tasks import Task
 from pipeline.steps.evidence_files import TaskEvidence
 from pipeline.steps.probing import Candidate, probes_of
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,9 @@ from evidence.observed import observed
 from steps.probed import PYPROJECT, laboratory, repository, tree_of
 
 from pipeline.evidence.observation import Ended, Reach, RunState
+from pipeline.languages.protocol import Selection
 from pipeline.measure import remembered
 from pipeline.measure.measuring import measure
-from pipeline.toolchains.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,19 +12,19 @@ from evidence.observed import MISMATCH, observed
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import make_project
+from languages.direct import measure as measure_directly
+from languages.direct import write
 from steps.probed import PYPROJECT, laboratory, tree_of
-from toolchains.direct import measure as measure_directly
-from toolchains.direct import write
 
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence import shards
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState
+from pipeline.languages import durations
+from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.process import Command, Completed, SandboxError
-from pipeline.toolchains import durations
-from pipeline.toolchains.protocol import Selection
 
 pytestmark = pytest.mark.slow
 

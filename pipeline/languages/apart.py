@@ -1,0 +1,67 @@
+"""What keeps the runners of one repository apart: a view of its own for each, and a cache of its own."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pipeline.box_folder import private_place
+from pipeline.dispatch.manifest import EntryKind, scan
+from pipeline.dispatch.renames import Traces, watched_folders
+from pipeline.languages.protocol import Cache, View
+from pipeline.process import Mount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+    from pathlib import Path
+
+    from pipeline.process import Sandbox
+
+
+def cache_of(cache: Cache | None, name: str) -> Cache | None:
+    """Return the part of a cache that one runner has."""
+    if cache is None:
+        return None
+    folder = cache.folder / name
+    folder.mkdir(exist_ok=True)
+    return replace(cache, folder=folder)
+
+
+@contextmanager
+def own_views(
+    sandbox: Sandbox, view: View, names: Iterable[str], told: Callable[[Traces], None]
+) -> Generator[dict[str, View]]:
+    """Lend a view to each runner: the first the view itself, the others copies of it, made before anything runs.
+
+    Args:
+        sandbox: Where they run.
+        view: The files as they are.
+        names: The runners, in the order in which they run.
+        told: Hears at the end what was done to each of the copies.
+    """
+    with private_place("redfirst-several-") as place, ExitStack() as watched:
+        views: dict[str, View] = {}
+        for name in names:
+            if not views:
+                views[name] = view
+                continue
+            copy = place / name
+            shutil.copytree(view.host, copy, symlinks=True)
+            shown = sandbox.inside(copy, view.workspace)
+            views[name] = View(Mount(copy, shown, writable=view.mount.writable))
+            watched.enter_context(_watched(copy, told))
+        yield views
+
+
+@contextmanager
+def _watched(copy: Path, told: Callable[[Traces], None]) -> Generator[None]:
+    base = scan(copy)
+    folders = {path for path, entry in base.items() if entry.kind is EntryKind.FOLDER}
+    with watched_folders(copy, folders) as renames:
+        yield
+    after = scan(copy, base, trusting=True)
+    changed = {path for path in base.keys() | after.keys() if after.get(path) is not base.get(path)}
+    is_folder = {path for path in changed if (after.get(path) or base[path]).kind is EntryKind.FOLDER}
+    told(Traces(frozenset(changed - is_folder), renames))

@@ -1,0 +1,95 @@
+"""Which toolchains measure a repository: by its marker files, or as `[toolchains]` says.
+
+At the top every toolchain is asked. One that recognises nothing there is looked for one and two folders further down,
+and is taken where exactly one project of it is found: `web/package.json` beside a Python package. A single toolchain at
+the top is that toolchain itself, without anything around it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING, Final
+
+from pipeline.languages import TOOLCHAINS
+from pipeline.languages.rooted import Rooted
+from pipeline.languages.several import Part, Several
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pipeline.config.model import Toolchains
+    from pipeline.languages.protocol import Toolchain
+
+MARKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pytest": ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
+    "cargo": ("Cargo.toml",),
+    "node": ("package.json",),
+    "go": ("go.mod",),
+}
+"""The files by which a project below the top is recognised, and what a person is told was looked for."""
+
+_DEPTH: Final = 2
+_NOT_OURS: Final = frozenset(
+    {
+        # other people's code, and what is made of ours
+        "node_modules", "vendor", "third_party", "third-party", "thirdparty", "external", "deps", "target", "dist",
+        "build", "out", "venv", "env", "site-packages", "bower_components",
+        # projects that are data: of tests, of documentation, to be copied
+        "test", "tests", "spec", "specs", "testdata", "test-data", "test_data", "fixture", "fixtures", "__fixtures__",
+        "snapshots", "corpus", "example", "examples", "sample", "samples", "demo", "demos", "template", "templates",
+        "doc", "docs", "bench", "benches", "benchmark", "benchmarks", "fuzz",
+    }
+)  # fmt: skip
+
+
+def choose(worktree: Path, tables: Toolchains, tracked: Iterable[str] = ()) -> Toolchain | None:
+    """Return what measures the project: one toolchain, several as one, or None where none recognises it.
+
+    Args:
+        worktree: The checkout to look into.
+        tables: `[toolchains]`: `use` names those to take, in order; `folder` says where a project is.
+        tracked: The paths that the repository has, for projects below the top; what git ignores is nobody's project.
+    """
+    names = tuple(TOOLCHAINS) if tables.use is None else tuple(dict.fromkeys(map(str, tables.use)))
+    paths = tuple(tracked)
+    found = [toolchain for name in names if (toolchain := _chosen(name, worktree, tables, paths)) is not None]
+    if len(found) > 1:
+        return Several([Part(each, tables.of(each.name), asked=tables.is_configured(each.name)) for each in found])
+    return found[0] if found else None
+
+
+def looked_for() -> str:
+    """Return what a repository must have to be recognised, for people."""
+    return "; ".join(f"{name}: {', '.join(MARKS[name])}" for name in TOOLCHAINS)
+
+
+def folder_below(name: str, tracked: Iterable[str]) -> str | None:
+    """Return the folder of the only project of a toolchain one or two folders below the top, else None.
+
+    A project inside another one belongs to that: the members of a workspace.
+    """
+    folders = {posixpath.dirname(path) for path in tracked if posixpath.basename(path) in MARKS[name]}
+    near = {folder for folder in folders if 0 < len(_parts(folder)) <= _DEPTH and _is_ours(folder)}
+    outer = [folder for folder in near if not any(folder.startswith(f"{other}/") for other in near)]
+    return outer[0] if len(outer) == 1 else None
+
+
+def _chosen(name: str, worktree: Path, tables: Toolchains, tracked: tuple[str, ...]) -> Toolchain | None:
+    toolchain, folder = TOOLCHAINS[name], tables.of(name).folder
+    if folder is not None:
+        return Rooted(toolchain, folder)
+    if toolchain.detect(worktree):
+        return toolchain
+    below = folder_below(name, tracked)
+    if below is not None:
+        return Rooted(toolchain, below)
+    return toolchain if tables.use is not None else None
+
+
+def _parts(folder: str) -> list[str]:
+    return folder.split("/") if folder else []
+
+
+def _is_ours(folder: str) -> bool:
+    return not any(part.startswith(".") or part.casefold() in _NOT_OURS for part in _parts(folder))

@@ -1,0 +1,197 @@
+"""Development shells: what a wrapper such as `nix develop -c` sets, asked once on the host and carried into the box.
+
+A wrapper needs what the box hides: a store to build into, a daemon, the home folder. So it is started here, once for a
+driver and before any agent, around a program that only prints its environment. What it adds to PATH, the variables
+that builds and tests read, and those that a nix shell declares go into the box; the rest stays out: it may be secret.
+Where a flake or an `.envrc` of the project runs code, it runs outside the box: such a command needs trust
+(`config.trust`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.languages import nix
+from pipeline.languages.protocol import Missing
+from pipeline.process import Mount
+from pipeline.programs import SYSTEM_FOLDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+LIMIT_S: Final = 900.0
+"""How long a wrapper may take, in seconds: the first `nix develop` builds what the shell is made of."""
+
+_ROOT: Final = Path("/")
+_NIX_STORE: Final = Path("/nix/store")
+_PRINT: Final = ("/usr/bin/env", "-0")
+_CARRIED: Final = (
+    # where libraries, headers and data of other packages are
+    "ACLOCAL_PATH", "CMAKE_INCLUDE_PATH", "CMAKE_LIBRARY_PATH", "CMAKE_PREFIX_PATH", "CPATH", "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH", "FONTCONFIG_FILE", "GI_TYPELIB_PATH", "LD_LIBRARY_PATH", "LIBCLANG_PATH", "LIBRARY_PATH",
+    "LOCALE_ARCHIVE", "OPENSSL_CONF", "OPENSSL_DIR", "OPENSSL_INCLUDE_DIR", "OPENSSL_LIB_DIR", "OPENSSL_NO_VENDOR",
+    "OPENSSL_STATIC", "PKG_CONFIG_", "PROTOC", "PROTOC_INCLUDE", "SSL_CERT_FILE", "TZDIR", "XDG_DATA_DIRS",
+    # which compilers, with which flags
+    "AR", "AS", "BINDGEN_", "CC", "CFLAGS", "CPP", "CPPFLAGS", "CXX", "CXXFLAGS", "LD", "LDFLAGS", "NM", "OBJCOPY",
+    "RANLIB", "STRIP", "NIX_BINTOOLS", "NIX_CC", "NIX_CFLAGS_", "NIX_HARDENING_ENABLE", "NIX_LD", "NIX_LDFLAGS",
+    "NIX_SSL_CERT_FILE",
+    # languages
+    "CGO_", "CONDA_PREFIX", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "JAVA_HOME", "NODE_PATH", "RUSTDOCFLAGS", "RUSTFLAGS",
+    "RUST_SRC_PATH",
+)  # fmt: skip
+"""Variables that builds and tests read; a name that ends in `_` is the beginning of several. `NIX_` as a whole would be
+too much: NIX_CONFIG can hold access tokens."""
+_OF_TARGETS: Final = re.compile(r"(AR|CC|CFLAGS|CXX|CXXFLAGS)_\w+|CARGO_TARGET_\w+_(LINKER|RUSTFLAGS)")
+"""The same for one target: `CC_x86_64_unknown_linux_gnu`."""
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_GREETING: Final = re.compile(r"\A[^\0]*\n(?=[A-Za-z_]\w*=)")
+"""Whole lines in front of the first variable; the value of that one is taken to have no such line in it."""
+
+
+@dataclass(frozen=True)
+class Shell:
+    """What a wrapper makes. Without a wrapper everything is empty.
+
+    `search_path` is where programs are looked up on the host; `variables` go into the box, PATH among them when the
+    shell changes it; `mounts` show the folders that it adds to PATH.
+    """
+
+    search_path: str
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    mounts: tuple[Mount, ...] = ()
+
+
+def split(
+    command: Sequence[str], is_runner: Callable[[Sequence[str]], bool]
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the words of a configured command before the test runner, and those from it on; None if it has none.
+
+    Args:
+        command: The words.
+        is_runner: Whether the runner begins with these words; the first place where it does counts.
+    """
+    words = tuple(command)
+    return next(((words[:at], words[at:]) for at in range(len(words)) if is_runner(words[at:])), None)
+
+
+async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name: str) -> Shell | Missing:
+    """Return the shell that a wrapper makes, asked once; no wrapper makes none.
+
+    Args:
+        wrapper: The words before the test runner; a program with a slash is looked up in the worktree.
+        worktree: Where it is started.
+        search_path: PATH of the user.
+        name: The toolchain, for what is said when it does not work.
+    """
+    if not wrapper:
+        return Shell(search_path)
+    shown = " ".join(wrapper)
+    program = found_program(wrapper[0], worktree, search_path)
+    if program is None:
+        return Missing(f"[toolchains.{name}] command: {wrapper[0]} was not found.")
+    said = await ask((program, *wrapper[1:], *_PRINT), search_path, limit_s=LIMIT_S, folder=worktree)
+    if said is None:
+        return Missing(f"[toolchains.{name}] command: `{shown}` does not start a program given behind it.")
+    words = nix.asking(wrapper)
+    declared = None
+    if words is not None:  # what it does not tell is not carried, and that is all
+        declared = await ask((program, *words), search_path, limit_s=LIMIT_S, folder=worktree)
+    return _shell(variables_in(said), search_path, nix.declared(declared))
+
+
+def found_program(word: str, worktree: Path, search_path: str) -> str | None:
+    """Return a configured program: a path with a slash is relative to the worktree, a name is looked up on PATH."""
+    if "/" in word:
+        return str(worktree / word) if os.access(worktree / word, os.X_OK) else None
+    return shutil.which(word, path=search_path)
+
+
+async def ask(
+    argv: Sequence[str],
+    search_path: str,
+    *,
+    limit_s: float,
+    environ: Mapping[str, str] | None = None,
+    folder: Path = _ROOT,
+) -> str | None:
+    """Return what a program prints, without blanks around it; None if it does not run, fails, or prints nothing.
+
+    Args:
+        argv: What to run.
+        search_path: Its PATH.
+        limit_s: How long it may take.
+        environ: Variables beside those of this process.
+        folder: Where; in the root no file of a project chooses what runs.
+    """
+    given = {**os.environ, **(environ or {}), "PATH": search_path}
+    with anyio.move_on_after(limit_s):
+        try:
+            done = await anyio.run_process(argv, cwd=folder, env=given, stdin=DEVNULL, stderr=DEVNULL, check=False)
+        except OSError:
+            return None
+        return done.stdout.decode("utf-8", "replace").strip() or None if done.returncode == 0 else None
+    return None
+
+
+def variables_in(said: str) -> dict[str, str]:
+    """Return what `env -0` has printed; what a shell greets its user with before it, or says after it, is no part."""
+    pairs = (entry.partition("=") for entry in _GREETING.sub("", said, count=1).split("\0"))
+    return {name: value for name, equals, value in pairs if equals and _NAME.fullmatch(name)}
+
+
+def box_path(prefix: Path, variables: Mapping[str, str]) -> str:
+    """Return PATH for a command in the box: the language's own programs, those of its shell, the system's."""
+    rest = variables.get("PATH", "").split(":")
+    return ":".join(dict.fromkeys(filter(None, (str(prefix / "bin"), *rest, *SYSTEM_PATH))))
+
+
+SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+"""What every box has on PATH."""
+
+
+def _shell(said: Mapping[str, str], search_path: str, declared: Mapping[str, str]) -> Shell:
+    path = said.get("PATH", search_path)
+    theirs = set(search_path.split(":"))
+    added = [Path(folder) for folder in dict.fromkeys(path.split(":")) if folder.startswith("/")]
+    # who starts us inside such a shell has its folders on PATH already
+    new = [folder for folder in added if str(folder) not in theirs or folder.is_relative_to(_NIX_STORE)]
+    added = [folder for folder in new if not _is_system(folder)]
+    # what a hook of the shell has set since then may be anything, a secret too
+    variables = {key: value for key, value in said.items() if is_carried(key) or declared.get(key) == value}
+    if added:
+        variables["PATH"] = ":".join(dict.fromkeys((*map(str, added), *SYSTEM_PATH)))
+    return Shell(path, variables, tuple(dict.fromkeys(_mounts(added, variables))))
+
+
+def is_carried(name: str) -> bool:
+    """Return whether a variable of a shell goes into the box; PATH is judged folder by folder."""
+    several = tuple(entry for entry in _CARRIED if entry.endswith("_"))
+    return name in _CARRIED or name.startswith(several) or _OF_TARGETS.fullmatch(name) is not None
+
+
+def _mounts(added: Sequence[Path], variables: Mapping[str, str]) -> Iterator[Mount]:
+    """Yield what the box must show of them: single folders, for nix the store, over which packages are spread.
+
+    A folder that holds the home folder, or is it, is never shown.
+    """
+    home = Path.home()
+    for folder in added:
+        if folder.is_dir() and not home.is_relative_to(folder):
+            if not folder.is_relative_to(_NIX_STORE):
+                yield Mount(folder.resolve(), folder)
+            if folder.resolve().is_relative_to(_NIX_STORE):
+                yield Mount(_NIX_STORE, _NIX_STORE)
+    if str(_NIX_STORE) in " ".join(variables.values()) and _NIX_STORE.is_dir():
+        yield Mount(_NIX_STORE, _NIX_STORE)
+
+
+def _is_system(folder: Path) -> bool:
+    return any(folder.is_relative_to(known) for known in SYSTEM_FOLDERS)

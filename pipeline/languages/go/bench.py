@@ -1,0 +1,171 @@
+"""Where a Go measurement is made: the box, the view, and a private folder for what is compiled.
+
+Go's cache is found by content, so what was compiled before is right wherever the files lie; but what a measurement adds
+to it stays in a private copy. Tests are given that copy, as some of them compile something; what outlives the
+measurement was set aside before the first of them ran.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.box_folder import BoxFolder
+from pipeline.languages import devshell
+from pipeline.languages.boxed import lay_out
+from pipeline.languages.go.command import GoTest, parse
+from pipeline.languages.go.messages import Session, read_session
+from pipeline.languages.go.records import IDLE
+from pipeline.process import Command, Completed, Mount, Sandbox
+from pipeline.programs import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.languages.go.project import Project, Test, Unit
+    from pipeline.languages.protocol import Cache, Environment, Selection, View
+
+TARGET: Final = Path("/redfirst-go")
+"""Where a box shows what is compiled."""
+
+_KEPT: Final = "gocache"
+_ANSWER: Final = 512_000_000
+_GRACE_S: Final = 20.0
+
+
+_ALL_ERRORS: Final = "-gcflags=-e"
+"""Not the first ten only: each file that does not compile is told of its own."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where one measurement is made: `compiled` is the compiler's cache, `tests` holds the executables."""
+
+    sandbox: Sandbox
+    view: View
+    env: Environment
+    runner: Path
+    compiled: BoxFolder
+    tests: BoxFolder
+    cache: Cache | None
+
+    @classmethod
+    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
+        """Lay the place out: our program, and the folders of what is made."""
+        program, compiled = place / "runner", BoxFolder.made(place, "cache")
+        lay_out(program, "go", "runner.py", "processes.py")
+        if cache is not None and not cache.warm:
+            compiled.fill(cache.folder / _KEPT)
+        return cls(sandbox, view, env, program, compiled, BoxFolder.made(place, "tests"), cache)
+
+    async def build(
+        self, limit_s: float, *, selection: Selection | None = None, trace: bool = False, check: bool = False
+    ) -> tuple[Session, Completed]:
+        """Say what there is and what does not compile; unless only `check`ing, make the executables of chosen tests."""
+        arguments = self._arguments
+        ask = {
+            "do": "check" if check else "build",
+            "build": arguments.build if _says(arguments.build, "gcflags") else (*arguments.build, _ALL_ERRORS),
+            "test": arguments.test,
+            "patterns": arguments.patterns,
+            "rest": arguments.rest,
+            "cover": trace,
+            "out": str(self._inside(self.tests)),
+            "folders": self._folders(selection),
+        }
+        return await self._run(ask, limit_s, frozen=False)
+
+    async def test(
+        self, project: Project, tests: Sequence[Test], limit_s: float, per_test_s: float | None, *, trace: bool
+    ) -> tuple[Session, Completed]:
+        """Run tests, each in a process of its own; with `trace`, each executable once without any before."""
+        units = {test.unit.folder: test.unit for test in tests} if trace else {}
+        asked = [self._asked(f"{IDLE}{folder}", unit, "^$", project) for folder, unit in sorted(units.items())]
+        asked += [self._asked(test.id, test.unit, f"^{test.source.name}$", project) for test in tests]
+        ask = {"do": "test", "per_test_s": per_test_s, "trace": trace, "tests": asked}
+        return await self._run(ask, limit_s, frozen=True)
+
+    def keep(self) -> None:
+        """Keep what the baseline compiled: of Go itself, of other people's modules, of the project."""
+        if self.cache is None or not self.cache.warm:
+            return
+        self.compiled.keep(self.cache.folder / _KEPT)
+
+    @property
+    def _arguments(self) -> GoTest:
+        found = parse(self.env.command[2:])
+        return found if isinstance(found, GoTest) else GoTest()
+
+    def _inside(self, folder: BoxFolder) -> Path:
+        return self.sandbox.inside(folder.path, TARGET / folder.path.name)
+
+    def _folders(self, selection: Selection | None) -> list[str] | None:
+        """Return the folders of the packages whose tests are chosen, None for all."""
+        if selection is None:
+            return None
+        by_id = {entry.partition("::")[0] for entry in selection.ids or ()}
+        by_file = {path.rpartition("/")[0] or "." for path in selection.files or ()}
+        chosen = by_file if selection.ids is None else by_id if selection.files is None else by_id & by_file
+        workspace = self.view.workspace
+        return sorted(str(workspace if folder == "." else workspace / folder) for folder in chosen)
+
+    def _asked(self, entry: str, unit: Unit, pattern: str, project: Project) -> dict[str, object]:
+        """Return how a test is started: as `go test` would, but that the time limit is ours."""
+        own = [word for word in unit.arguments if word.startswith("-test.")]
+        rest = unit.arguments[len(own) :]
+        flags = ["-test.v=true", "-test.count=1", "-test.timeout=0", f"-test.run={pattern}"]
+        return {
+            "id": entry,
+            "argv": [unit.executable, *own, *flags],
+            "rest": rest,
+            "cwd": f"{project.workspace}/{unit.folder}".rstrip("/"),
+        }
+
+    async def _run(self, ask: Mapping[str, object], limit_s: float, *, frozen: bool) -> tuple[Session, Completed]:
+        """Run the runner; `frozen` if what was compiled is not to be changed by what runs now."""
+        nonce = secrets.token_hex(16)
+        python = locate(sys.executable)
+        asked = {
+            **ask,
+            "nonce": nonce,
+            "timeout_s": limit_s,
+            "go": self.env.command[0],
+            "root": str(self.view.workspace),
+        }
+        completed = await self.sandbox.run(
+            Command(
+                argv=python.argv("-I", "-S", str(self.runner)),
+                cwd=self.view.workspace,
+                mounts=(
+                    self.view.mount,
+                    *self.env.mounts,
+                    *(mount for mount in python.mounts if mount not in self.env.mounts),
+                    Mount(self.runner, self.runner),
+                    self.compiled.mount(self._inside(self.compiled)),
+                    self.tests.mount(self._inside(self.tests), writable=not frozen),
+                ),
+                env=self._variables,
+                request=json.dumps(asked).encode(),
+                timeout_s=limit_s + _GRACE_S,
+                answer_limit=_ANSWER,
+            )
+        )
+        return read_session(completed.answer, nonce), completed
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        """Return the environment of go and of the tests."""
+        return {
+            "PATH": devshell.box_path(self.env.prefix, {}),
+            "GOCACHE": str(self._inside(self.compiled)),
+            "GOTRACEBACK": "single",
+            **self.env.variables,
+        }
+
+
+def _says(flags: Sequence[str], name: str) -> bool:
+    return any(flag.lstrip("-").partition("=")[0] == name for flag in flags)

@@ -1,0 +1,153 @@
+"""Finds the Go that runs a project's tests, on the host, before any agent ran.
+
+A `go.mod` may ask for a newer toolchain, which `go` would fetch: the question which one runs is answered here, once,
+with fetching off, and the box is shown that toolchain's own folder. Nothing of the project is run: what its `go.mod`
+asks for is read by us, and `go` is started in the root.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.languages import devshell, nix
+from pipeline.languages.go.command import parse
+from pipeline.languages.go.pins import is_newer, wanted_toolchain
+from pipeline.languages.protocol import Environment, Missing
+from pipeline.process import Mount
+from pipeline.programs import SYSTEM_FOLDERS, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HINT: Final = "install Go (https://go.dev/dl, or the package `golang-go`)"
+
+_ASK_TIMEOUT_S: Final = 60.0
+_OLDEST: Final = (1, 19)
+_NIX_STORE: Final = Path("/nix/store")
+_VERSION: Final = re.compile(r"go(\d+)\.(\d+)")
+_ASKED: Final = (
+    "GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "GOTOOLCHAIN", "CGO_ENABLED", "CC",
+)  # fmt: skip
+_UNWANTED: Final = ("-exec", "-toolexec", "-json", "-n", "-o", "-c")
+"""What GOFLAGS may not have: it would change what we read, or start a program that the box does not show."""
+
+_TOLD: Final = TypeAdapter(dict[str, str])
+_OFFLINE: Final[Mapping[str, str]] = {
+    "GOENV": "off",
+    "GOTOOLCHAIN": "local",
+    "GOPROXY": "off",
+    "GOSUMDB": "off",
+    "GOVCS": "*:off",
+}
+
+
+async def find_environment(
+    worktree: Path, configured: tuple[str, ...] | None, search_path: str
+) -> Environment | Missing:
+    """Return how the project's tests are run, or why that is not known.
+
+    Args:
+        worktree: The checkout the user stands in.
+        configured: `[toolchains.go] command`, if any: what comes before `go` makes the environment (`nix develop -c go
+            test`) and is run here, what comes after `test` is given to it.
+        search_path: PATH of the user.
+    """
+    words = devshell.split(configured or ("go", "test"), _is_go_test)
+    if words is None:
+        return Missing(f"[toolchains.go] command does not name `go test`: {' '.join(configured or ())}")
+    wrapper, (_, *further) = words
+    arguments = tuple(further[1:])
+    if isinstance(refused := parse(arguments), str):
+        return Missing(f"[toolchains.go] command: {refused}.")
+    shell = await devshell.entered(wrapper, worktree, search_path, "go")
+    if isinstance(shell, Missing):
+        return shell
+    program = shutil.which("go", path=shell.search_path)
+    if program is None:
+        return Missing(f"No go was found on PATH: {HINT}.{nix.advice(worktree, 'go', 'test')}")
+    told = await _told(program, worktree, shell)
+    version = _VERSION.match(told.get("GOVERSION", ""))
+    if version is None:
+        return Missing(f"{program} cannot be started, or the toolchain that go.mod asks for is not there: {HINT}.")
+    if (int(version[1]), int(version[2])) < _OLDEST:
+        return Missing(f"{program} is {told['GOVERSION']}; go{_OLDEST[0]}.{_OLDEST[1]} or newer is needed: {HINT}.")
+    return _environment(program, arguments, told, shell)
+
+
+def _environment(found: str, arguments: tuple[str, ...], told: Mapping[str, str], shell: devshell.Shell) -> Environment:
+    prefix = Path(told["GOROOT"])
+    own = prefix / "bin" / "go"
+    program = locate(str(own) if os.access(own, os.X_OK) else found)
+    folders = tuple(dict.fromkeys((*_toolchain(prefix), *_modules(told), *shell.mounts)))
+    own_mounts = [
+        mount for mount in program.mounts if not any(mount.target.is_relative_to(one.target) for one in folders)
+    ]
+    variables = dict(shell.variables)
+    if "PATH" in variables:
+        variables["PATH"] = devshell.box_path(prefix, variables)
+    return Environment(
+        command=program.argv("test", *arguments),
+        mounts=(*folders, *own_mounts),
+        prefix=prefix,
+        versions=(told["GOVERSION"],),
+        variables={**variables, **_OFFLINE, **_settings(told, shell.search_path)},
+    )
+
+
+def _settings(told: Mapping[str, str], search_path: str) -> dict[str, str]:
+    """Return what of the user's own settings decides how tests are compiled."""
+    flags = told.get("GOFLAGS", "")
+    if any(flag.partition("=")[0] in _UNWANTED for flag in flags.split()):
+        flags = " ".join(flag for flag in flags.split() if flag.partition("=")[0] not in _UNWANTED)
+    compiler = shutil.which(told.get("CC", "cc").split(" ")[0], path=search_path)
+    found = {
+        # there may be no repository where the box shows the files, or another one
+        "GOFLAGS": f"{flags} -buildvcs=false".strip(),
+        "GOMODCACHE": told.get("GOMODCACHE", ""),
+        "CGO_ENABLED": told.get("CGO_ENABLED", "0") if compiler else "0",
+        "GOEXPERIMENT": told.get("GOEXPERIMENT", ""),
+        "GOWORK": "off" if told.get("GOWORK") == "off" else "",
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _is_go_test(words: Sequence[str]) -> bool:
+    return Path(words[0]).name == "go" and words[1:2] in {(), ("test",)}
+
+
+def _toolchain(prefix: Path) -> tuple[Mount, ...]:
+    if any(prefix.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
+        return ()
+    shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix
+    return (Mount(shown.resolve(), shown),)
+
+
+def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:
+    """Return the modules that were fetched before: sources, and no credential among them."""
+    place = Path(told.get("GOMODCACHE") or "/nowhere")
+    return (Mount(place.resolve(), place),) if place.is_dir() else ()
+
+
+async def _told(program: str, worktree: Path, shell: devshell.Shell) -> Mapping[str, str]:
+    """Return what go says of itself: the toolchain that go.mod asks for if it was fetched before, else this one."""
+    offline = {**shell.variables, "GOPROXY": "off", "GOSUMDB": "off"}
+    own = await _said(program, shell.search_path, offline)
+    wanted = wanted_toolchain(worktree)
+    may_switch = own.get("GOTOOLCHAIN", "auto").endswith(("auto", "path"))
+    if wanted is not None and may_switch and is_newer(wanted, own.get("GOVERSION", "")):
+        return await _said(program, shell.search_path, {**offline, "GOTOOLCHAIN": wanted}) or own
+    return own
+
+
+async def _said(program: str, search_path: str, environ: Mapping[str, str]) -> Mapping[str, str]:
+    said = await devshell.ask((program, "env", "-json", *_ASKED), search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)
+    try:
+        return _TOLD.validate_json(said or "")
+    except ValidationError:
+        return {}

@@ -1,0 +1,275 @@
+"""From the records of a run of tests to one `Observation`. The exit code decides; what is printed may only contradict.
+
+A pass is exit code 0 with `testing`'s own last words: a process that leaves early has not come to them. Subtests share
+their test's process, so their results are read from its output, and believed as far as the exit code bears them out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.observation import Ended, Observation, RunState, TestRecord
+from pipeline.languages.go import faults, messages
+from pipeline.languages.go import output as go_output
+from pipeline.languages.go.coverage import Map
+from pipeline.languages.watched import REPLACED, UNWATCHED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.evidence.observation import Fault
+    from pipeline.languages.go.memory import Memory
+    from pipeline.languages.go.messages import Session
+    from pipeline.languages.go.output import Output
+    from pipeline.languages.go.project import Project, Test, Unusable
+
+IDLE: Final = "idle "
+"""Begins the id of the run of an executable without any test: what is reached there is no test's doing."""
+
+_PANICKED: Final = 2
+_TAIL: Final = 8_000
+_STACK: Final = re.compile(r"^goroutine \d+[^\n]*:\n(?:.+\n)+", re.MULTILINE)
+_DEADLOCK: Final = "all goroutines are asleep"
+_OF_SUBTEST: Final = {"PASS": Ended.PASSED, "FAIL": Ended.FAILED, "SKIP": Ended.SKIPPED}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One test process, read."""
+
+    test: Test
+    line: messages.Ended
+    output: Output
+    panic: go_output.Panic | None
+
+    @property
+    def result(self) -> str:
+        """Return what the test says of itself, empty if it did not come to it."""
+        return self.output.results.get(self.test.source.name, "")
+
+
+def observe(
+    project: Project,
+    session: Session,
+    asked: frozenset[str],
+    memory: Memory,
+    *,
+    trace: bool,
+    timed_out: bool,
+    command: tuple[str, ...],
+    tail: str,
+) -> Observation:
+    """Return what a run of chosen tests showed.
+
+    Args:
+        project: What was compiled.
+        session: The records of the run.
+        asked: The ids to report as run, subtests included; what runs beside them is only listed.
+        memory: Which subtests each test has; what this run shows is kept.
+        trace: Say what the tests reach, as far as it is known.
+        timed_out: The box ended the run.
+        command: What a person would type.
+        tail: What the compiler said, for people.
+    """
+    records = {test.id: _collected(test, test.id) for test in project.tests.values()}
+    lines = [line for line in session.records if isinstance(line, messages.Ended)]
+    idle = {line.id: dict(line.blocks or ()) for line in lines if line.id.startswith(IDLE)}
+    reached = Map(project)
+    said = [tail, *(f"{UNWATCHED}: {why}" for why in sorted({line.unwatched for line in lines} - {""}))]
+    shown: dict[tuple[str, str], list[str]] = {}
+    ran: set[str] = set()
+    for line in lines:
+        test = project.tests.get(line.id)
+        if test is None:
+            continue
+        run = _read(test, line)
+        found = dict(_records(project, run))
+        ran.add(test.id)
+        if _has_shown_all(run):
+            shown[test.id, test.source.sha256] = [entry for entry in found if entry != test.id]
+        if trace:
+            blocks = idle.get(f"{IDLE}{test.unit.folder}", {})
+            found = {
+                entry: record.model_copy(update={"reach": reached.reach(test, line, blocks, record.fault)})
+                for entry, record in found.items()
+            }
+        if found[test.id].outcome is not Ended.PASSED:
+            said.append(f"---- {line.id} ----\n{line.stdout}\n{line.stderr}")
+        records |= found
+    records |= _remembered(project, memory, records, ran)
+    memory.keep(shown)
+    records = {entry: record if _is_asked(record, asked) else _unasked(record) for entry, record in records.items()}
+    records |= {
+        test.id: records[test.id].model_copy(update={"reason": project.hidden_by(test)})
+        for test in project.tests.values()
+        if test.id not in ran and _is_asked(records[test.id], asked)
+    }
+    state, detail = _state(session, timed_out=timed_out)
+    return Observation(
+        state=state,
+        detail=detail,
+        records=_with_the_last(records, session, state),
+        collection_errors=project.errors,
+        files=project.files,
+        layout=project.layout,
+        command=command,
+        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-_TAIL:],
+    )
+
+
+def nothing(why: Unusable, *, command: tuple[str, ...], tail: str) -> Observation:
+    """Return the observation of a project that could not be compiled at all."""
+    return Observation(
+        state=why.state, detail=why.detail, collection_errors=why.errors, command=command, tail=tail[-_TAIL:]
+    )
+
+
+def rendered(session: Session) -> str:
+    """Return what go said about what does not compile, as it prints it."""
+    said: list[str] = []
+    for line in session.records:
+        if isinstance(line, messages.Packages):
+            said += [f"{error.pos}: {error.said}".removeprefix(": ") for error in line.errors]
+        if isinstance(line, messages.Modules | messages.Packages | messages.Linked) and line.code:
+            said.append(line.stderr)
+    return "\n".join(dict.fromkeys(part.strip() for part in said if part.strip()))
+
+
+def _has_shown_all(run: _Run) -> bool:
+    """Return whether a test came to its end, so that it has shown all of its subtests."""
+    return run.result in {"PASS", "SKIP"} and run.line.code == 0
+
+
+def _read(test: Test, line: messages.Ended) -> _Run:
+    name = test.source.name
+    panic = go_output.read_panic(line.stderr) if line.code == _PANICKED else None
+    return _Run(test, line, go_output.read_output(line.stdout, name), panic)
+
+
+def _is_asked(record: TestRecord, asked: frozenset[str]) -> bool:
+    return record.id in asked or record.function in asked
+
+
+def _unasked(record: TestRecord) -> TestRecord:
+    update = {"outcome": None, "phase": "", "reason": "", "fault": None, "reach": None}
+    return record.model_copy(update=update)
+
+
+def _collected(test: Test, entry: str) -> TestRecord:
+    return TestRecord(id=entry, function=test.id, path=test.source.path, region_sha256=test.source.sha256)
+
+
+def _remembered(
+    project: Project, memory: Memory, records: Mapping[str, TestRecord], ran: set[str]
+) -> dict[str, TestRecord]:
+    """Return the subtests that are known and were not seen now: of tests that did not run, or not to their end."""
+    found: dict[str, TestRecord] = {}
+    for test in project.tests.values():
+        whole = test.id in ran and records[test.id].outcome in {Ended.PASSED, Ended.SKIPPED}
+        names = () if whole else memory.of(test.id, test.source.sha256)
+        found |= {entry: _collected(test, entry) for entry in names if entry not in records}
+    return found
+
+
+def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
+    if session.fault:
+        return RunState.UNUSABLE, session.fault
+    if timed_out or any(isinstance(line, messages.OutOfTime) for line in session.records):
+        return RunState.TIMED_OUT, "the test run reached its time limit"
+    if not session.is_whole:
+        return RunState.CRASHED, "the test run died"
+    return RunState.COMPLETE, ""
+
+
+def _with_the_last(records: dict[str, TestRecord], session: Session, state: RunState) -> dict[str, TestRecord]:
+    """Return the records with the end of the test during which the run as a whole ended."""
+    started = [line.id for line in session.records if isinstance(line, messages.Start) and line.id in records]
+    if state not in {RunState.CRASHED, RunState.TIMED_OUT} or not started or records[started[-1]].outcome is not None:
+        return records
+    ended = Ended.TIMED_OUT if state is RunState.TIMED_OUT else Ended.CRASHED
+    return {**records, started[-1]: records[started[-1]].model_copy(update={"outcome": ended})}
+
+
+def _records(project: Project, run: _Run) -> Iterator[tuple[str, TestRecord]]:
+    """Yield the records of a test and of the subtests that began."""
+    whole = _ended(run)
+    names = [run.test.source.name, *(name for name in run.output.begun if name != run.test.source.name)]
+    for name in dict.fromkeys(names):
+        entry = run.test.unit.id_of(name)
+        outcome = whole if name == run.test.source.name else _of_subtest(run, name, whole)
+        fault = _fault(project, run, name) if outcome is Ended.FAILED else None
+        reason = _reason(run, name, outcome)
+        update = {"outcome": outcome, "phase": "call" if outcome is not None else "", "fault": fault, "reason": reason}
+        yield entry, _collected(run.test, entry).model_copy(update=update)
+
+
+def _ended(run: _Run) -> Ended:
+    """Return how a top-level test ended: the exit code, contradicted by what it printed if that is worse."""
+    if run.line.timed_out or (run.panic is not None and run.panic.fatal and _DEADLOCK in run.panic.said):
+        return Ended.TIMED_OUT
+    if run.line.code == 0:
+        return _without_an_error(run)
+    if run.line.code == _PANICKED and run.panic is not None and not run.panic.fatal:
+        return Ended.FAILED
+    said_so = run.line.code > 0 and run.result == "FAIL" and run.output.last_word == "FAIL"
+    return Ended.FAILED if said_so else Ended.CRASHED
+
+
+def _without_an_error(run: _Run) -> Ended:
+    if "FAIL" in run.output.results.values():  # a TestMain that leaves with 0 whatever happens
+        return Ended.FAILED
+    # before its tests begin `testing` lets a process leave with 0, and its log is not there yet
+    if run.result and run.output.last_word == "PASS" and run.line.logged:
+        return Ended.PASSED if run.result == "PASS" else Ended.SKIPPED
+    nothing_ran = not run.output.begun and "no tests to run" in run.line.stderr
+    return Ended.SKIPPED if nothing_ran else Ended.CRASHED
+
+
+def _of_subtest(run: _Run, name: str, whole: Ended) -> Ended | None:
+    """Return how a subtest ended, None where nothing tells: results are printed when the test around them is over."""
+    said = _OF_SUBTEST.get(run.output.results.get(name, ""))
+    if said is not None or whole in {Ended.PASSED, Ended.SKIPPED}:
+        return said
+    return whole if _is_busy(run, name) else None
+
+
+def _is_busy(run: _Run, name: str) -> bool:
+    """Return whether a test was at work when the process ended, or is around the one that was."""
+    return f"{run.output.busy}/".startswith(f"{name}/")
+
+
+def _fault(project: Project, run: _Run, name: str) -> Fault:
+    source = run.test.source
+    if run.panic is not None and _is_busy(run, name):
+        return _clean(faults.of_panic(run.panic, source, project.sources), project)
+    fault = faults.of_failure(name, run.output, source, project.sources)
+    race = go_output.read_race(run.line.stderr) if fault.raised.kind == faults.SILENT else None
+    return _clean(faults.of_panic(race, source, project.sources) if race is not None else fault, project)
+
+
+def _clean(fault: Fault, project: Project) -> Fault:
+    chain = tuple(
+        raised.model_copy(update={"message": raised.message.replace(f"{project.workspace}/", "")})
+        for raised in fault.chain
+    )
+    return fault.model_copy(update={"chain": chain})
+
+
+def _reason(run: _Run, name: str, outcome: Ended | None) -> str:
+    refused = REPLACED if run.line.replaced and outcome not in {None, Ended.PASSED, Ended.SKIPPED} else ""
+    return "; ".join(filter(None, (_how(run, name, outcome), refused)))
+
+
+def _how(run: _Run, name: str, outcome: Ended | None) -> str:
+    if outcome is Ended.SKIPPED:
+        logs = run.output.logs.get(name, ())
+        return logs[-1].said if logs else "skipped"
+    if outcome is Ended.TIMED_OUT and not run.line.timed_out:
+        return run.panic.said if run.panic is not None else ""
+    if outcome is not Ended.CRASHED:
+        return ""
+    if run.panic is not None:
+        return f"fatal error: {run.panic.said}"
+    return f"ended by signal {-run.line.code}" if run.line.code < 0 else f"exited by itself with {run.line.code}"

@@ -1,0 +1,128 @@
+"""Makes the bodies of named Go symbols panic, leaving every other byte of a file alone.
+
+See `pytest.stubs` for what it is good for. The stub is put before what the body does, not in its place: the rest is
+never reached, and the imports and variables that it uses stay used, which Go insists on. Test files are no production.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.classify import Symbol
+from pipeline.languages.go.syntax import Item, below, items, parse
+from pipeline.languages.protocol import Stubbed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tree_sitter import Node
+
+STUB: Final = 'panic("not implemented")'
+
+_FUNCTIONS: Final = frozenset({"func", "method"})
+_VALUES: Final = frozenset({"const", "var"})
+_NAMELESS: Final = frozenset({"_", "init", "main"})
+_Edit = tuple[int, int, str]
+
+
+def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
+    """Return the files that change, and the symbols that no file defines.
+
+    A function panics first thing; a type's methods all do, in whatever file. A variable or constant has nothing to fail
+    later: its value is replaced only where no function was, so that what looks at it does not compile.
+    """
+    found = {path: list(items(parse(source.encode()))) for path, source in files.items() if not _is_test(path)}
+    edits: dict[str, set[_Edit]] = {path: set() for path in found}
+    values: dict[str, set[_Edit]] = {path: set() for path in found}
+    unknown: list[Symbol] = []
+    for symbol in symbols:
+        known = False
+        for path, item in _meant(found, symbol):
+            known = True
+            edits[path].update(_stubs(item))
+            values[path].update(_value(item))
+        if not known:
+            unknown.append(symbol)
+    chosen = edits if any(edits.values()) else values
+    return Stubbed({path: _apply(files[path], wanted) for path, wanted in chosen.items() if wanted}, tuple(unknown))
+
+
+def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
+    """Return what the files define that no file of the same package defined before; methods are dotted."""
+    known: dict[str, set[str]] = {}
+    for path, source in before.items():
+        known.setdefault(posixpath.dirname(path), set()).update(defined(source))
+    found: list[Symbol] = []
+    for path, source in after.items():
+        if not _is_test(path):
+            old = known.get(posixpath.dirname(path), set[str]())
+            names = dict.fromkeys(name for name in defined(source) if name not in old)
+            found += [Symbol(path, name) for name in names]
+    return tuple(found)
+
+
+def defined(source: str) -> Iterator[str]:
+    """Yield the names that a file declares; `init`, `main` and `_` are none that a test could ask for."""
+    return (item.name for item in items(parse(source.encode())) if item.name not in _NAMELESS)
+
+
+def names_of(symbol: str) -> tuple[str, ...]:
+    """Return what a symbol may be called in its file: as written, and without the package before it.
+
+    Packages have small letters, and so have some types: both are tried.
+    """
+    plain = symbol.replace("(*", "").replace("(", "").replace(")", "")
+    first, dot, rest = plain.partition(".")
+    return (plain, rest) if dot and first[:1].islower() else (plain,)
+
+
+def _meant(found: Mapping[str, Sequence[Item]], symbol: Symbol) -> Iterator[tuple[str, Item]]:
+    """Yield the items that a symbol means: itself, and the methods of a type wherever in its package they stand."""
+    places = {path: known for path, known in found.items() if symbol.path in {"", path}}
+    for name in names_of(symbol.name):
+        own = [(path, item) for path, known in places.items() for item in known if item.name == name]
+        packages = {posixpath.dirname(path) for path, item in own if item.kind == "type"}
+        methods = [
+            (path, item)
+            for path, known in found.items()
+            for item in known
+            if item.kind == "method" and item.name.startswith(f"{name}.") and posixpath.dirname(path) in packages
+        ]
+        if own:
+            yield from own
+            yield from methods
+            return
+
+
+def _stubs(item: Item) -> Iterator[_Edit]:
+    bodies = [item.node.child_by_field_name("body")] if item.kind in _FUNCTIONS else [*_literals(item)]
+    for body in bodies:
+        if body is not None:
+            at = body.start_byte + 1
+            yield at, at, f" {STUB};"
+
+
+def _literals(item: Item) -> Iterator[Node | None]:
+    """Yield the bodies of functions that are the value of a variable."""
+    value = item.node.child_by_field_name("value") if item.kind == "var" else None
+    for node in value.named_children if value is not None else ():
+        if node.type == "func_literal":
+            yield node.child_by_field_name("body")
+
+
+def _value(item: Item) -> Iterator[_Edit]:
+    value = item.node.child_by_field_name("value") if item.kind in _VALUES else None
+    if value is not None and not any(node.type == "func_literal" for node in below(value)):
+        yield value.start_byte, value.end_byte, STUB
+
+
+def _apply(source: str, edits: set[_Edit]) -> str:
+    encoded = source.encode()
+    for start, end, replacement in sorted(edits, reverse=True):
+        encoded = encoded[:start] + replacement.encode() + encoded[end:]
+    return encoded.decode()
+
+
+def _is_test(path: str) -> bool:
+    return path.endswith("_test.go") or not path.endswith(".go")

@@ -1,0 +1,223 @@
+"""Go projects tested with `go test`'s own executables: compiled in the box, each test run as a process of its own.
+
+go says what there is and what does not compile; which tests a package has, and their bytes, are read from the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.box_folder import private_place
+from pipeline.evidence.observation import Observation, RunState
+from pipeline.languages import scaffolds
+from pipeline.languages.go import environment
+from pipeline.languages.go.command import GoTest, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pipeline.evidence.classify import Symbol
+    from pipeline.languages.go.messages import Session
+    from pipeline.languages.go.project import Test
+    from pipeline.languages.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
+    from pipeline.process import Completed, Sandbox
+
+_SHOWN: Final = 20
+_MARKERS: Final = ("go.mod", "go.work")
+_CONTROL: Final = frozenset(
+    {
+        "go.mod", "go.sum", "go.work", "go.work.sum", "go.env", ".golangci.yml", ".golangci.yaml", ".golangci.toml",
+        ".golangci.json", "staticcheck.conf", ".go-version", ".goreleaser.yml", ".goreleaser.yaml",
+    }
+)  # fmt: skip
+
+
+class GoToolchain:
+    """The `Toolchain` of Go modules and workspaces."""
+
+    name = "go"
+    sources: tuple[str, ...] = (".go",)
+    stub = 'panic("not implemented")'
+    stub_like = re.compile(r"\bpanic\(\s*[\"`]not implemented")
+    install_hint = environment.HINT
+
+    def detect(self, worktree: Path) -> bool:
+        """Return whether the folder is a Go module or workspace."""
+        return any((worktree / name).is_file() for name in _MARKERS)
+
+    async def find_environment(
+        self,
+        worktree: Path,
+        main: Path,  # noqa: ARG002  (nothing of a checkout is used)
+        configured: tuple[str, ...] | None,
+        state: Path,  # noqa: ARG002  (nothing is installed)
+        search_path: str,
+    ) -> Environment | Missing:
+        """Return the toolchain to test with; see `go.environment`."""
+        return await environment.find_environment(worktree, configured, search_path)
+
+    async def run_tests(
+        self,
+        sandbox: Sandbox,
+        view: View,
+        env: Environment,
+        selection: Selection | None = None,
+        *,
+        trace: bool = False,
+        timeout_s: float = 900.0,
+        per_test_timeout_s: float | None = None,
+        cache: Cache | None = None,
+    ) -> Observation:
+        """Compile, run the selected tests (None: all), and return what was observed.
+
+        Args:
+            sandbox: Where it runs.
+            view: The files; tests may write into them, so the view is disposable.
+            env: From `find_environment`.
+            selection: Which of the tests to run; all are listed in any case. A subtest runs with its whole test.
+            trace: Say which functions of production the tests enter, which files they open, what they mention.
+            timeout_s: For compiling and running together.
+            per_test_timeout_s: A limit for each top-level test.
+            cache: Where what the baseline compiled is kept.
+
+        Raises:
+            SandboxError: the box did not work.
+        """
+        # the parser is a shared library that only Go projects need
+        from pipeline.languages.go import bench as go_bench  # noqa: PLC0415
+        from pipeline.languages.go import memory, records  # noqa: PLC0415
+        from pipeline.languages.go import project as go_project  # noqa: PLC0415
+        from pipeline.languages.go.messages import Session  # noqa: PLC0415
+
+        deadline = anyio.current_time() + timeout_s
+        command = _shown(env, selection)
+        with private_place("redfirst-go-") as place:
+            bench = go_bench.Bench.under(place, sandbox, view, env, cache)
+            session, completed = await bench.build(timeout_s, selection=selection, trace=trace)
+            tail = records.rendered(session)
+            if session.fault or completed.timed_out:
+                return _unfinished(session, completed, command, tail)
+            project = go_project.read_project(session, view.files, str(view.workspace))
+            if isinstance(project, go_project.Unusable):
+                return records.nothing(project, command=command, tail=tail or _text(completed))
+            bench.keep()
+            known = [test for test in project.tests.values() if _is_chosen(test, selection)]
+            tests = [test for test in known if test.unit.executable]
+            ran = Session(session.records[-1:])
+            if tests:
+                left = max(1.0, deadline - anyio.current_time())
+                ran, completed = await bench.test(project, tests, left, per_test_timeout_s, trace=trace)
+            asked = (
+                frozenset(test.id for test in known) if selection is None or selection.ids is None else selection.ids
+            )
+            return records.observe(
+                project,
+                ran,
+                asked,
+                memory.Memory(cache),
+                trace=trace,
+                timed_out=completed.timed_out,
+                command=command,
+                tail=tail,
+            )
+
+    async def check_types(
+        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0, cache: Cache | None = None
+    ) -> Observation:
+        """Return what does not compile, tests included, as collection errors; no program is made and nothing runs.
+
+        Without a `cache` Go 1.20 and newer compile their own library first, which takes most of a minute.
+
+        Raises:
+            SandboxError: the box did not work.
+        """
+        from pipeline.languages.go import bench as go_bench  # noqa: PLC0415  (see run_tests)
+        from pipeline.languages.go import memory, records  # noqa: PLC0415
+        from pipeline.languages.go import project as go_project  # noqa: PLC0415
+        from pipeline.languages.go.messages import Session  # noqa: PLC0415
+
+        command = ("go", "test", "-run", "^$", "./...")
+        with private_place("redfirst-go-") as place:
+            bench = go_bench.Bench.under(place, sandbox, view, env, cache)
+            session, completed = await bench.build(timeout_s, check=True)
+        tail = records.rendered(session)
+        if session.fault or completed.timed_out:
+            return _unfinished(session, completed, command, tail)
+        project = go_project.read_project(session, view.files, str(view.workspace))
+        if isinstance(project, go_project.Unusable):
+            return records.nothing(project, command=command, tail=tail or _text(completed))
+        return records.observe(
+            project,
+            Session(session.records[-1:]),
+            frozenset(),
+            memory.Memory(None),
+            trace=False,
+            timed_out=False,
+            command=command,
+            tail=tail,
+        )
+
+    def is_test_path(self, path: str, observation: Observation) -> bool:
+        """Return whether tests are written at a path: `*_test.go`, and whatever lies in a `testdata` folder."""
+        return observation.layout.is_test(path) or (path.endswith("_test.go")) or "testdata" in path.split("/")[:-1]
+
+    def is_control_path(self, path: str) -> bool:
+        """Return whether the file controls what is compiled, with which modules, or how it is checked."""
+        *folders, name = path.casefold().split("/")
+        return name in _CONTROL or "vendor" in folders
+
+    def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
+        """Return the files in which the bodies of the symbols begin with the stub, so that nothing of them runs."""
+        from pipeline.languages.go import stubs  # noqa: PLC0415  (see run_tests)
+
+        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
+
+    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
+        """Return the new functions, methods, types, variables and constants outside of test files."""
+        from pipeline.languages.go import stubs  # noqa: PLC0415  (see run_tests)
+
+        return scaffolds.introduced(stubs.introduced, before, after)
+
+    def stub_faults(
+        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
+    ) -> tuple[StubFault, ...]:
+        """Return what a stub pass changed that is no stub."""
+        from pipeline.languages.go import stub_faults as go_stub_faults  # noqa: PLC0415  (see run_tests)
+
+        return scaffolds.stub_faults(go_stub_faults.stub_faults, before, after, symbols)
+
+
+def _is_chosen(test: Test, selection: Selection | None) -> bool:
+    if selection is None:
+        return True
+    if selection.ids is not None and not any(_belongs(entry, test.id) for entry in selection.ids):
+        return False
+    return selection.files is None or test.source.path in selection.files
+
+
+def _belongs(entry: str, test: str) -> bool:
+    return entry == test or entry.startswith(f"{test}/")
+
+
+def _unfinished(session: Session, completed: Completed, command: tuple[str, ...], tail: str) -> Observation:
+    state = RunState.TIMED_OUT if completed.timed_out else RunState.UNUSABLE
+    detail = session.fault or "compiling the tests reached the time limit"
+    return Observation(state=state, detail=detail, command=command, tail=tail or _text(completed))
+
+
+def _text(completed: Completed) -> str:
+    return completed.stderr.decode("utf-8", "replace")
+
+
+def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
+    """Return the command a person would type for the same tests; long lists are cut."""
+    names = sorted({entry.partition("::")[2].partition("/")[0] for entry in (selection and selection.ids) or ()})
+    found = parse(env.command[2:])
+    kept = found if isinstance(found, GoTest) else GoTest()
+    more = "" if len(names) <= _SHOWN else f"|... and {len(names) - _SHOWN} more"
+    chosen = ("-run", f"^({'|'.join(names[:_SHOWN])}{more})$") if names else ()
+    return ("go", "test", *kept.build, *kept.test, *(kept.patterns or ("./...",)), *chosen, *kept.rest)

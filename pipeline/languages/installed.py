@@ -1,0 +1,88 @@
+"""Packages that are installed inside a checkout, shown inside a view: `node_modules`, which no tree of git has.
+
+Where the box shows mounts at their targets, the folder is mounted read-only. Elsewhere the view gets a folder of links
+for as long as the tests run. A link to one of the project's own packages (a workspace) leads into the view in both
+cases, never back into the checkout: the tests would judge other files than the measured ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.box_folder import remove_below
+from pipeline.process import Mount
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pipeline.languages.protocol import Environment, InstalledFolder, View
+
+
+def installed_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
+    """Return the mounts that show installed packages inside the view; one that the view itself has is left as it is."""
+    return tuple(
+        Mount(folder.path, view.workspace / folder.relative)
+        for folder in env.installed
+        if _has_parent(view, folder) and not os.path.lexists(view.host / folder.relative)
+    )
+
+
+@contextlib.contextmanager
+def linked(env: Environment, view: View, *, isolated: bool) -> Generator[None]:
+    """Show installed packages inside the view by links while the context lasts, where nothing can be mounted.
+
+    Args:
+        env: The environment.
+        view: The view; what is made in it is taken away again, whatever it is by then, and no link is followed.
+        isolated: The box shows mounts at their targets: nothing is to do.
+    """
+    made: list[str] = []
+    try:
+        for folder in env.installed if not isolated else ():
+            place = view.host / folder.relative
+            if _has_parent(view, folder) and not os.path.lexists(place):
+                made.append(folder.relative)
+                _link(folder, place, view.host)
+        yield
+    finally:
+        for relative in reversed(made):
+            with contextlib.suppress(OSError):  # the tests have moved what is around it
+                remove_below(view.host, relative)
+
+
+def _has_parent(view: View, folder: InstalledFolder) -> bool:
+    """Return whether the view has the folder around it, and no link on the way to it."""
+    at = view.host
+    for part in Path(folder.relative).parent.parts:
+        at /= part
+        if at.is_symlink() or not at.is_dir():
+            return False
+    return True
+
+
+def _link(folder: InstalledFolder, place: Path, view: Path) -> None:
+    checkout = folder.path
+    for _ in Path(folder.relative).parts:
+        checkout = checkout.parent
+    place.mkdir()
+    place.chmod(0o777)  # tools keep caches in it; it is the view's own
+    for entry in sorted(folder.path.iterdir()):
+        if entry.name.startswith("@") and entry.is_dir() and not entry.is_symlink():
+            (place / entry.name).mkdir()
+            for inner in sorted(entry.iterdir()):
+                (place / entry.name / inner.name).symlink_to(_target(inner, checkout, view))
+        else:
+            (place / entry.name).symlink_to(_target(entry, checkout, view))
+
+
+def _target(entry: Path, checkout: Path, view: Path) -> Path:
+    """Return where a link leads to: into the view for one of the project's own packages, else where it is installed."""
+    real = entry.resolve()
+    if entry.is_symlink() and real.is_relative_to(checkout):
+        inside = real.relative_to(checkout)
+        if "node_modules" not in inside.parts:
+            return view / inside
+    return entry

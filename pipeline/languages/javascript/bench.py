@@ -1,0 +1,167 @@
+"""Where a JavaScript measurement is made: the box, the view with its packages, and a private folder.
+
+For node's own runner there is one job for each test file, as `node --test` has it; vitest and jest start processes by
+themselves and are one job.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.box_folder import BoxFolder
+from pipeline.languages import devshell
+from pipeline.languages.boxed import lay_out
+from pipeline.languages.installed import installed_mounts, linked
+from pipeline.languages.javascript.messages import Session, read_session
+from pipeline.process import Command, Completed, Mount, Sandbox
+from pipeline.programs import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.languages.javascript.command import Invocation
+    from pipeline.languages.protocol import Environment, Selection, View
+
+_SCRIPTS: Final = "js"
+_ANSWER: Final = 256_000_000
+_GRACE_S: Final = 20.0
+_RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
+"""How many more processes there may be after tests that took theirs along."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where one measurement is made."""
+
+    sandbox: Sandbox
+    view: View
+    env: Environment
+    place: Path
+    shared: BoxFolder
+
+    @classmethod
+    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment) -> Bench:
+        """Lay the place out: our programs, and a folder for what the runners keep for each other."""
+        program, shared = place / "program", BoxFolder.made(place, "shared")
+        lay_out(program, "javascript", "runner.py", "channel.py")
+        shutil.copytree(Path(__file__).with_name(_SCRIPTS), program / _SCRIPTS)
+        shared.add("cache")
+        return cls(sandbox, view, env, place, shared)
+
+    @property
+    def node(self) -> str:
+        """Return the program."""
+        return self.env.command[0]
+
+    def script(self, name: str) -> str:
+        """Return where one of our scripts is in the box."""
+        return str(self.place / "program" / _SCRIPTS / name)
+
+    async def run(self, request: Mapping[str, object], limit_s: float) -> tuple[Session, Completed]:
+        """Run our runner with its request, and return what it wrote."""
+        nonce = secrets.token_hex(16)
+        python = locate(sys.executable)
+        program = self.place / "program"
+        asked = {**request, "nonce": nonce, "timeout_s": limit_s}
+        with linked(self.env, self.view, isolated=self.sandbox.maps_paths):
+            completed = await self.sandbox.run(
+                Command(
+                    argv=python.argv("-I", "-S", str(program)),
+                    cwd=self.view.workspace,
+                    mounts=(
+                        self.view.mount,
+                        *self._packages,
+                        *self.env.mounts,
+                        *(mount for mount in python.mounts if mount not in self.env.mounts),
+                        Mount(program, program),
+                        self.shared.mount(self.shared.path),
+                    ),
+                    env={"PATH": devshell.box_path(self.env.prefix, self.env.variables)},
+                    request=json.dumps(asked).encode(),
+                    timeout_s=limit_s + _GRACE_S,
+                    answer_limit=_ANSWER,
+                )
+            )
+        return read_session(completed.answer, nonce), completed
+
+    @property
+    def _packages(self) -> tuple[Mount, ...]:
+        if self.sandbox.maps_paths:
+            return installed_mounts(self.env, self.view)
+        return tuple(Mount(folder.path, folder.path) for folder in self.env.installed)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the environment of the tests."""
+        path = devshell.box_path(self.env.prefix, self.env.variables)
+        programs = [str(self.view.workspace / folder.relative / ".bin") for folder in self.env.installed]
+        return {**self.env.variables, **self.env.test_variables, "PATH": ":".join((*programs, path))}
+
+    def plain(self, argv: Sequence[str], stdin: str = "") -> dict[str, object]:
+        """Return how a program that is no test is started."""
+        return {"argv": [self.node, *argv], "cwd": str(self.view.workspace), "env": self.variables, "stdin": stdin}
+
+    def jobs(
+        self, invocation: Invocation, files: Sequence[str], projects: Sequence[str], selection: Selection | None,
+        *, trace: bool,
+    ) -> list[dict[str, object]]:  # fmt: skip
+        """Return how the tests are started.
+
+        Args:
+            invocation: How the project does it.
+            files: The test files, for node's own runner.
+            projects: Packages with a configuration of their own, for the others.
+            selection: Which tests to run; all are listed.
+            trace: Note what they touch.
+        """
+        request: dict[str, Any] = {
+            "root": str(self.view.workspace),
+            "ids": None if selection is None or selection.ids is None else sorted(selection.ids),
+            "files": None if selection is None or selection.files is None else sorted(selection.files),
+            "trace": trace,
+        }
+        if invocation.runner == "node":
+            return [self._file(invocation, path, request) for path in files]
+        more = {
+            "arguments": list(invocation.arguments),
+            "cache": str(self.shared.path / "cache"),
+            "home": str(self.view.workspace / self._home(invocation.runner)),
+            "projects": list(projects),
+        }
+        main = "vitest_main.mjs" if invocation.runner == "vitest" else "jest_main.cjs"
+        argv = [self.node, *invocation.flags, self.script(main)]
+        return [self._job(argv, {**request, **more}, invocation, hints=str(self.shared.path / "hints.jsonl"))]
+
+    def _home(self, runner: str) -> str:
+        """Return the folder of the package that has the runner installed."""
+        having = (folder.relative for folder in self.env.installed if (folder.path / runner).exists())
+        return str(Path(next(having, "node_modules")).parent)
+
+    def _file(self, invocation: Invocation, path: str, request: dict[str, Any]) -> dict[str, object]:
+        ids: list[str] | None = request["ids"]
+        mine = ids if ids is None else [entry for entry in ids if entry.startswith(f"{path}::")]
+        if request["files"] is not None and path not in request["files"]:
+            mine = []
+        ours = self.script("node_test.cjs")
+        reporter = [f"--test-reporter={ours}", "--test-reporter-destination=stdout"]
+        argv = [self.node, "--require", ours, *invocation.flags, *reporter, str(self.view.workspace / path)]
+        return self._job(argv, {**request, "ids": mine, "files": None, "path": path}, invocation, path=path)
+
+    def _job(
+        self, argv: list[str], request: dict[str, Any], invocation: Invocation, *, path: str = "", hints: str = ""
+    ) -> dict[str, object]:
+        return {
+            "argv": argv,
+            "cwd": str(self.view.workspace),
+            "env": {**self.variables, "REDFIRST_CHANNEL": "3,4"},
+            "request": request,
+            "file": path,
+            "hints": hints or None,
+            "restarts": _RESTARTS[invocation.runner],
+        }

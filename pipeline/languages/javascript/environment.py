@@ -1,0 +1,230 @@
+"""Finds node, the runner and the installed packages of a project, on the host, before any agent ran.
+
+Version managers put programs on PATH that choose a node by the project's files: the question which one runs is answered
+here, once, in the root, where none of these files lies (`pins`). Nothing of the project is run: package.json is read,
+and the runner that is installed is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.git.tracked import TrackedFiles
+from pipeline.languages import devshell
+from pipeline.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
+from pipeline.languages.javascript.project import Project, read_project
+from pipeline.languages.pins import chosen_versions
+from pipeline.languages.protocol import Environment, InstalledFolder, Missing
+from pipeline.process import Mount
+from pipeline.programs import SYSTEM_FOLDERS, locate
+from pipeline.trees import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HINT: Final = "install Node.js 20 or newer (https://nodejs.org, or the package `nodejs`)"
+MODULES: Final = "node_modules"
+READONLY: Final = resources.files("pipeline.languages.javascript") / "js" / "readonly.cjs"
+_SHIM: Final = f"--require={json.dumps(str(READONLY))}"
+"""An option of every node, of those that agents start as well: see `readonly.cjs`."""
+
+_ASK_TIMEOUT_S: Final = 60.0
+_LARGEST: Final = 1_000_000
+_OLDEST: Final = 20
+_OLDEST_RUNNER: Final[Mapping[Runner, int]] = {"vitest": 3, "jest": 28}
+_NIX_STORE: Final = Path("/nix/store")
+_INSTALL: Final = (
+    'install what package.json asks for (`npm ci`), or let redfirst do it: [toolchains.node] setup = ["npm", "ci"]'
+)
+_QUIET: Final = {
+    "CI": "1",
+    "NO_COLOR": "1",
+    "FORCE_COLOR": "0",
+    "DO_NOT_TRACK": "1",
+    "npm_config_offline": "true",
+    "npm_config_update_notifier": "false",
+    "npm_config_audit": "false",
+    "npm_config_fund": "false",
+    "YARN_ENABLE_TELEMETRY": "0",
+    "NEXT_TELEMETRY_DISABLED": "1",
+}
+_UNSHARED: Final = {
+    "NODE_DISABLE_COMPILE_CACHE": "1",
+    "DISABLE_V8_COMPILE_CACHE": "1",
+    "TSX_DISABLE_CACHE": "1",
+    "BABEL_DISABLE_CACHE": "1",
+}
+"""What keeps compiled code out of files that one test process writes and the next one loads, whatever a script says."""
+
+_KEPT_OUT: Final = ("NODE_", "npm_", "NPM_")
+"""Variables of this process that could have node load something, or fetch it, when it is asked here."""
+_NOT_THEIRS: Final = re.compile(r"PATH|LD_\w+|REDFIRST_\w+|HOME|TMPDIR|npm_config_\w+")
+"""Variables that a script of the project does not set for a measurement."""
+
+
+async def find_environment(
+    worktree: Path, main: Path, configured: tuple[str, ...] | None, search_path: str
+) -> Environment | Missing:
+    """Return how the project's tests are run, or why that is not known.
+
+    Args:
+        worktree: The checkout the user stands in, or the one in which `setup` was run.
+        main: The main checkout of the same repository, whose installed packages serve where the worktree has none.
+        configured: `[toolchains.node] command`, if any: what comes before the runner makes the environment (`nix
+            develop -c node --test`) and is run here.
+        search_path: PATH of the user.
+    """
+    project = read_project(worktree)
+    if isinstance(project, str):
+        return Missing(f"{project}.")
+    words = devshell.split(configured, is_start) if configured else ((), ())
+    if words is None:
+        return Missing(f"[toolchains.node] command names no test runner: {' '.join(configured or ())}")
+    wrapper, command = words
+    invocation = of_words(command, project.root.scripts) if command else project.invocation()
+    if isinstance(invocation, Unknown):
+        return _unknown(invocation, command)
+    shell = await devshell.entered(wrapper, worktree, search_path, "node")
+    if isinstance(shell, Missing):
+        return shell
+    node = await _node(worktree, shell.search_path)
+    if isinstance(node, Missing):
+        return node
+    program, version = node
+    installed = _installed(project, worktree, main)
+    if isinstance(installed, Missing):
+        return installed
+    runner = _runner(invocation.runner, project, installed)
+    if isinstance(runner, Missing):
+        return runner
+    found = locate(str(program))
+    prefix = program.parent.parent
+    folders = tuple(dict.fromkeys((*_toolchain(prefix), *shell.mounts)))
+    own = [mount for mount in found.mounts if not any(mount.target.is_relative_to(one.target) for one in folders)]
+    variables = {**shell.variables, "NODE_OPTIONS": _SHIM}
+    if "PATH" in variables:
+        variables["PATH"] = devshell.box_path(prefix, variables)
+    return Environment(
+        command=found.argv(*invocation.words()),
+        mounts=(*folders, *own, Mount(Path(str(READONLY)), Path(str(READONLY)))),
+        prefix=prefix,
+        versions=(f"Node {version}", *runner),
+        variables=variables,
+        installed=installed,
+        test_variables=_test_variables(invocation),
+    )
+
+
+def _unknown(invocation: Unknown, command: Sequence[str]) -> Missing:
+    if command:
+        return Missing(f"[toolchains.node] command does not start node --test, vitest or jest: {' '.join(command)}")
+    return Missing(
+        f"The `test` script of package.json runs {invocation.name}; node:test, vitest and jest can be measured. "
+        "Set [toolchains.node] command if the project can be tested with one of them."
+    )
+
+
+def _test_variables(invocation: Invocation) -> dict[str, str]:
+    """Return what keeps tools quiet and offline, and what the project's script sets for its tests."""
+    theirs = {name: value for name, value in invocation.variables.items() if not _NOT_THEIRS.fullmatch(name)}
+    options = " ".join(filter(None, (theirs.get("NODE_OPTIONS", ""), _SHIM)))
+    return {**_QUIET, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
+
+
+async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
+    """Return the node that a project is run with, behind whatever chooses it, and its version."""
+    named = shutil.which("node", path=search_path) or shutil.which("nodejs", path=search_path)
+    if named is None:
+        return Missing(f"No node was found on PATH: {HINT}.")
+    quiet = {name: "" for name in os.environ if name.startswith(_KEPT_OUT)}
+    said = await devshell.ask(
+        (named, "-p", "process.execPath + '\\n' + process.version"),
+        search_path,
+        limit_s=_ASK_TIMEOUT_S,
+        environ={**quiet, **chosen_versions("node", worktree)},
+    )
+    path, _, version = (said or "").partition("\n")
+    number = re.fullmatch(r"v(\d+)\.\d+\.\d+\S*", version)
+    if number is None or not os.access(path, os.X_OK):
+        return Missing(f"{named} cannot be started: {HINT}.")
+    if int(number[1]) < _OLDEST:
+        return Missing(f"{path} is node {version}; {HINT}.")
+    return Path(path), version
+
+
+def _toolchain(prefix: Path) -> tuple[Mount, ...]:
+    """Return the folder of an installation outside the system's own: npm and npx lie beside node in it."""
+    if any(prefix.is_relative_to(folder) for folder in SYSTEM_FOLDERS) or Path.home().is_relative_to(prefix):
+        return ()
+    shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix
+    return (Mount(shown.resolve(), shown),)
+
+
+def _installed(project: Project, worktree: Path, main: Path) -> tuple[InstalledFolder, ...] | Missing:
+    """Return where packages are installed: in the checkout itself, else in the main one."""
+    for checkout in dict.fromkeys((worktree, main)):
+        found = installed_of(project, checkout)
+        if found:
+            return found
+    if any((checkout / name).exists() for checkout in (worktree, main) for name in (".pnp.cjs", ".pnp.js")):
+        return Missing(
+            "Yarn keeps the packages of this project in archives: set `nodeLinker: node-modules` and install."
+        )
+    if project.needs:
+        return Missing(f"There is no {MODULES} in {worktree} (a tracked link is not followed): {_INSTALL}.")
+    return ()
+
+
+def installed_of(project: Project, checkout: Path) -> tuple[InstalledFolder, ...]:
+    """Return the folders with installed packages in a checkout, in the order of its packages.
+
+    A link of the user's own is followed. What a tracked one leads to is passed over: it could show any folder of the
+    host to the tests.
+    """
+    top, tracked = checkout.resolve(), TrackedFiles((checkout,))
+
+    def is_ours(place: Path) -> bool:
+        return place.resolve() == place or not tracked.lead_to(place)
+
+    places = (f"{folder}/{MODULES}".lstrip("/") for folder in project.packages)
+    return tuple(
+        InstalledFolder((top / inside).resolve(), inside)
+        for inside in places
+        if (top / inside).is_dir() and is_ours(top / inside)
+    )
+
+
+def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolder]) -> tuple[str, ...] | Missing:
+    """Return the runner's version in words, nothing for node's own; packages may have it where the root has not."""
+    oldest = _OLDEST_RUNNER.get(runner)
+    if oldest is None:
+        return ()
+    for folder in installed:
+        version = _version(folder.path / runner / "package.json")
+        if version is not None:
+            if int(version.partition(".")[0]) >= oldest:
+                return (f"{runner} {version}",)
+            newer = f"npm install --save-dev {runner}@latest"
+            return Missing(f"{runner} {version} is installed; {runner} {oldest} or newer can be measured.", newer)
+    wanted = "is not installed" if runner in project.needs else "is no dependency of this project"
+    return Missing(f"The tests are run with {runner}, which {wanted}: {_INSTALL}.")
+
+
+def _version(path: Path) -> str | None:
+    """Return the version of a package; one that is tracked may be a link to anything."""
+    try:
+        said: object = json.loads(read_regular(os.path.realpath(path), _LARGEST))["version"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return said if isinstance(said, str) and re.match(r"\d+\.", said) else None
+
+
+def entry_of(runner: Runner) -> str:
+    """Return the path of a runner's program below the folder with its packages."""
+    return "/".join(ENTRIES[runner][1:])

@@ -1,0 +1,178 @@
+"""What was thrown, made into a `Fault`: the chain, the frames in the workspace, and the name that was not there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from pipeline.evidence.observation import Fault, Frame, Missing, Raised
+from pipeline.languages.javascript import missing as node_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.languages.javascript.messages import Thrown
+    from pipeline.languages.javascript.sources import Sources
+
+STUB_MESSAGE: Final = "not implemented"
+_MESSAGE: Final = 2000
+_FRAMES: Final = 60
+_CHAIN: Final = 8
+_FRAME: Final = re.compile(
+    r"^\s+at (?:(?:async )?(?P<function>.+?) \()?(?:async )?(?P<place>[^()\s][^()]*?):(?P<line>\d+):(?P<column>\d+)\)?$"
+)
+_HEAD: Final = re.compile(r"^(?P<place>(?:file://)?/[^\n]*?):(?P<line>\d+)(?::(?P<column>\d+))?$")
+_REQUIRED: Final = re.compile(r"^- (?P<place>/.+)$")
+_IMPORTED: Final = re.compile(r"\b(?:imported )?from '?(?P<place>(?:file://)?/[^'\n]+)")
+_BABEL: Final = re.compile(r"^(?:SyntaxError: )?(?P<place>/[^\n:]+): .*\((?P<line>\d+):(?P<column>\d+)\)")
+_CODE: Final = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+_MODULE: Final = re.compile(r"node_modules/((?:@[^/]+/)?[^/]+)/(?!.*node_modules/)")
+_RUNNERS: Final = re.compile(r"(@?vitest|vite$|vite-node|tinypool|@?jest|esbuild|rollup|rolldown|tsx$|@babel)")
+_OUTSIDE: Final = "?"
+_ASSERTION: Final = "ERR_ASSERTION"
+_THROWING: Final = frozenset({"throws", "rejects", "doesNotThrow", "doesNotReject"})
+_REJECTING: Final = frozenset({"rejects", "doesNotReject"})
+_AWAIT: Final = " (`await` what the test returns, so that the failure has a place)"
+
+
+@dataclass(frozen=True)
+class Site:
+    """One frame as the engine gives it; `path` is empty outside the workspace."""
+
+    path: str
+    module: str
+    line: int
+    column: int | None
+    function: str
+
+
+def of_thrown(
+    thrown: Thrown, sources: Sources, root: str, *, test: str, loading: bool = False, at: Site | None = None
+) -> Fault:
+    """Return the fault.
+
+    Args:
+        thrown: What was thrown.
+        sources: The files, for names around a place.
+        root: The workspace as the tests saw it.
+        test: The test file.
+        loading: It was being loaded; where no frame in the workspace is known, it is that file that failed.
+        at: Where the test is defined. That counts as the frame of an expectation about a promise which the test returns
+            without awaiting it: the engine then knows no frame but its own.
+    """
+    sites = list(_sites(thrown, root))
+    is_lost = thrown.code == _ASSERTION and all(site.module == _OUTSIDE for site in sites)
+    is_returned = is_lost and at is not None and thrown.operator in _REJECTING
+    if loading and not any(site.path for site in sites):
+        sites.insert(0, Site(test, "", 0, None, ""))
+    own = next((site for site in sites if site.path), None)
+    missing = node_missing.of_thrown(thrown, sources, own.path if own else test, own.line if own else 0, root)
+    # frames of node, of the runners and of ours say nothing, and differ from version to version
+    told = [site for site in sites if site.path or site.module != _OUTSIDE]
+    frames = tuple(_frame(site, sources) for site in reversed(told[:_FRAMES]))
+    chain = tuple(_chain(thrown, root))
+    if at is not None and is_returned:
+        frames = (_frame(at, sources),)
+    elif is_lost and at is not None:
+        chain = (_told_to_await(chain[0]), *chain[1:])
+    return Fault(
+        chain=chain,
+        frames=frames,
+        missing=missing,
+        expectation=thrown.operator in _THROWING
+        or bool(re.match(r"Missing expected (?:exception|rejection)", thrown.message)),
+        bare=own is not None and _is_bare(own, sources),
+    )
+
+
+def of_exit(path: str, how: str, *, missing: Missing | None = None) -> Fault:
+    """Return the fault of a file whose process ended before its tests were known."""
+    raised = Raised(kind="exit", message=f"the process {how} while the file was loaded")
+    return Fault(chain=(raised,), frames=(Frame(path=path),), missing=missing)
+
+
+def sites_of(stack: str, root: str) -> Iterator[Site]:
+    """Yield the frames of a stack in the engine's order, the innermost first."""
+    for line in stack.split("\n"):
+        found = _FRAME.match(line.rstrip())
+        if found is not None:
+            yield _site(found["place"], int(found["line"]), int(found["column"]), found["function"] or "", root)
+
+
+def _sites(thrown: Thrown, root: str) -> Iterator[Site]:
+    stack = plain(thrown.stack)
+    first = stack.split("\n", 1)[0]
+    head = _HEAD.match(first) or _BABEL.match(plain(thrown.message))
+    if head is not None:  # what cannot be compiled or linked has its place in front
+        column = head["column"]
+        yield _site(head["place"], int(head["line"]), int(column) if column else None, "", root)
+    for site in thrown.frames:
+        yield _site(site.file, site.line or 0, site.column, site.method or "", root)
+    if not thrown.frames:
+        yield from sites_of(stack, root)
+    for line in plain(thrown.message).split("\n"):  # who wanted what is not there
+        wanted = _REQUIRED.match(line.strip()) or _IMPORTED.search(line)
+        if wanted is not None:
+            yield _site(wanted["place"], 0, None, "", root)
+
+
+def _site(place: str, line: int, column: int | None, function: str, root: str) -> Site:
+    clean = unquote(place.removeprefix("file://")).partition("?")[0]
+    if clean.startswith(f"{root}/") and "/node_modules/" not in clean:
+        return Site(clean[len(root) + 1 :], "", line, column, function)
+    module = _MODULE.search(clean)
+    is_told = module is not None and not _RUNNERS.match(module[1])
+    return Site("", module[1] if module is not None and is_told else _OUTSIDE, line, column, function)
+
+
+def _frame(site: Site, sources: Sources) -> Frame:
+    known = sources.function_at(site.path, site.line, site.column) if site.path and site.line else ""
+    function = known or site.function.removeprefix("async ").removeprefix("new ")
+    return Frame(path=site.path, module=site.module, line=site.line, function=function)
+
+
+def _is_bare(site: Site, sources: Sources) -> bool:
+    return site.line > 0 and sources.is_bare(site.path, site.line, site.column)
+
+
+def _chain(thrown: Thrown, root: str) -> Iterator[Raised]:
+    link: Thrown | None = thrown
+    for _ in range(_CHAIN):
+        if link is None:
+            return
+        yield _raised(link, root)
+        link = link.cause
+
+
+def _told_to_await(raised: Raised) -> Raised:
+    first, *more = raised.message.split("\n")
+    return raised.model_copy(update={"message": "\n".join((first.rstrip(":") + _AWAIT, *more))})
+
+
+def _raised(thrown: Thrown, root: str) -> Raised:
+    """Return one link; the kinds that `classify` knows by their names in Python are among its bases."""
+    message = plain(thrown.message).replace(f"file://{root}/", "").replace(f"{root}/", "")
+    kind, bases = thrown.kind, list(thrown.bases)
+    if node_missing.is_unlinked(thrown):
+        # a SyntaxError to the engine; to a person a name that is not there
+        kind, bases = "ImportError", ["Error"]
+    elif node_missing.is_module_missing(thrown):
+        bases.append("ImportError")
+    elif node_missing.is_unparsable(thrown):
+        bases.append("SyntaxError")
+    elif thrown.kind == "ReferenceError":
+        bases.append("NameError")
+    elif thrown.kind == "AssertionError" or thrown.compared or thrown.code == _ASSERTION:
+        bases.append("AssertionError")
+    elif thrown.kind == "Error" and thrown.message.strip() == STUB_MESSAGE:
+        bases.append("NotImplementedError")
+    elif thrown.kind == "TypeError" and node_missing.of_message(thrown) is not None:
+        bases.append("AttributeError")
+    return Raised(kind=kind, bases=tuple(dict.fromkeys(bases)), message=message[:_MESSAGE])
+
+
+def plain(said: str) -> str:
+    """Return text without the escape sequences that colour it."""
+    return _CODE.sub("", said)

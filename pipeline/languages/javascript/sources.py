@@ -1,0 +1,124 @@
+"""The sources of a measurement as they were before it: what is run may change its own files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pipeline.languages.javascript import queries
+from pipeline.languages.javascript.imports import Binding
+from pipeline.languages.javascript.project import SOURCES
+from pipeline.limited import UnreadableError, limited
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from pipeline.languages.javascript.queries import Looked
+    from pipeline.languages.javascript.regions import Region
+
+_Found = TypeVar("_Found")
+
+_LEFT_OUT: Final = frozenset({"node_modules", ".git", ".hg", ".yarn", ".pnpm-store"})
+_LARGEST: Final = 2_000_000
+_MOST: Final = 50_000
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files of a project by path, with the content of those that are code."""
+
+    files: frozenset[str]
+    code: Mapping[str, bytes]
+    packages: frozenset[str] = frozenset()
+    _unread: set[str] = field(default_factory=set[str], compare=False, repr=False)
+    _bindings: dict[str, dict[str, Binding]] = field(
+        default_factory=dict[str, dict[str, Binding]], compare=False, repr=False
+    )
+    _functions: dict[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]], compare=False, repr=False
+    )
+
+    @classmethod
+    def read(cls, folder: Path, packages: frozenset[str] = frozenset()) -> Sources:
+        """Return what is in a folder now; links are not followed. `packages` are the project's own, by name."""
+        files: list[str] = []
+        code: dict[str, bytes] = {}
+        for path, size in _files(folder):
+            files.append(path)
+            if path.endswith(SOURCES) and size <= _LARGEST:
+                code[path] = (folder / path).read_bytes()
+        return cls(frozenset(files), code, packages)
+
+    def bindings(self, path: str) -> Mapping[str, Binding]:
+        """Return what the names of a file stand for."""
+        if path not in self._bindings:
+            self._bindings[path] = self._asked(queries.bindings_of, path) or {}
+        return self._bindings[path]
+
+    def function_at(self, path: str, line: int, column: int | None) -> str:
+        """Return the dotted name of the definition around a place, empty where that is not known."""
+        return self._asked(queries.function_at, path, line, column) or ""
+
+    def region_of(self, path: str, line: int, column: int | None) -> Region | None:
+        """Return the test that is defined at a place, None where no call of a test function is."""
+        return self._asked(queries.region_at, path, line, column)
+
+    def names_at(self, path: str, line: int, column: int | None) -> frozenset[str]:
+        """Return the names in the test that is defined at a place."""
+        return self._asked(queries.names_at, path, line, column) or frozenset()
+
+    def is_bare(self, path: str, line: int, column: int | None) -> bool:
+        """Return whether the statement at a place only says that it fails; in a file that cannot be read it may."""
+        return self._asked(queries.is_bare_at, path, line, column) or path in self._unread
+
+    def looked_at(self, path: str, line: int, name: str, *, called: bool) -> Looked | None:
+        """Return the expression near a line that was undefined."""
+        return self._asked(queries.looked_at, path, line, name, called) if line else None
+
+    def has_markup(self, path: str) -> bool:
+        """Return whether there is JSX in a file."""
+        return self._asked(queries.has_markup, path) or False
+
+    def error_in(self, path: str) -> int | None:
+        """Return the line on which the syntax of a file is wrong, None where it is right; 0 if it cannot be read."""
+        found = self._asked(queries.error_in, path)
+        return 0 if path in self._unread else found
+
+    def _asked(self, query: Callable[..., _Found], path: str, *about: object) -> _Found | None:
+        """Return the answer of a reader, None where there is no such code or it cannot be read."""
+        if path not in self.code or path in self._unread:
+            return None
+        try:
+            return limited(query)(path, self.code[path], *about)
+        except UnreadableError:
+            self._unread.add(path)
+            return None
+
+    def functions_named(self, path: str, name: str) -> tuple[str, ...]:
+        """Return the dotted names of a file's functions that an engine calls by this name; none for what tools add."""
+        if path not in self._functions:
+            self._functions[path] = self._asked(queries.functions_of, path) or ()
+        wanted = name.removeprefix("get ").removeprefix("set ").removeprefix("static ").rpartition(".")[2]
+        own = [one for one in self._functions[path] if one == name or one.rpartition(".")[2] == wanted]
+        return tuple(own) or tuple(one for one in self._functions[path] if one.endswith(f"{wanted}.constructor"))
+
+    def sha256(self, path: str) -> str:
+        """Return the hash of a file's bytes, empty for what is not there."""
+        return hashlib.sha256(self.code[path]).hexdigest() if path in self.code else ""
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int]]:
+    waiting, count = [""], 0
+    while waiting:
+        inside = waiting.pop()
+        with os.scandir(folder / inside) as entries:
+            for entry in sorted(entries, key=lambda one: one.name):
+                path = f"{inside}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting += [f"{path}/"] if entry.name not in _LEFT_OUT else []
+                elif entry.is_file(follow_symlinks=False) and count < _MOST:
+                    count += 1
+                    yield path, entry.stat(follow_symlinks=False).st_size

@@ -1,0 +1,105 @@
+"""What a runner collected from a tree is what it collects from another that differs only in other languages' sources.
+
+Evidence needs every id of every runner, also when only tests of one language are to run: a test that is not listed is
+one that was removed. Listing the tests of a compiled language means compiling them, so it is done again only where
+something changed that can matter to it. Nothing here claims that a test ran: outcomes are not remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.observation import RunState
+from pipeline.languages.merging import collected
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pipeline.evidence.observation import Observation
+    from pipeline.languages.protocol import Selection
+
+_MOST: Final = 8
+"""Trees remembered for each runner: a task goes to and fro between a few."""
+_CHUNK: Final = 1 << 20
+
+
+class Memory:
+    """What the runners of one repository collected, in this process."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], Observation] = OrderedDict()
+
+    def unrun(self, name: str, key: str, selection: Selection | None) -> Observation | None:
+        """Return what a runner would show for the selection; None if that is not known, or a test of it would run.
+
+        Args:
+            name: The runner.
+            key: What it was shown, from `key_of`.
+            selection: What is to run.
+        """
+        known = self._known.get((name, key))
+        if known is None or selection is None or any(_is_in(selection, r.id, r.path) for r in known.records.values()):
+            return None
+        return known
+
+    def remember(self, name: str, key: str, seen: Observation) -> None:
+        """Keep what was collected, if the run may be believed."""
+        if seen.state is RunState.COMPLETE and seen.environment_problem is None:
+            self._known[name, key] = collected(seen)
+            self._known.move_to_end((name, key))
+            mine = [entry for entry in self._known if entry[0] == name]
+            for entry in mine[:-_MOST]:
+                del self._known[entry]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return a digest for each file and link below a folder, by relative path; nothing is followed."""
+    found: dict[str, str] = {}
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        with os.scandir(folder / inside) as entries:
+            for entry in entries:
+                path = f"{inside}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{path}/")
+                else:
+                    found[path] = _digest(Path(entry.path))
+    return found
+
+
+def key_of(files: Mapping[str, str], others: Collection[str]) -> str:
+    """Return what a runner was shown, as one digest.
+
+    Args:
+        files: From `contents`.
+        others: The endings of sources of other languages, which it does not read.
+    """
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        if not path.endswith(tuple(others)):
+            whole.update(f"{path}\0{files[path]}\0".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
+
+
+def _is_in(selection: Selection, entry: str, path: str) -> bool:
+    chosen = selection.ids is None or entry in selection.ids
+    return chosen and (selection.files is None or path in selection.files)
+
+
+def _digest(path: Path) -> str:
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return f"link {path.readlink()}"
+    if not stat.S_ISREG(mode):
+        return f"mode {mode}"
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_CHUNK):
+            found.update(block)
+    return f"{mode & stat.S_IXUSR} {found.hexdigest()}"

@@ -1,0 +1,118 @@
+"""How what is said in a folder of the repository is said outside of it: paths, ids, whole observations.
+
+An id that begins with a path gets the folder in front, `web/a.test.js::x`; one that names packages is told apart from
+those of another folder, `web::crate::lib::x`. Both are undone by taking the same text away again.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.observation import (
+    CollectionError,
+    Fault,
+    Frame,
+    Observation,
+    Reach,
+    TestRecord,
+)
+from pipeline.languages import layouts
+from pipeline.languages.protocol import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BY_PATH: Final = frozenset({"pytest", "node", "go"})
+"""Toolchains whose ids begin with a path: of the test file, or of its folder."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder of the repository, and how what is said inside it is said outside.
+
+    `marks` is what an id has in front outside: the folder with a slash, or with two colons.
+    """
+
+    folder: str
+    marks: str
+
+    def out(self, path: str) -> str:
+        """Return a path of the repository; no path stays none."""
+        if not path:
+            return path
+        whole = f"{self.folder}/{path}"
+        return posixpath.normpath(whole) if path.startswith("../") else whole
+
+    def into(self, path: str) -> str | None:
+        """Return a path below the folder, None for one that lies elsewhere."""
+        return path.removeprefix(f"{self.folder}/") if self.has(path) else None
+
+    def has(self, path: str) -> bool:
+        """Return whether a path of the repository lies below the folder."""
+        return path.startswith(f"{self.folder}/")
+
+    def id_out(self, entry: str) -> str:
+        """Return the id by which the repository knows a test."""
+        return f"{self.marks}{entry}"
+
+    def id_into(self, entry: str) -> str | None:
+        """Return the id by which the runner knows it, None for a test of another place."""
+        return entry.removeprefix(self.marks) if entry.startswith(self.marks) else None
+
+    def selected(self, selection: Selection | None) -> Selection | None:
+        """Return what a selection means to the runner: what lies elsewhere is none of its tests."""
+        if selection is None:
+            return None
+        return Selection(
+            ids=None if selection.ids is None else _those(map(self.id_into, selection.ids)),
+            files=None if selection.files is None else _those(map(self.into, selection.files)),
+        )
+
+    def observed(self, seen: Observation) -> Observation:
+        """Return what was observed, in paths and ids of the repository."""
+        records = {self.id_out(entry): self._record(record) for entry, record in seen.records.items()}
+        errors = (
+            CollectionError(path=self.out(error.path), fault=self._fault(error.fault))
+            for error in seen.collection_errors
+        )
+        return seen.model_copy(
+            update={
+                "records": records,
+                "collection_errors": tuple(errors),
+                "files": {self.out(path): digest for path, digest in seen.files.items()},
+                "layout": layouts.below(seen.layout, self.folder),
+                "modules": {name: self.out(path) for name, path in seen.modules.items()},
+                "command": ("(cd", self.folder, "&&", *seen.command, ")") if seen.command else (),
+            }
+        )
+
+    def _record(self, record: TestRecord) -> TestRecord:
+        update: dict[str, object] = {
+            "id": self.id_out(record.id),
+            "function": self.id_out(record.function),
+            "path": self.out(record.path),
+        }
+        if record.fault is not None:
+            update["fault"] = self._fault(record.fault)
+        if record.reach is not None:
+            update["reach"] = self._reach(record.reach)
+        return record.model_copy(update=update)
+
+    def _fault(self, fault: Fault) -> Fault:
+        return fault.model_copy(update={"frames": tuple(map(self._frame, fault.frames))})
+
+    def _frame(self, frame: Frame) -> Frame:
+        return frame.model_copy(update={"path": self.out(frame.path)})
+
+    def _reach(self, reach: Reach) -> Reach:
+        return Reach(
+            functions=tuple(map(self.out, reach.functions)),
+            references=tuple(map(self.out, reach.references)),
+            doors=tuple(door if door == "process" else self.out(door) for door in reach.doors),
+        )
+
+
+def _those(entries: Iterable[str | None]) -> frozenset[str]:
+    return frozenset(entry for entry in entries if entry is not None)

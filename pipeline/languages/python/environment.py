@@ -1,0 +1,278 @@
+"""Finds the interpreter that runs a project's tests, on the host, before any agent ran.
+
+Order: the configured command; with `uv.lock` the project's `.venv`, else a private environment made from the lock; the
+`.venv` or `venv` of the worktree or of the main checkout; the python on PATH. The first that has pytest counts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.to_thread
+
+from pipeline.languages import devshell, nix
+from pipeline.languages.protocol import EditableRoot, Environment, Missing
+from pipeline.languages.python import probe
+from pipeline.process import Mount
+from pipeline.programs import SYSTEM_FOLDERS, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pipeline.languages.python.probe import Facts
+
+PLACES: Final = (".venv", "venv")
+"""Where a project's own environment is; with a lock only the first is uv's."""
+
+_NOTHING: Final = Path("/dev/null")
+_PLAIN: Final = 'give it as ["PYTHON", "-m", "pytest"]'
+_PROBE_TIMEOUT_S: Final = 60.0
+_SYNC_TIMEOUT_S: Final = 900.0
+PYTEST: Final = frozenset({"pytest", "py.test"})
+_PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
+_STARTERS: Final = frozenset({"coverage", "hatch", "nox", "pdm", "pipenv", "poetry", "rye", "tox", "uv", "uvx"})
+"""Programs that look for the interpreter themselves and need nothing else: they make no development shell."""
+
+_SOURCES: Final = "src"
+_SAYS_WHO: Final = """\
+import os, sys
+with open(os.environ["REDFIRST_PROBE"], "w") as out:
+    out.write(sys.executable)
+os._exit(0)
+"""
+"""A plugin of pytest; leaving at once keeps pytest from loading the project's conftest.py on the host."""
+
+
+async def find_environment(
+    worktree: Path, main: Path, configured: tuple[str, ...] | None, state: Path, search_path: str
+) -> Environment | Missing:
+    """Return how the project's tests are run, or why that is not known.
+
+    Args:
+        worktree: The checkout the user stands in.
+        main: The main checkout of the same repository; may be the same folder.
+        configured: `[toolchains.pytest] command`, if any; nothing else is tried then.
+        state: A private folder for an environment made from `uv.lock`.
+        search_path: PATH of the user.
+    """
+    checkouts = tuple(dict.fromkeys((worktree, main)))
+    if configured:
+        return await _from_command(configured, worktree, checkouts, search_path)
+    tried: list[str] = []
+    path = {"PATH": search_path}
+    uv = lock_tool(worktree, search_path)
+    for python in pythons(checkouts, locked=uv is not None):
+        tried.append(str(python.parent.parent))
+        facts = await _ask(python, worktree, path)
+        if facts is not None and facts.pytest:
+            return environment(facts, ("-m", "pytest"), checkouts)
+    if uv is not None:
+        private = state / "venv"
+        problem = await _sync(uv, worktree, private, search_path)
+        facts = None if problem else await _ask(private / "bin" / "python", worktree, path)
+        if facts is not None and facts.pytest:
+            return environment(facts, ("-m", "pytest"), checkouts)
+        return Missing(f"`uv sync --frozen` gave no environment with pytest: {problem or 'pytest is not in uv.lock'}")
+    for name in ("python3", "python"):
+        found = shutil.which(name, path=search_path)
+        if found is not None:
+            tried.append(found)
+            facts = await _ask(Path(found), worktree, path)
+            if facts is not None and facts.pytest:
+                return environment(facts, ("-m", "pytest"), checkouts)
+    looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
+    shell = nix.advice(worktree, "pytest")
+    return Missing(
+        f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.{shell}"
+    )
+
+
+def lock_tool(worktree: Path, search_path: str) -> str | None:
+    """Return uv where the project has a lock for it, None where it has none or there is no uv."""
+    return shutil.which("uv", path=search_path) if (worktree / "uv.lock").is_file() else None
+
+
+def pythons(checkouts: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
+    """Return the interpreters of the environments in the checkouts, in the order in which they are asked."""
+    names = PLACES[:1] if locked else PLACES
+    found = (checkout / name / "bin" / "python" for checkout in checkouts for name in names)
+    return tuple(python for python in found if os.access(python, os.X_OK))
+
+
+async def _from_command(
+    configured: tuple[str, ...], worktree: Path, checkouts: Sequence[Path], search_path: str
+) -> Environment | Missing:
+    """Return the environment behind a configured command, wrappers such as `uv run` and `nix develop -c` included.
+
+    Of a development shell the variables count too; what starts pytest by itself (`uv run`) is left to do that.
+    """
+    shown = " ".join(configured)
+    words = devshell.split(configured, lambda words: Path(words[0]).name in PYTEST)
+    if words is None:
+        return Missing(f"[toolchains.pytest] command does not name pytest: {shown}")
+    wrapper = _shell_of(words[0])
+    shell = await devshell.entered(wrapper, worktree, search_path, "pytest")
+    if isinstance(shell, Missing):
+        return shell
+    starter, rest = words[0][len(wrapper) :], words[1][1:]
+    first, *more = (*starter, words[1][0])
+    found = devshell.found_program(first, worktree, shell.search_path)
+    if found is None:
+        return Missing(f"[toolchains.pytest] command: {first} was not found")
+    inside = {**shell.variables, "PATH": shell.search_path}
+    python: Path | None = Path(found)
+    if not starter:
+        python = probe.interpreter_of(Path(found), shell.search_path)
+    if (python is None and wrapper) or Path(first).name in _STARTERS:
+        python = await _started((found, *more), worktree, inside)
+    facts = await _ask(python, worktree, inside) if python is not None else None
+    if facts is None or not facts.pytest:
+        return Missing(
+            f"[toolchains.pytest] command does not start pytest: {shown}"
+            + ("" if python is not None else f"; the text of {found} does not say with which interpreter: {_PLAIN}")
+        )
+    script = Path(facts.executable).parent / "pytest"
+    as_module = starter[-1:] == ("-m",) or not script.is_file()
+    env = environment(facts, ("-m", "pytest", *rest) if as_module else (str(script), *rest), checkouts)
+    variables = dict(shell.variables)
+    if "PATH" in variables:
+        variables["PATH"] = devshell.box_path(env.prefix, variables)
+    return replace(env, mounts=tuple(dict.fromkeys((*env.mounts, *shell.mounts))), variables=variables)
+
+
+def _shell_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the words before pytest that make a development shell.
+
+    A python that is told to run pytest as a module belongs to pytest, and so does what starts it by itself.
+    """
+    if words[-1:] == ("-m",):
+        places = [at for at, word in enumerate(words) if _PYTHON.fullmatch(Path(word).name)]
+        words = words[: places[-1]] if places else ()
+    return () if not words or Path(words[0]).name in _STARTERS else words
+
+
+def environment(facts: Facts, arguments: tuple[str, ...], checkouts: Sequence[Path]) -> Environment:
+    """Return the environment of an interpreter that has pytest.
+
+    Raises:
+        UserError: the interpreter's installation cannot be shown in a box.
+    """
+    program = locate(facts.executable)
+    roots = _editable_roots(facts, checkouts)
+    sources = () if roots else _source_folders(checkouts[0], facts)
+    return Environment(
+        command=program.argv(*arguments),
+        mounts=(*program.mounts, *_elsewhere(facts, checkouts)),
+        editable_roots=roots,
+        prefix=Path(facts.prefix),
+        versions=(f"Python {facts.python}", f"pytest {facts.pytest}", *(f"imports from {name}/" for name in sources)),
+        plugins=frozenset(facts.plugins),
+        source_folders=sources,
+    )
+
+
+def _source_folders(worktree: Path, facts: Facts) -> tuple[str, ...]:
+    """Return `src` where tests could not import what is in it: it is no package, and nothing of it is installed."""
+    folder = worktree / _SOURCES
+    if not folder.is_dir() or (folder / "__init__.py").exists():
+        return ()
+    names = {entry.name.removesuffix(".py") for entry in folder.iterdir() if _is_importable(entry)}
+    known = (Path(entry) for entry in facts.path if Path(entry).is_dir())
+    installed = {entry.name.partition(".")[0] for place in known for entry in place.iterdir()}
+    return (_SOURCES,) if names and not names & installed else ()
+
+
+def _is_importable(entry: Path) -> bool:
+    return entry.name.removesuffix(".py").isidentifier() and (
+        entry.suffix == ".py" or (entry.is_dir() and any(entry.glob("*.py")))
+    )
+
+
+def _editable_roots(facts: Facts, checkouts: Sequence[Path]) -> tuple[EditableRoot, ...]:
+    """Return where editable installs import this project from; the project folder itself when only that is known."""
+    installed = (Path(facts.prefix), Path(facts.base_prefix))
+    direct = [Path(entry) for entry in (*facts.path, *facts.mapped)]
+    roots = [root for path in direct if not _under(path, installed) and (root := _root_of(path, checkouts))]
+    for project in map(Path, facts.editable):
+        if not any(_under(root.path, [project]) for root in roots) and (root := _root_of(project, checkouts)):
+            roots.append(root)
+    return tuple(sorted(set(roots), key=lambda root: root.path))
+
+
+def _root_of(path: Path, checkouts: Sequence[Path]) -> EditableRoot | None:
+    folder = path if path.is_dir() else path.parent
+    for checkout in checkouts:
+        for base in (checkout, checkout.resolve()):
+            if folder.is_dir() and folder.is_relative_to(base):
+                return EditableRoot(folder, folder.relative_to(base).as_posix())
+    return None
+
+
+def _elsewhere(facts: Facts, checkouts: Sequence[Path]) -> tuple[Mount, ...]:
+    """Return mounts for folders outside installation and checkouts that it imports from: other editable installs."""
+    known = [Path(facts.prefix), Path(facts.base_prefix), *SYSTEM_FOLDERS]
+    known += [base for checkout in checkouts for base in (checkout, checkout.resolve())]
+    paths = sorted({Path(entry) for entry in (*facts.path, *facts.mapped)})
+    shown = [path for path in paths if path.exists() and not _under(path, known)]
+    hidden = [private for path in shown for private in _private(path)]
+    return (*(Mount(path, path) for path in shown), *(Mount(_NOTHING, private) for private in hidden))
+
+
+def _private(folder: Path) -> list[Path]:
+    """Return the files of another project that its code is imported without: where its secrets are."""
+    names = [folder / ".git" / "config", folder / ".git" / "credentials", *sorted(folder.glob(".env*"))]
+    return [path for path in names if path.is_file() and not path.is_symlink()]
+
+
+def _under(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+async def _ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
+    return await anyio.to_thread.run_sync(probe.ask, python, worktree, environ)
+
+
+async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the interpreter that a command starts pytest with; None when it does not.
+
+    Such a command runs what the project has, so it is the user's own, or trusted (`config.trust`).
+    """
+    with tempfile.TemporaryDirectory(prefix="redfirst-probe-") as folder:
+        answer = Path(folder) / "python"
+        (Path(folder) / "redfirst_probe.py").write_text(_SAYS_WHO, encoding="utf-8")
+        given = probe.cleaned({**environ, "PYTHONPATH": folder, "REDFIRST_PROBE": str(answer)})
+        argv = (*argv, "-p", "redfirst_probe")
+        with anyio.move_on_after(_PROBE_TIMEOUT_S):
+            try:
+                await anyio.run_process(
+                    argv, cwd=worktree, env=given, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False
+                )
+            except OSError:
+                return None
+        try:
+            return Path(answer.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+
+async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str | None:
+    """Make or update the private environment from the lock; return what went wrong, or None."""
+    environ = probe.cleaned({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
+    with anyio.move_on_after(_SYNC_TIMEOUT_S):
+        done = await anyio.run_process(
+            (uv, "sync", "--frozen"), cwd=worktree, env=environ, stdin=DEVNULL, stdout=DEVNULL, check=False
+        )
+        if done.returncode == 0:
+            return None
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        telling = [line for line in lines if line.startswith("error")] or lines
+        return telling[0] if telling else f"exit code {done.returncode}"
+    return f"it took longer than {_SYNC_TIMEOUT_S:.0f} s"

@@ -1,0 +1,344 @@
+"""Reads what `pytest.plugin` wrote and makes one `Observation` of it.
+
+The records decide, never the exit code alone: a session that did not write its end has crashed, whatever number the
+process returned (sandbox.md 7, VS-01).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from pipeline.evidence.observation import (
+    Case,
+    CollectionError,
+    Ended,
+    Fault,
+    ForeignModule,
+    Layout,
+    Observation,
+    Reach,
+    RunState,
+    TestRecord,
+    Value,
+)
+from pipeline.languages.python.packages import what_to_install
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_USAGE_ERROR: Final = 4
+_INTERNAL_ERROR: Final = 3
+_TELLING: Final = re.compile(r"rror|\w(?:Warning|Exception|Interrupt|Exit): ")
+_CANARIES: Final = {"pass": "passed", "fail": "failed"}
+
+
+class _Line(Value):
+    nonce: str
+    n: int
+
+
+class SessionStart(_Line):
+    """The plugin is loaded."""
+
+    kind: Literal["session_start"]
+    python: str
+    pytest: str
+
+
+class LayoutLine(_Line):
+    """What the project's configuration says about test files."""
+
+    kind: Literal["layout"]
+    testpaths: tuple[str, ...]
+    python_files: tuple[str, ...]
+
+
+class FileLine(_Line):
+    """A test file was opened for collection."""
+
+    kind: Literal["file"]
+    path: str
+    sha256: str
+
+
+class CollectionErrorLine(_Line):
+    """Something could not be collected."""
+
+    kind: Literal["collection_error"]
+    path: str
+    fault: Fault
+
+
+class Item(_Line):
+    """A collected test id, whether chosen or not."""
+
+    kind: Literal["item"]
+    id: str
+    function: str
+    path: str
+    region_sha256: str
+    case: Case | None
+    doctest: bool
+
+
+class Start(_Line):
+    """A test begins; without its `test` line it did not survive."""
+
+    kind: Literal["start"]
+    id: str
+
+
+class Limit(_Line):
+    """A test reached its own time limit."""
+
+    kind: Literal["limit"]
+    id: str
+
+
+class Phase(Value):
+    """One report of one phase; sub-tests and re-runs give several. `sub`: it is a sub-test's, not the test's own."""
+
+    when: Literal["setup", "call", "teardown"]
+    outcome: Literal["passed", "failed", "skipped", "xfailed", "xpassed", "strict_xpass", "rerun"]
+    reason: str
+    fault: Fault | None
+    sub: bool = False
+
+
+class Finished(_Line):
+    """A test ended; `seconds` is what it took, set-up and tear-down included, and is no evidence."""
+
+    kind: Literal["test"]
+    id: str
+    phases: tuple[Phase, ...]
+    reach: Reach | None
+    timed_out: bool
+    seconds: float
+
+
+class Modules(_Line):
+    """The project's modules that are loaded, and the namesakes from elsewhere."""
+
+    kind: Literal["modules"]
+    own: dict[str, str]
+    foreign: dict[str, str]
+
+
+class SessionEnd(_Line):
+    """The session ended in an orderly way."""
+
+    kind: Literal["session_end"]
+    exitstatus: int
+    canaries: dict[str, str]
+
+
+Record = (
+    SessionStart | LayoutLine | FileLine | CollectionErrorLine | Item | Start | Limit | Finished | Modules | SessionEnd
+)
+_ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
+@dataclass(frozen=True)
+class Session:
+    """The records of one process, and how that process ended."""
+
+    records: tuple[Record, ...]
+    exit_code: int | None
+    timed_out: bool
+    forged: str = ""
+
+    @property
+    def ended(self) -> SessionEnd | None:
+        """Return the end record, which is the last one or is missing."""
+        last = self.records[-1] if self.records else None
+        return last if isinstance(last, SessionEnd) else None
+
+    @property
+    def contradicted(self) -> str:
+        """Return in words how the process ended otherwise than it had said, or nothing."""
+        end = self.ended
+        if end is None or self.timed_out or end.exitstatus == self.exit_code:
+            return ""
+        how = "was ended by a signal" if self.exit_code is None else f"exited with {self.exit_code}"
+        return f"the test process {how} after it had said that it would exit with {end.exitstatus}"
+
+    @property
+    def unfinished(self) -> str | None:
+        """Return the id that was running when the process died or stopped."""
+        open_id: str | None = None
+        for record in self.records:
+            if isinstance(record, Start):
+                open_id = record.id
+            elif isinstance(record, Finished) and record.id == open_id:
+                open_id = None
+        return open_id
+
+
+def read_session(data: bytes, nonce: str, *, exit_code: int | None, timed_out: bool, fault: str = "") -> Session:
+    """Return the records in `data`; a line that is not ours makes the session unusable (`forged`).
+
+    The last line may be torn when the process was killed while writing it. `fault` is what is wrong with the way that
+    the data came.
+    """
+    records: list[Record] = []
+    forged = fault
+    torn = not data.endswith(b"\n")
+    for number, line in enumerate(io.BytesIO(data)):
+        if forged or not line.endswith(b"\n"):
+            break
+        try:
+            record = _ADAPTER.validate_json(line)
+        except ValidationError:
+            forged = f"line {number + 1} of the records is not a record"
+            break
+        if record.nonce != nonce or record.n != number or isinstance(record, SessionStart) != (number == 0):
+            forged = f"line {number + 1} of the records was not written by the harness"
+            break
+        records.append(record)
+    ends = [place for place, record in enumerate(records) if isinstance(record, SessionEnd)]
+    if not forged and ends and (ends != [len(records) - 1] or torn):
+        forged = "something was written after the end of the session"
+    return Session(tuple(records), exit_code, timed_out, forged)
+
+
+def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str) -> Observation:
+    """Return what the sessions of one run showed together; a later one continues after a crash of the one before."""
+    state, detail = _state(sessions, tail)
+    everything = [record for session in sessions for record in session.records]
+    if state is RunState.UNUSABLE and any(session.forged for session in sessions):
+        return Observation(state=state, detail=detail, command=command, tail=tail)
+    files = {record.path: record.sha256 for record in everything if isinstance(record, FileLine)}
+    tests = {record.path for record in everything if isinstance(record, Item) and not record.doctest}
+    records = _tests(sessions, everything)
+    layout = next((record for record in everything if isinstance(record, LayoutLine)), None)
+    modules = [record for record in everything if isinstance(record, Modules)]
+    foreign = {name: origin for record in modules for name, origin in record.foreign.items()}
+    return Observation(
+        state=state,
+        detail=detail,
+        records=records,
+        collection_errors=_collection_errors(everything),
+        files=files,
+        layout=Layout(
+            testpaths=layout.testpaths if layout else (),
+            python_files=layout.python_files if layout else (),
+            collected=frozenset(tests | set(files)),
+        ),
+        modules={name: path for record in modules for name, path in record.own.items()},
+        foreign_modules=tuple(ForeignModule(name=name, origin=foreign[name]) for name in sorted(foreign)),
+        command=command,
+        tail=tail,
+    )
+
+
+def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
+    for session in sessions:
+        if session.forged:
+            return RunState.UNUSABLE, session.forged
+    last = sessions[-1]
+    if last.timed_out:
+        return RunState.TIMED_OUT, "the test run reached its time limit"
+    end = last.ended
+    started = any(isinstance(record, Start | Item) for record in last.records)
+    if end is None or end.exitstatus in (_INTERNAL_ERROR, _USAGE_ERROR):
+        usage = _USAGE_ERROR in (last.exit_code, end and end.exitstatus)
+        if not last.records or (usage and not started):
+            return RunState.UNUSABLE, f"the test runner did not start: {_reason(tail)}"
+        why = f": {_reason(tail)}" if usage or not started else ""
+        return RunState.CRASHED, f"the test session died (exit code {last.exit_code}){why}"
+    if end.canaries != _CANARIES:
+        return (
+            RunState.UNUSABLE,
+            "the test runner was tampered with: it reports a failing check as passed, or the reverse",
+        )
+    if contradicted := last.contradicted:
+        return RunState.CRASHED, contradicted
+    if len(sessions) > 1 or last.unfinished is not None:
+        return RunState.CRASHED, "a test ended the test session"
+    return RunState.COMPLETE, ""
+
+
+def _reason(tail: str) -> str:
+    """Return the line of the output that says why nothing ran, and what to install where that would help."""
+    lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith("=")] or lines  # not the bar with the count of errors
+    telling = [line for line in said if _TELLING.search(line)] or said
+    why = telling[-1] if telling else "it printed nothing"
+    advice = what_to_install(why)
+    return f"{why}. {advice}" if advice else why
+
+
+def _collection_errors(everything: Iterable[Record]) -> tuple[CollectionError, ...]:
+    found = {
+        record.path: CollectionError(path=record.path, fault=record.fault)
+        for record in everything
+        if isinstance(record, CollectionErrorLine)
+    }
+    return tuple(found[path] for path in sorted(found))
+
+
+def _tests(sessions: Sequence[Session], everything: Sequence[Record]) -> dict[str, TestRecord]:
+    tests: dict[str, TestRecord] = {}
+    for item in everything:
+        if isinstance(item, Item):
+            tests[item.id] = TestRecord(
+                id=item.id, function=item.function, path=item.path, region_sha256=item.region_sha256, case=item.case
+            )
+    for finished in everything:
+        if isinstance(finished, Finished) and finished.id in tests:
+            tests[finished.id] = _ended(tests[finished.id], finished)
+    limited = {record.id for record in everything if isinstance(record, Limit)}
+    for session in sessions:
+        if why := session.contradicted:  # no outcome of it can be believed
+            ran = {record.id for record in session.records if isinstance(record, Finished)} & tests.keys()
+            tests |= {
+                entry: tests[entry].model_copy(update={"outcome": Ended.CRASHED, "reason": why, "reach": None})
+                for entry in ran
+            }
+    for session in sessions:
+        open_id = session.unfinished
+        if open_id in tests:
+            ended = Ended.TIMED_OUT if session.timed_out or open_id in limited else Ended.CRASHED
+            tests[open_id] = tests[open_id].model_copy(update={"outcome": ended, "reach": None})
+    return tests
+
+
+_WORST_FIRST: Final = ("failed", "strict_xpass", "skipped", "xfailed", "xpassed", "passed")
+
+
+def _ended(test: TestRecord, finished: Finished) -> TestRecord:
+    """Return the record completed by the worst of its phases; the first of equals counts, and re-runs do not.
+
+    A sub-test that was skipped says nothing of its test, which has a report of its own.
+    """
+    phases = [phase for phase in finished.phases if phase.outcome != "rerun" and not _is_left_out(phase)]
+    worst = min(phases, key=lambda phase: _WORST_FIRST.index(phase.outcome), default=None)
+    called = any(phase.when == "call" and not phase.sub for phase in phases)
+    whole = worst is not None and (worst.outcome != "passed" or called)
+    unlimited = Ended(worst.outcome) if worst is not None and whole else Ended.CRASHED
+    outcome = Ended.TIMED_OUT if finished.timed_out else unlimited
+    if worst is not None and test.outcome is not None and _worse(test.outcome, outcome):
+        return test  # two items with the same id: the worse one speaks
+    return test.model_copy(
+        update={
+            "outcome": outcome,
+            "phase": worst.when if worst is not None else "",
+            "reason": worst.reason if worst is not None else "",
+            "fault": worst.fault if worst is not None else None,
+            "reach": finished.reach,
+        }
+    )
+
+
+def _is_left_out(phase: Phase) -> bool:
+    return phase.sub and phase.outcome in {"skipped", "xfailed"}
+
+
+def _worse(left: Ended, right: Ended) -> bool:
+    order = ("crashed", "timed_out", *_WORST_FIRST)
+    return order.index(left) < order.index(right)

@@ -1,0 +1,108 @@
+"""Finds the Rust toolchain that runs a project's tests, on the host, before any agent ran.
+
+rustup puts programs on PATH that ask its settings which toolchain is meant, and may fetch one: the question is answered
+here, once, with fetching off, and the box is shown the toolchain's own folder. Nothing of the project is run: what its
+`rust-toolchain.toml` names is read by us (`pins`), and the programs are started in the root.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.languages import devshell, nix
+from pipeline.languages.protocol import Environment, Missing
+from pipeline.languages.rust.pins import pinned_toolchain
+from pipeline.process import Mount
+from pipeline.programs import SYSTEM_FOLDERS, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rustc`) and a C linker (`cc`)"
+
+_ASK_TIMEOUT_S: Final = 60.0
+_NIX_STORE: Final = Path("/nix/store")
+_FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
+
+
+async def find_environment(
+    worktree: Path, configured: tuple[str, ...] | None, search_path: str
+) -> Environment | Missing:
+    """Return how the project's tests are run, or why that is not known.
+
+    Args:
+        worktree: The checkout the user stands in.
+        configured: `[toolchains.cargo] command`, if any: what comes before `cargo` makes the environment (`nix develop
+            -c cargo test`) and is run here, what comes after `test` is given to it.
+        search_path: PATH of the user.
+    """
+    pinned = pinned_toolchain(worktree)
+    if isinstance(pinned, Missing):
+        return pinned
+    words = devshell.split(configured or ("cargo", "test"), _is_cargo_test)
+    if words is None:
+        return Missing(f"[toolchains.cargo] command does not name `cargo test`: {' '.join(configured or ())}")
+    wrapper, (_, *arguments) = words
+    shell = await devshell.entered(wrapper, worktree, search_path, "cargo")
+    if isinstance(shell, Missing):
+        return shell
+    rustc = shutil.which("rustc", path=shell.search_path)
+    cargo = shutil.which("cargo", path=shell.search_path)
+    if rustc is None or cargo is None:
+        which, shown = "rustc" if rustc is None else "cargo", nix.advice(worktree, "cargo", "test")
+        return Missing(f"No {which} was found on PATH: {HINT}.{shown}")
+    sysroot = await _ask((rustc, "--print", "sysroot"), pinned, shell.search_path)
+    if sysroot is None:
+        return Missing(f"{rustc} does not say where its toolchain is: {HINT}; or rustup cannot find the one asked for.")
+    prefix = Path(sysroot)
+    own = prefix / "bin" / "cargo"
+    program = locate(str(own) if os.access(own, os.X_OK) else cargo)
+    version = await _ask((str(program.path), "--version"), pinned, shell.search_path)
+    compiler = await _ask((rustc, "--version"), pinned, shell.search_path)
+    if version is None or compiler is None:
+        return Missing(f"{program.path} cannot be started: {HINT}.")
+    folders = tuple(dict.fromkeys((*_toolchain(prefix), *_registry(), *shell.mounts)))
+    own_mounts = [
+        mount for mount in program.mounts if not any(mount.target.is_relative_to(one.target) for one in folders)
+    ]
+    variables = dict(shell.variables)
+    if "PATH" in variables:
+        variables["PATH"] = devshell.box_path(prefix, variables)
+    return Environment(
+        command=program.argv("test", *arguments[1:]),
+        mounts=(*folders, *own_mounts),
+        prefix=prefix,
+        versions=(compiler, version),
+        variables={**variables, **_FIXED, "CARGO_HOME": str(cargo_home())},
+    )
+
+
+def cargo_home() -> Path:
+    """Return the folder in which the user's cargo keeps what it fetched."""
+    return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+
+
+def _is_cargo_test(words: Sequence[str]) -> bool:
+    return Path(words[0]).name == "cargo" and words[1:2] in {(), ("test",)}
+
+
+def _toolchain(prefix: Path) -> tuple[Mount, ...]:
+    if any(prefix.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
+        return ()
+    shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix
+    return (Mount(shown.resolve(), shown),)
+
+
+def _registry() -> tuple[Mount, ...]:
+    """Return what was fetched before, never the folder itself: it holds the credentials of registries as well."""
+    places = [cargo_home() / name for name in ("registry", "git")]
+    return tuple(Mount(place.resolve(), place) for place in places if place.is_dir())
+
+
+async def _ask(argv: tuple[str, ...], pinned: str | None, search_path: str) -> str | None:
+    """Return what a program prints, None if it does not run; a toolchain that is not there is not fetched."""
+    environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED, **({} if pinned is None else {"RUSTUP_TOOLCHAIN": pinned})}
+    return await devshell.ask(argv, search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)

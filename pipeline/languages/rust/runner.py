@@ -1,0 +1,251 @@
+"""Runs cargo and test executables inside the box, and writes down what happened, as JSON lines on its socket.
+
+This file is copied out of the package (with `processes`, `recording` and `watched`) and runs alone (`python -I -S`):
+the standard library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its
+own, as libtest has no time limit for a test and one that exits would take the others along. Tested code cannot write
+records in our name: see `recording`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from pipeline.languages.recording import Records, begin
+from pipeline.languages.rust.processes import TEXT_LIMIT, Ended, adopt, end_the_rest, run
+
+_WHOLE = 64_000_000
+_MESSAGES = 200
+_RENDERED = 4000
+_LIST_S = 60.0
+_NAMES = 50_000
+_NAMES_BYTES = 8_000_000
+_KINDS = frozenset({"test", "benchmark"})
+_RESULT = re.compile(r"^test (?P<name>.+?) \.\.\. (?:ok|FAILED|ignored)", re.MULTILINE)
+_BEGUN = re.compile(r"^test (?P<name>.+?) \.\.\. \Z", re.MULTILINE)
+
+
+class TooManyError(Exception):
+    """What is listed at `where` is more than is taken."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.where = where
+
+
+class Room:
+    """How many more names of tests are taken in one listing, and how many bytes of them as they are sent."""
+
+    def __init__(self) -> None:
+        self._names = _NAMES
+        self._bytes = _NAMES_BYTES
+
+    def take(self, listed: Ended, where: str) -> list[str]:
+        """Return the names that are listed, once each.
+
+        rustdoc also says there how long compiling took, from edition 2024 on.
+
+        Raises:
+            TooManyError: there is no room for them.
+        """
+        lines = (line.rpartition(": ") for line in listed.stdout.splitlines())
+        names = list(dict.fromkeys(name for name, _, kind in lines if kind in _KINDS))
+        self._names -= len(names)
+        self._bytes -= sum(len(json.dumps(name)) for name in names)
+        if listed.is_cut or self._names < 0 or self._bytes < 0:
+            raise TooManyError(where)
+        return names
+
+
+def build(request: dict[str, Any], records: Records) -> None:
+    """Ask what there is, and compile every test target; with `check`, look for errors only."""
+    cargo: list[str] = request["cargo"]
+    deadline = time.monotonic() + request["timeout_s"]
+    ask = [*cargo[: cargo.index("test")], "metadata", "--no-deps", "--format-version=1"]
+    described = alone(ask, deadline - time.monotonic(), keep=_WHOLE)
+    records.write("metadata", **described.facts())
+    if described.code:
+        return
+    compile_tests(cargo, request["do"], records, deadline - time.monotonic())
+    if request["do"] == "build":
+        records.write("documented", packages=documented(json.loads(described.stdout)))
+
+
+def alone(argv: list[str], limit_s: float, *more: Any, **how: Any) -> Ended:
+    """Run as `run` does; when it returns, nothing runs any more of what was started."""
+    ended = run(argv, limit_s, *more, **how)
+    end_the_rest()
+    return ended
+
+
+def list_tests(request: dict[str, Any], records: Records) -> None:
+    """List what the test executables hold: each is started, so nothing that was compiled may be writable.
+
+    Raises:
+        TooManyError: they hold more than is taken.
+    """
+    deadline = time.monotonic() + request["timeout_s"]
+    room, more = Room(), Room()
+    for executable in request["executables"]:
+        argv = [executable, "--list", "--format", "terse"]
+        listed = alone(argv, min(deadline - time.monotonic(), _LIST_S), keep=_NAMES_BYTES)
+        names = room.take(listed, executable) if is_listing(listed) else None
+        listed = alone([*argv, "--ignored"], min(deadline - time.monotonic(), _LIST_S), keep=_NAMES_BYTES)
+        ignored = more.take(listed, executable) if is_listing(listed) else []
+        records.write("listed", executable=executable, names=names, ignored=ignored)
+        if is_late(deadline, records):
+            return
+
+
+def is_listing(listed: Ended) -> bool:
+    """Return whether it answers `--list --format terse`; a harness of the project's own may do otherwise."""
+    lines = [line for line in listed.stdout.splitlines() if line.strip()]
+    whole = lines[1:] if listed.is_cut else lines  # the first is torn then
+    return not listed.code and all(line.rpartition(": ")[2] in _KINDS for line in whole)
+
+
+def list_examples(request: dict[str, Any], records: Records) -> None:
+    """List the examples in the documentation of packages; from edition 2024 on this compiles and starts them.
+
+    Raises:
+        TooManyError: there are more than are taken.
+    """
+    deadline = time.monotonic() + request["timeout_s"]
+    room = Room()
+    for package in request["packages"]:
+        argv = [*request["cargo"], "--doc", "--package", package, "--", "--list", "--format", "terse"]
+        listed = alone(argv, deadline - time.monotonic(), keep=_NAMES_BYTES)
+        names = [] if listed.code else room.take(listed, package)
+        records.write("doctests_listed", package=package, names=names)
+        if is_late(deadline, records):
+            return
+
+
+def is_late(deadline: float, records: Records) -> bool:
+    """Return whether the time is used up, and write it down."""
+    late = time.monotonic() >= deadline
+    if late:
+        records.write("out_of_time")
+    return late
+
+
+def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) -> None:
+    """Compile (or only `check`), and record errors and the executables that hold tests."""
+    at = cargo.index("test")
+    whole = [] if "--workspace" in cargo else ["--workspace"]
+    # what `cargo test --no-run` compiles; but what one target lacks says nothing about the others
+    options = ["--tests", "--profile=test", "--keep-going", "--message-format=json"]
+    built = alone([*cargo[:at], how, *options, *whole, *cargo[at + 1 :]], limit_s, keep=_WHOLE)
+    errors = 0
+    for message in map(json_of, built.stdout.splitlines()):
+        if message.get("reason") == "compiler-artifact" and message.get("executable") and message["profile"]["test"]:
+            records.write("artifact", message=message)
+        elif message.get("reason") == "compiler-message" and message["message"]["level"] == "error":
+            errors += 1
+            if errors <= _MESSAGES:
+                records.write("error", message=shortened(message))
+    records.write("built", code=built.code, stderr=built.stderr[-TEXT_LIMIT:], timed_out=built.timed_out)
+
+
+def json_of(line: str) -> dict[str, Any]:
+    """Return the message on a line; what is none (a build script that prints there) is nothing."""
+    try:
+        message: dict[str, Any] | str | float | None = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def shortened(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a compiler message without the compiler's textbook."""
+    said: dict[str, Any] = message["message"]
+    code, rendered = said.get("code"), said.get("rendered") or ""
+    short: dict[str, Any] = {"code": code and {"code": code["code"]}, "children": [], "rendered": rendered[:_RENDERED]}
+    return {**message, "message": {**said, **short}}
+
+
+def documented(metadata: dict[str, Any]) -> list[str]:
+    """Return the packages whose library may have examples in its documentation; asking rustdoc is slow."""
+    found: list[str] = []
+    for package in metadata["packages"]:
+        libraries = [target for target in package["targets"] if target.get("doctest") and "bin" not in target["kind"]]
+        folders = {Path(target["src_path"]).parent for target in libraries}
+        if any(b"```" in path.read_bytes() for folder in folders for path in folder.rglob("*.rs") if path.is_file()):
+            found.append(package["name"])
+    return found
+
+
+def run_tests(request: dict[str, Any], records: Records) -> None:
+    """Run the chosen tests, each in a process of its own, and the chosen examples of each package in one."""
+    deadline = time.monotonic() + request["timeout_s"]
+    limit_s: float = request["per_test_s"] or request["timeout_s"]
+    for test in request["tests"]:
+        records.write("start", id=test["id"])
+        left = min(limit_s, deadline - time.monotonic())
+        ended = alone(test["argv"], left, test["cwd"], test["env"], watched=True)
+        records.write("ended", id=test["id"], **ended.facts())
+        if is_late(deadline, records):
+            return
+    for asked in request["doctests"]:
+        run_examples(asked, request["per_test_s"], deadline, records)
+        if is_late(deadline, records):
+            return
+
+
+def run_examples(asked: dict[str, Any], limit_s: float | None, deadline: float, records: Records) -> None:
+    """Run the examples of a package, each with a limit if there is one.
+
+    rustdoc gives them none, and says only which have ended. Where none ends for as long as the limit, all that run had
+    that long; what has not ended is run again one by one, when libtest prints a name before its test runs. Compiling an
+    example is part of its time. Options after `--` are split at blanks, so the line of an example stands for its name.
+    """
+    left: list[str] = asked["names"]
+    stopped: list[str] = []
+    options: list[str] = []
+    while True:
+        ended = alone([*asked["argv"], *options], deadline - time.monotonic(), stall_s=limit_s)
+        told = {found["name"] for found in _RESULT.finditer(ended.stdout)}
+        left = [name for name in left if name not in told]
+        hung = stuck(ended, left, serial=bool(options), whole=asked["whole"])
+        wanted = [name for name in hung if name in left]
+        records.write("doctests_ran", package=asked["package"], hung=wanted, **ended.facts())
+        stopped += hung
+        left = [name for name in left if not any(line_of(one) in name for one in stopped)]
+        if not ended.timed_out or not left or (options and not hung) or time.monotonic() >= deadline:
+            return
+        skipped = [word for name in stopped for word in ("--skip", line_of(name))]
+        options = ["--", "--test-threads=1", *sorted(set(map(line_of, left))), *skipped]
+
+
+def stuck(ended: Ended, left: list[str], *, serial: bool, whole: bool) -> list[str]:
+    """Return the example that did not come to an end, if one can be named."""
+    if not ended.timed_out:
+        return []
+    begun = _BEGUN.search(ended.stdout) if serial else None
+    if begun is not None:
+        return [begun["name"]]
+    return left if whole and not serial and len(left) == 1 else []
+
+
+def line_of(name: str) -> str:
+    """Return the last word of where an example stands, `12)`; others may have the same, and share its lot."""
+    return name.rpartition("(line ")[2].partition(")")[0] + ")"
+
+
+def main() -> None:
+    """Do what is asked for."""
+    request, records = begin()
+    adopt()
+    work = {"build": build, "check": build, "list": list_tests, "examples": list_examples, "test": run_tests}
+    try:
+        work[request["do"]](request, records)
+    except TooManyError as error:
+        records.write("too_many", where=error.where, names=_NAMES, size=_NAMES_BYTES)
+    records.write("end")
+
+
+if __name__ == "__main__":
+    main()

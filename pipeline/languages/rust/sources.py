@@ -1,0 +1,239 @@
+"""Where the tests of a Rust project are, read from its sources: names, places, bytes.
+
+libtest says only names, and nothing at all about what does not compile. The modules of a crate are followed from its
+root file as the compiler does; attributes and nesting come from tree-sitter. What a macro makes is not seen here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pipeline.languages.rust import syntax
+from pipeline.limited import UnreadableError, limited
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tree_sitter import Node
+
+    from pipeline.trees import Files
+
+MAX_BYTES: Final = 2_000_000
+
+_PATH: Final = re.compile(r'path\s*=\s*"([^"]*)"')
+
+
+@dataclass(frozen=True)
+class TestFunction:
+    """A test as it is written.
+
+    `name` is what libtest calls it; `mentions` every name in it, resolved or not; `bare` are the lines that state
+    failure without looking at anything: `panic!()` as a statement of its own, an assertion about literals.
+    """
+
+    __test__ = False
+
+    name: str
+    path: str
+    first: int
+    last: int
+    sha256: str
+    ignored: str | None
+    should_panic: bool
+    mentions: frozenset[str]
+    bare: frozenset[int]
+
+
+@dataclass
+class Crate:
+    """What one target is made of: its tests by name, and the file of each module.
+
+    `regions` are the lines of a file that are compiled for tests only, `files` the bytes of them; a file that is a test
+    as a whole has one region, all of it. `helpers` are the functions of the test side with what they mention, `defined`
+    the names that production code defines, with their file. Of a file in `unread`, which no reader gets through, there
+    are the bytes alone.
+    """
+
+    root: str
+    tests: dict[str, TestFunction] = field(default_factory=dict[str, TestFunction])
+    modules: dict[str, str] = field(default_factory=dict[str, str])
+    regions: dict[str, list[tuple[int, int]]] = field(default_factory=dict[str, list[tuple[int, int]]])
+    whole: set[str] = field(default_factory=set[str])
+    digests: dict[str, str] = field(default_factory=dict[str, str])
+    helpers: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    defined: dict[str, str] = field(default_factory=dict[str, str])
+    unread: set[str] = field(default_factory=set[str])
+
+    def add(self, other: Crate) -> None:
+        """Take what another file of it has."""
+        self.tests |= other.tests
+        self.modules |= other.modules
+        self.regions |= other.regions
+        self.whole |= other.whole
+        self.digests |= other.digests
+        self.helpers |= other.helpers
+        self.defined = other.defined | self.defined
+        self.unread |= other.unread
+
+    def file_of(self, name: str) -> str:
+        """Return the file of a test, by the innermost known module of its name."""
+        if name in self.tests:
+            return self.tests[name].path
+        module = name.rpartition("::")[0]
+        while module and module not in self.modules:
+            module = module.rpartition("::")[0]
+        return self.modules.get(module, self.root)
+
+
+def read_crate(files: Files, source: str, *, is_test: bool) -> Crate:
+    """Return what a target is made of.
+
+    Args:
+        files: Those of the project.
+        source: The target's root file, relative to it.
+        is_test: The whole target is tests, as below `tests/`.
+    """
+    crate, seen = Crate(source), set[str]()
+    waiting = [Place(source, "", posixpath.dirname(source), is_test)]
+    while waiting:
+        place = waiting.pop()
+        text = text_of(files, place.path) if place.path not in seen else None
+        if text is not None:
+            seen.add(place.path)
+            part = _part(text, place)
+            crate.add(part.crate)
+            waiting.extend(reversed(part.files))
+    return crate
+
+
+def _part(text: bytes, place: Place) -> Part:
+    try:
+        return limited(read_file)(text, place)
+    except UnreadableError:
+        crate = Crate(place.path, modules={place.module: place.path}, unread={place.path})
+        crate.digests[place.path] = hashlib.sha256(text).hexdigest()
+        if place.is_test:
+            crate.whole.add(place.path)
+            crate.regions[place.path] = [(1, text.count(b"\n") + 1)]
+        return Part(crate, ())
+
+
+def text_of(files: Files, path: str) -> bytes | None:
+    """Return a regular file's bytes, None for anything else: tested code may have put a link or a FIFO there."""
+    return files.read(path, MAX_BYTES)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an item stands: file, module, the folder that its modules' files are in, and whether it is test code."""
+
+    path: str
+    module: str
+    folder: str
+    is_test: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one file has of a crate, and where the files of its modules may be."""
+
+    crate: Crate
+    files: tuple[Place, ...]
+
+
+def read_file(source: bytes, place: Place) -> Part:
+    """Return what a file has."""
+    reader = _Reader(Crate(place.path))
+    reader.file(source, place)
+    return Part(reader.crate, tuple(reader.files))
+
+
+@dataclass
+class _Reader:
+    crate: Crate
+    files: list[Place] = field(default_factory=list[Place])
+
+    def file(self, source: bytes, place: Place) -> None:
+        path, is_test = place.path, place.is_test
+        self.crate.modules[place.module] = path
+        top = syntax.parse(source)
+        if is_test := is_test or syntax.is_file_for_tests(top):
+            self.crate.whole.add(path)
+            self.crate.regions[path] = [(1, source.count(b"\n") + 1)]
+        pieces: list[bytes] = []
+        self.items(top, Place(path, place.module, place.folder, is_test), pieces)
+        if is_test:
+            pieces = [source]
+        if pieces:
+            self.crate.digests[path] = hashlib.sha256(b"\0".join(pieces)).hexdigest()
+
+    def items(self, body: Node, place: Place, pieces: list[bytes]) -> None:
+        """Read the items of a body; `pieces` collects the bytes of what is test code among production."""
+        for item, attributes, start in syntax.items(body):
+            is_region = not place.is_test and any(syntax.is_for_tests(words) for words in attributes)
+            if is_region:
+                pieces.append((body.text or b"")[start.start_byte - body.start_byte : item.end_byte - body.start_byte])
+                lines = (start.start_point.row + 1, item.end_point.row + 1)
+                self.crate.regions.setdefault(place.path, []).append(lines)
+            inside = Place(place.path, place.module, place.folder, place.is_test or is_region)
+            if item.type == "mod_item":
+                self.module(item, attributes, inside, pieces)
+            elif item.type == "function_item":
+                self.function(item, attributes, start, inside)
+            elif not inside.is_test:
+                self.production(item, place.path)
+            else:
+                self.crate.helpers |= {name: syntax.mentions(item) for name in syntax.names_in(item)}
+
+    def module(self, item: Node, attributes: list[str], place: Place, pieces: list[bytes]) -> None:
+        name = syntax.field_text(item, "name").removeprefix("r#")
+        module = f"{place.module}::{name}".removeprefix("::")
+        body = item.child_by_field_name("body")
+        named = next((found[1] for words in attributes if (found := _PATH.match(words))), None)
+        if body is not None:
+            self.crate.modules[module] = place.path
+            folder = posixpath.join(place.folder, named or name)
+            self.items(body, Place(place.path, module, folder, place.is_test), pieces)
+            return
+        if named is not None:
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(place.path), named))
+            self.files.append(Place(path, module, posixpath.dirname(path), place.is_test))
+            return
+        folder = posixpath.join(place.folder, name)
+        self.files += (Place(path, module, folder, place.is_test) for path in (f"{folder}.rs", f"{folder}/mod.rs"))
+
+    def function(self, item: Node, attributes: list[str], start: Node, place: Place) -> None:
+        name = syntax.field_text(item, "name").removeprefix("r#")
+        if not any(syntax.is_test(words) for words in attributes):
+            if place.is_test:
+                self.crate.helpers[name] = syntax.mentions(item)
+            else:
+                self.crate.defined.setdefault(name, place.path)
+            return
+        ignored = next((syntax.ignored(words) for words in attributes if syntax.word(words) == "ignore"), None)
+        parts = [*(words.encode() for words in attributes), item.text or b""]
+        path = f"{place.module}::{name}".removeprefix("::")
+        self.crate.tests[path] = TestFunction(
+            name=path,
+            path=place.path,
+            first=start.start_point.row + 1,
+            last=item.end_point.row + 1,
+            sha256=hashlib.sha256(b"\0".join(parts)).hexdigest(),
+            ignored=ignored,
+            should_panic=any(syntax.word(words) == "should_panic" for words in attributes),
+            mentions=syntax.mentions(item),
+            bare=frozenset(syntax.bare_lines(item)),
+        )
+
+    def production(self, item: Node, path: str) -> None:
+        for name in syntax.names_in(item):
+            self.crate.defined.setdefault(name, path)
+
+
+def is_in(lines: Iterable[tuple[int, int]], line: int) -> bool:
+    """Return whether a line lies in one of the regions."""
+    return any(first <= line <= last for first, last in lines)

@@ -1,0 +1,61 @@
+"""The readers of stubs, of each language, with limits: a file that cannot be read is left out, or is a fault itself.
+
+They take all files at once. Where that fails each file is read for itself, to know which it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.languages.protocol import Stubbed, StubFault
+from pipeline.limited import UnreadableError, limited
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pipeline.evidence.classify import Symbol
+
+    Files = Mapping[str, str]
+    Replaces = Callable[[Files, Sequence[Symbol]], Stubbed]
+    Compares = Callable[[Files, Files], tuple[Symbol, ...]]
+    Judges = Callable[[Files, Files, Sequence[Symbol]], tuple[StubFault, ...]]
+
+
+def stub_symbols(read: Replaces, files: Files, symbols: Sequence[Symbol]) -> Stubbed:
+    """Return the files with their stubs; one that cannot be read keeps what it has, so that tests pass on it."""
+    try:
+        return limited(read)(files, symbols)
+    except UnreadableError:
+        left = {path: text for path, text in files.items() if _fault(read, {path: text}, symbols) is None}
+    return stub_symbols(read, left, symbols) if 0 < len(left) < len(files) else Stubbed({}, tuple(symbols))
+
+
+def introduced(read: Compares, before: Files, after: Files) -> tuple[Symbol, ...]:
+    """Return what the files define that they did not define before; nothing of one that cannot be read."""
+    try:
+        return limited(read)(before, after)
+    except UnreadableError:
+        left = {path: text for path, text in after.items() if _fault(read, _only(before, path), {path: text}) is None}
+    return introduced(read, {path: before[path] for path in left if path in before}, left) if left != after else ()
+
+
+def stub_faults(read: Judges, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
+    """Return what is no stub; where a file cannot be read that is what there is to say."""
+    try:
+        return limited(read)(before, after, symbols)
+    except UnreadableError as error:
+        each = ((path, _fault(read, _only(before, path), _only(after, path), symbols)) for path in after)
+        found = tuple(StubFault(path, 0, str(fault)) for path, fault in each if fault is not None)
+        return found or tuple(StubFault(path, 0, str(error)) for path in {**before, **after})
+
+
+def _only(files: Files, path: str) -> dict[str, str]:
+    return {path: files[path]} if path in files else {}
+
+
+def _fault(read: Callable[..., object], *args: object) -> UnreadableError | None:
+    try:
+        limited(read)(*args)
+    except UnreadableError as error:
+        return error
+    return None

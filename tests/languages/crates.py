@@ -1,0 +1,75 @@
+"""Runs real cargo projects, crate-free and offline, for the tests of the toolchain."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pipeline.dispatch.nobox import NoBox
+from pipeline.languages.protocol import Cache, Environment, Selection, View
+from pipeline.languages.rust.toolchain import CargoToolchain
+from pipeline.process import Mount
+
+if TYPE_CHECKING:
+    from pipeline.evidence.observation import Observation
+    from pipeline.process import Sandbox
+
+TOOLCHAIN = CargoToolchain()
+MANIFEST = '[package]\nname = "greet"\nversion = "0.1.0"\nedition = "2021"\n'
+
+needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="this machine has no cargo")
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the machine's own toolchain."""
+    nowhere = Path(tempfile.gettempdir())
+    found = anyio.run(TOOLCHAIN.find_environment, nowhere, nowhere, None, nowhere, os.environ["PATH"])
+    assert isinstance(found, Environment), found
+    return found
+
+
+def measure(
+    root: Path,
+    selection: Selection | None = None,
+    *,
+    trace: bool = False,
+    timeout_s: float = 120.0,
+    per_test_timeout_s: float | None = None,
+    env: Environment | None = None,
+    box: Sandbox | None = None,
+    cache: Cache | None = None,
+) -> Observation:
+    """Return what a run of the project in `root` showed."""
+    chosen = env or environment()
+    sandbox = box or NoBox()
+
+    async def run() -> Observation:
+        return await TOOLCHAIN.run_tests(
+            sandbox,
+            View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True)),
+            chosen,
+            selection,
+            trace=trace,
+            timeout_s=timeout_s,
+            per_test_timeout_s=per_test_timeout_s,
+            cache=cache,
+        )
+
+    return anyio.run(run)
+
+
+def check_types(root: Path) -> Observation:
+    """Return what of the project in `root` does not compile."""
+
+    async def check() -> Observation:
+        return await TOOLCHAIN.check_types(NoBox(), View(Mount(root, root, writable=True)), environment())
+
+    return anyio.run(check)

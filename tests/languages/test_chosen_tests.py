@@ -1,0 +1,148 @@
+"""Tests that an agent names by our ids: which runner gets which, as which command; and that the commands run them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from languages import crates, direct
+from languages.direct import write
+
+from pipeline.languages import chosen_tests
+from pipeline.languages.chosen_tests import commands, share
+
+PYTEST: dict[str, Any] = {
+    "name": "pytest",
+    "folder": "",
+    "mark": "",
+    "sources": [".py"],
+    "argv": ["py", "-m", "pytest"],
+}
+CARGO: dict[str, Any] = {"name": "cargo", "folder": "", "mark": "", "sources": [".rs"], "argv": ["cargo", "test"]}
+RUST: dict[str, Any] = {**CARGO, "folder": "rust", "mark": "rust::"}
+GO: dict[str, Any] = {"name": "go", "folder": "", "mark": "", "sources": [".go"], "argv": ["go", "test"]}
+WEB: dict[str, Any] = {
+    "name": "node", "folder": "web", "mark": "web/", "sources": [".js", ".ts"], "argv": ["node", "--test"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("selector", "runner", "inside"),
+    [
+        ("tests/test_a.py::test_b[1]", PYTEST, "tests/test_a.py::test_b[1]"),
+        ("tests/test_a.py", PYTEST, "tests/test_a.py"),
+        ("rust::greet::lib::tests::x", RUST, "greet::lib::tests::x"),
+        ("rust/tests/a.rs", RUST, "tests/a.rs"),
+        ("web/a.test.ts::sums > two", WEB, "a.test.ts::sums > two"),
+        ("svc/pkg::TestX/sub", GO, "svc/pkg::TestX/sub"),
+        (".::TestX", GO, ".::TestX"),
+        ("svc/a_test.go", GO, "svc/a_test.go"),
+    ],
+)
+def test_a_test_goes_to_the_runner_that_has_it(selector: str, runner: dict[str, Any], inside: str) -> None:
+    runners = [PYTEST, RUST, WEB, GO]
+    shares, nobodys = share(runners, [selector])
+    assert nobodys == []
+    assert shares[runners.index(runner)] == [inside]
+    assert sum(map(len, shares)) == 1
+
+
+def test_what_nobody_has_is_said() -> None:
+    assert share([PYTEST, RUST], ["nothing::here", "docs/a.md"]) == ([[], []], ["nothing::here", "docs/a.md"])
+
+
+def test_one_runner_alone_gets_what_cannot_be_told() -> None:
+    assert share([CARGO], ["tests::part_of_a_name"]) == ([["tests::part_of_a_name"]], [])
+
+
+@pytest.mark.parametrize(
+    ("runner", "chosen", "expected"),
+    [
+        (PYTEST, [], ["py -m pytest"]),
+        (PYTEST, ["a.py::x", "b.py"], ["py -m pytest a.py::x b.py"]),
+        (CARGO, [], ["cargo test"]),
+        (CARGO, ["greet::lib::tests::x"], ["cargo test -p greet --lib -- --exact tests::x"]),
+        (
+            CARGO,
+            ["greet::lib::a", "greet::lib::b", "polite::test/it::c", "polite::bin/cli::d"],
+            [
+                "cargo test -p greet --lib -- --exact a b",
+                "cargo test -p polite --test it -- --exact c",
+                "cargo test -p polite --bin cli -- --exact d",
+            ],
+        ),
+        (CARGO, ["greet::doc::src/lib.rs::greet#2"], ["cargo test -p greet --doc -- greet"]),
+        (CARGO, ["tests/it.rs"], ["cargo test --test it"]),
+        (CARGO, ["src/lib.rs"], ["cargo test"]),
+        (CARGO, ["part"], ["cargo test -- part"]),
+        (GO, [".::TestX"], ["go test -run ^(TestX)$ ."]),
+        (
+            GO,
+            ["a/b::TestX/sub", "a/b::TestY", "c::TestZ"],
+            ["go test -run ^(TestX|TestY)$ ./a/b", "go test -run ^(TestZ)$ ./c"],
+        ),
+        (GO, ["a/x_test.go"], ["go test ./a"]),
+        (WEB, ["a.test.js::x > y", "a.test.js::z", "b.test.js"], ["node --test a.test.js b.test.js"]),
+    ],
+)  # fmt: skip
+def test_what_is_started(runner: dict[str, Any], chosen: list[str], expected: list[str]) -> None:
+    assert [" ".join(command) for command in commands(runner, chosen)] == expected
+
+
+def test_arguments_for_the_tests_themselves_stay_behind_the_dashes() -> None:
+    runner = {**CARGO, "argv": ["cargo", "test", "--all-features", "--", "--test-threads=1"]}
+    (command,) = commands(runner, ["greet::lib::x"])
+    assert " ".join(command) == "cargo test --all-features -p greet --lib -- --test-threads=1 --exact x"
+    assert commands(runner, ["tests/a.rs"]) == [
+        ["cargo", "test", "--all-features", "--test", "a", "--", "--test-threads=1"]
+    ]
+
+
+@given(st.sampled_from([PYTEST, CARGO, RUST, GO, WEB]), st.lists(st.text("ab./:#- >", max_size=8), max_size=4))
+def test_every_selection_has_commands_of_that_runner(runner: dict[str, Any], chosen: list[str]) -> None:
+    found = commands(runner, chosen)
+    assert found
+    assert all(command[:1] == runner["argv"][:1] for command in found)
+
+
+@pytest.mark.slow
+@crates.needs_cargo
+def test_the_commands_run_exactly_what_is_named(tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "view",
+        {
+            "test_a.py": "def test_one(): pass\ndef test_two(): assert False\n",
+            "rust/Cargo.toml": crates.MANIFEST,
+            "rust/src/lib.rs": "#[cfg(test)]\nmod tests {\n#[test]\nfn one() {}\n#[test]\nfn two() { panic!() }\n}\n",
+        },
+    )
+    runners = [
+        {**PYTEST, "argv": direct.environment().command},
+        {**RUST, "argv": crates.environment().command},
+    ]
+
+    def run(*selectors: str) -> tuple[int, str]:
+        argv = [sys.executable, "-I", "-S", str(Path(chosen_tests.__file__)), json.dumps(runners), *selectors]
+        done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    code, said = run("test_a.py::test_one", "rust::greet::lib::tests::one")
+    assert code == 0, said
+    assert "1 passed" in said
+    assert "test tests::one ... ok" in said
+    assert "two" not in said
+    code, said = run("rust::greet::lib::tests::two")
+    assert code == 101
+    assert "pytest" not in said
+    code, said = run()
+    assert code == 1
+    assert "2 failed" not in said
+    assert "1 failed, 1 passed" in said
+    assert "1 passed; 1 failed" in said
+    assert run("nothing::here") == (2, "no test runner of this project (pytest, cargo) has nothing::here\n")

@@ -1,0 +1,39 @@
+"""What a change introduces: the names that stubs are made of when a task names none."""
+
+from __future__ import annotations
+
+from pipeline.evidence.classify import Symbol
+from pipeline.languages.python.stubs import introduced
+
+NEW = """import os
+
+__all__ = ["greet"]
+LIMIT: int = 3
+
+
+class Name:
+    size = 1
+
+
+if os.name == "nt":
+    def greet():
+        return 1
+else:
+    async def greet():
+        return 2
+"""
+
+
+def test_a_new_module_introduces_what_it_defines_at_its_top_level() -> None:
+    wanted = (Symbol("a.py", "LIMIT"), Symbol("a.py", "Name"), Symbol("a.py", "greet"))
+    assert introduced({}, {"a.py": NEW}) == wanted
+
+
+def test_what_was_there_before_is_not_introduced() -> None:
+    before = {"a.py": "LIMIT = 2\n\n\nclass Name:\n    pass\n", "b.py": "def greet():\n    pass\n"}
+    assert introduced(before, {"a.py": NEW}) == (Symbol("a.py", "greet"),)
+
+
+def test_a_module_that_cannot_be_parsed_introduces_nothing() -> None:
+    assert introduced({}, {"a.py": "def greet(:"}) == ()
+    assert introduced({"a.py": "def greet(:"}, {"a.py": "def greet(): ..."}) == (Symbol("a.py", "greet"),)

@@ -1,0 +1,56 @@
+"""What pytest does not know without a plugin: the package that brings it is named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from languages.direct import measure, write
+
+from pipeline.evidence.observation import RunState
+from pipeline.languages.protocol import Selection
+from pipeline.languages.python.packages import what_to_install
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_package_of_an_option_a_setting_and_a_module_is_named() -> None:
+    for said, packages in {
+        "python -m pytest: error: unrecognized arguments: --cov=app --cov-report=term": "pytest-cov",
+        "pytest: error: unrecognized arguments: -n": "pytest-xdist",
+        "pytest: error: unrecognized arguments: -nauto --dist": "pytest-xdist",
+        "pytest: error: unrecognized arguments: --asyncio-mode=auto": "pytest-asyncio",
+        "pytest: error: unrecognized arguments: --timeout=5 -n": "pytest-timeout and pytest-xdist",
+        "pytest: error: unrecognized arguments: --reuse-db --ds=shop.settings": "pytest-django",
+        "pytest: error: unrecognized arguments: --randomly-seed=1": "pytest-randomly",
+        "ERROR: Error importing plugin \"xdist.plugin\": No module named 'xdist'": "pytest-xdist",
+        "ERROR: Error importing plugin \"pytest_randomly\": No module named 'pytest_randomly'": "pytest-randomly",
+        "ERROR: Unknown config option: asyncio_mode": "pytest-asyncio",
+        "ERROR: Unknown config option: DJANGO_SETTINGS_MODULE": "pytest-django",
+        "ERROR: Missing required plugins: pytest-bdd, pytest-cov": "pytest-bdd and pytest-cov",
+    }.items():
+        assert what_to_install(said) == f"Install {packages} where the project's tests run", said
+
+
+def test_what_nobody_knows_is_not_guessed() -> None:
+    assert "Install what brings it" in what_to_install("error: unrecognized arguments: --no-such-option")
+    assert what_to_install("ImportError: No module named 'shop'") == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "state", "package"),
+    [
+        ('addopts = "--disable-plugin-autoload --cov=app"', RunState.UNUSABLE, "pytest-cov"),
+        ('addopts = "-p pytest_randomly"', RunState.UNUSABLE, "pytest-randomly"),
+        ('addopts = "--disable-plugin-autoload --strict-config"\ntimeout = 5', RunState.CRASHED, "pytest-timeout"),
+    ],
+)
+def test_an_observation_says_which_package_is_missing(
+    tmp_path: Path, settings: str, state: RunState, package: str
+) -> None:
+    files = {"pyproject.toml": f"[tool.pytest.ini_options]\n{settings}\n", "test_it.py": "def test_it(): pass\n"}
+    observed = measure(write(tmp_path, files), Selection.nothing())
+    assert observed.state is state
+    assert f"Install {package} where the project's tests run" in observed.detail

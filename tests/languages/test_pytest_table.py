@@ -1,0 +1,463 @@
+"""One real run per project; each test in it is one line of the classification table (matrix 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from languages.direct import context_of, files_of, measure, write
+
+from pipeline.evidence.classify import RedClass, Symbol, classify, classify_collection
+from pipeline.evidence.observation import Ended, RunState
+from pipeline.languages.protocol import Selection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.evidence.classify import Classified, Context
+    from pipeline.evidence.observation import Observation
+
+
+pytestmark = pytest.mark.slow
+
+PROJECT = {
+    "pyproject.toml": """
+        [tool.pytest.ini_options]
+        testpaths = ["tests"]
+        pythonpath = ["src"]
+        addopts = "-x -q -q --strict-markers --cov=pkg --cov-fail-under=99"
+        filterwarnings = ["error"]
+        asyncio_mode = "strict"
+        asyncio_default_fixture_loop_scope = "function"
+        """,
+    "src/pkg/__init__.py": "",
+    "src/pkg/core.py": """
+        from dataclasses import dataclass
+
+        VERSION = "1"
+
+        def greet(name):
+            return "hi " + name
+
+        def boom(name):
+            raise KeyError(name)
+
+        def stubbed(name):
+            raise NotImplementedError
+
+        def unfinished():
+            raise NotImplementedError
+
+        def lazily():
+            import pkg.absent
+
+        @dataclass
+        class Greeter:
+            name: str
+
+            def hello(self):
+                return None
+
+            def shout(self):
+                raise NotImplementedError("later")
+        """,
+    "conftest.py": "print('a conftest that prints')\n",
+    "tests/helpers.py": """
+        def check(text):
+            assert text == "hello"
+        """,
+    "tests/test_old.py": """
+        import pytest
+
+        def test_old():
+            assert True
+
+        @pytest.mark.xfail(strict=True)
+        def test_stale():
+            assert True
+
+        @pytest.mark.xfail
+        def test_tolerated():
+            assert True
+        """,
+}
+
+NEW_TESTS = """
+    import asyncio
+    import importlib
+    import subprocess
+    import sys
+    import unittest
+    from pathlib import Path
+    from unittest import mock
+
+    import pytest
+
+    from pkg import core
+    from pkg.core import Greeter, boom, greet, lazily, stubbed, unfinished
+
+    class Gone:
+        pass
+
+    @pytest.fixture(scope="module")
+    def greeting():
+        return greet("you")
+
+    @pytest.fixture
+    def broken_setup():
+        boom("setup")
+
+    @pytest.fixture
+    def broken_teardown():
+        yield
+        boom("teardown")
+
+    def test_assertion():
+        assert greet("you") == "hello you"
+
+    def test_assertion_about_a_constant():
+        assert core.VERSION == "2"
+
+    def test_assertion_about_a_file():
+        assert "license" in Path("pyproject.toml").read_text()
+
+    def test_assertion_about_a_process():
+        done = subprocess.run([sys.executable, "-c", "raise SystemExit(3)"])
+        assert done.returncode == 0
+
+    def test_assertion_in_a_helper():
+        sys.path.insert(0, str(Path(__file__).parent))
+        helpers = importlib.import_module("helpers")
+        helpers.check(greet("you"))
+
+    def test_assertion_of_a_mock():
+        made = mock.Mock()
+        greet("you")
+        made.assert_called_once_with(1)
+
+    def test_assertion_through_a_shared_fixture(greeting):
+        assert greeting == "hello"
+
+    def test_assertion_through_a_shared_fixture_again(greeting):
+        assert greeting == "hello again"
+
+    def test_did_not_raise():
+        with pytest.raises(ValueError):
+            greet("")
+
+    def test_wrong_exception_in_production():
+        assert boom("x") == 1
+
+    def test_wrong_exception_inside_raises():
+        with pytest.raises(ValueError):
+            boom("x")
+
+    def test_wrong_exception_in_setup(broken_setup):
+        pass
+
+    def test_wrong_exception_in_teardown(broken_teardown):
+        pass
+
+    def test_wrong_exception_of_an_old_stub():
+        unfinished()
+
+    def test_wrong_exception_in_a_group():
+        async def run():
+            boom("x")
+        with pytest.MonkeyPatch.context() as patch:
+            raise_in_group(boom)
+
+    def raise_in_group(call):
+        try:
+            call("x")
+        except KeyError as error:
+            raise ExceptionGroup("many", [error]) from None
+
+    def test_stub():
+        assert stubbed("x") == "y"
+
+    def test_stub_of_a_method():
+        assert Greeter("x").shout() == "y"
+
+    def test_missing_attribute_of_the_module():
+        assert core.farewell("x") == "bye x"
+
+    def test_missing_method():
+        assert Greeter("x").farewell() == "bye"
+
+    def test_missing_import():
+        from pkg.core import farewell
+
+    def test_missing_module():
+        from pkg.letters import write
+
+    def test_missing_in_monkeypatch(monkeypatch):
+        monkeypatch.setattr("pkg.core.farewell", None)
+
+    def test_missing_in_mock():
+        with mock.patch("pkg.core.farewell"):
+            pass
+
+    def test_new_argument():
+        assert greet("x", polite=True) == "dear x"
+
+    def test_new_argument_of_init():
+        assert Greeter("x", polite=True)
+
+    def test_new_argument_of_another():
+        assert boom("x", polite=True) == "dear x"
+
+    def test_missing_method_of_none():
+        assert Greeter("x").hello().farewell()
+
+    def test_missing_attribute_not_ours():
+        assert core.unheard_of
+
+    def test_missing_import_not_ours():
+        from pkg.core import unheard_of
+
+    def test_first_party_module_nobody_adds():
+        import pkg.unheard_of
+
+    def test_production_imports_what_nobody_adds():
+        lazily()
+
+    def test_third_party_module():
+        import surely_not_installed_here
+
+    def test_bare_assert():
+        assert False
+
+    def test_bare_fail_with_an_import():
+        core
+        pytest.fail("not yet")
+
+    def test_bare_raise():
+        raise AssertionError("not yet")
+
+    def test_bare_but_reached():
+        try:
+            greet("")
+        except ValueError:
+            return
+        pytest.fail("no error")
+
+    def test_assertion_about_nothing():
+        expected = 1
+        assert expected == 2
+
+    def test_name_error():
+        assert undefined_name
+
+    def test_syntax_error_at_run_time():
+        exec("def broken(:")
+
+    def test_missing_fixture(no_such_fixture):
+        pass
+
+    def test_key_error_in_the_test():
+        assert {}["x"]
+
+    def test_raises_itself():
+        raise NotImplementedError
+
+    @pytest.mark.skip(reason="not today")
+    def test_skipped():
+        assert False
+
+    def test_skipped_inside():
+        greet("x")
+        pytest.skip("later")
+
+    @pytest.mark.xfail(reason="known")
+    def test_xfailed():
+        assert False
+
+    def test_guard():
+        assert greet("x")
+
+    def test_unmarked():
+        assert greet("x")
+
+    @pytest.mark.parametrize("name", ["a", "b::c[0]"])
+    def test_parametrised(name):
+        assert greet(name) == "hi a"
+
+    class TestInAClass:
+        def test_method(self):
+            assert greet("x") == "y"
+
+    class TestUnit(unittest.TestCase):
+        def test_unittest(self):
+            self.assertEqual(greet("x"), "y")
+
+        def test_unittest_bare(self):
+            self.fail("not yet")
+
+        @unittest.expectedFailure
+        def test_unittest_expected(self):
+            self.assertEqual(greet("x"), "y")
+
+    @pytest.mark.asyncio
+    async def test_async():
+        await asyncio.sleep(0)
+        assert greet("x") == "y"
+    """
+
+SYMBOLS = (
+    Symbol("src/pkg/core.py", "stubbed"),
+    Symbol("src/pkg/core.py", "Greeter.shout"),
+    Symbol("src/pkg/core.py", "farewell"),
+    Symbol("src/pkg/core.py", "greet", new=False),
+    Symbol("src/pkg/core.py", "Greeter", new=False),
+)
+MISMATCH, MISSING = (RedClass.ASSERTION_MISMATCH, True), (RedClass.MISSING_BEHAVIOR, True)
+BROKEN, STRUCTURAL = (RedClass.TEST_BROKEN, False), (RedClass.STRUCTURAL, False)
+TABLE = {
+    "test_assertion": MISMATCH,
+    "test_assertion_about_a_constant": MISMATCH,
+    "test_assertion_about_a_file": MISMATCH,
+    "test_assertion_about_a_process": MISMATCH,
+    "test_assertion_in_a_helper": MISMATCH,
+    "test_assertion_of_a_mock": MISMATCH,
+    "test_assertion_through_a_shared_fixture": MISMATCH,
+    "test_assertion_through_a_shared_fixture_again": MISMATCH,
+    "test_did_not_raise": MISMATCH,
+    "test_wrong_exception_in_production": MISMATCH,
+    "test_wrong_exception_inside_raises": MISMATCH,
+    "test_wrong_exception_in_setup": MISMATCH,
+    "test_wrong_exception_in_teardown": MISMATCH,
+    "test_wrong_exception_of_an_old_stub": MISMATCH,
+    "test_wrong_exception_in_a_group": MISMATCH,
+    "test_stub": MISSING,
+    "test_stub_of_a_method": MISSING,
+    "test_missing_attribute_of_the_module": MISSING,
+    "test_missing_method": MISSING,
+    "test_missing_import": MISSING,
+    "test_missing_module": MISSING,
+    "test_missing_in_monkeypatch": MISSING,
+    "test_missing_in_mock": MISSING,
+    "test_new_argument": MISSING,
+    "test_new_argument_of_init": MISSING,
+    "test_new_argument_of_another": BROKEN,
+    "test_missing_method_of_none": BROKEN,
+    "test_missing_attribute_not_ours": BROKEN,
+    "test_missing_import_not_ours": BROKEN,
+    "test_first_party_module_nobody_adds": BROKEN,
+    "test_production_imports_what_nobody_adds": BROKEN,
+    "test_third_party_module": (RedClass.ENV_BROKEN, False),
+    "test_bare_assert": STRUCTURAL,
+    "test_bare_fail_with_an_import": STRUCTURAL,
+    "test_bare_raise": STRUCTURAL,
+    "test_bare_but_reached": MISMATCH,
+    "test_assertion_about_nothing": STRUCTURAL,
+    "test_name_error": BROKEN,
+    "test_syntax_error_at_run_time": BROKEN,
+    "test_missing_fixture": BROKEN,
+    "test_key_error_in_the_test": BROKEN,
+    "test_raises_itself": BROKEN,
+    "test_skipped": (RedClass.SKIPPED, False),
+    "test_skipped_inside": (RedClass.SKIPPED, False),
+    "test_xfailed": (RedClass.XFAILED, False),
+    "test_guard": (RedClass.GUARD, True),
+    "test_unmarked": (RedClass.PASSED_UNMARKED, False),
+    "test_parametrised[a]": (RedClass.PASSED_UNMARKED, False),
+    "test_parametrised[b::c[0]]": MISMATCH,
+    "TestInAClass::test_method": MISMATCH,
+    "TestUnit::test_unittest": MISMATCH,
+    "TestUnit::test_unittest_bare": STRUCTURAL,
+    "TestUnit::test_unittest_expected": (RedClass.XFAILED, False),
+    "test_async": MISMATCH,
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Observation, Context]:
+    root = write(tmp_path_factory.mktemp("table"), PROJECT)
+    existing = files_of(root)
+    write(root, {"tests/test_new.py": NEW_TESTS})
+    observation = measure(root, Selection(files=frozenset({"tests/test_new.py", "tests/test_old.py"})), trace=True)
+    guard = {"tests/test_new.py::test_guard": "GUARD"}
+    created = frozenset({"src/pkg/letters.py"})
+    return observation, context_of(observation, existing, symbols=SYMBOLS, expected=guard, task_files=created)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_each_line_of_the_table(run: tuple[Observation, Context], name: str) -> None:
+    observation, context = run
+    found = classify(observation.records[f"tests/test_new.py::{name}"], context)
+    assert (found.cls, found.legal) == TABLE[name], found.message
+
+
+def test_every_test_of_the_table_is_looked_at(run: tuple[Observation, Context]) -> None:
+    observation, _ = run
+    seen = {entry.partition("::")[2] for entry in observation.records if entry.startswith("tests/test_new.py")}
+    assert seen == set(TABLE)
+
+
+def test_addopts_that_stop_early_or_demand_coverage_change_nothing(run: tuple[Observation, Context]) -> None:
+    observation, _ = run
+    assert observation.state is RunState.COMPLETE
+    assert all(record.ran for record in observation.records.values())
+
+
+def test_an_xpass_is_told_from_a_strict_one(run: tuple[Observation, Context]) -> None:
+    observation, _ = run
+    assert observation.records["tests/test_old.py::test_stale"].outcome is Ended.STRICT_XPASS
+    assert observation.records["tests/test_old.py::test_tolerated"].outcome is Ended.XPASSED
+
+
+def test_parameters_belong_to_their_function(run: tuple[Observation, Context]) -> None:
+    observation, _ = run
+    record = observation.records["tests/test_new.py::test_parametrised[b::c[0]]"]
+    assert record.function == "tests/test_new.py::test_parametrised"
+
+
+def test_modules_say_where_production_came_from(run: tuple[Observation, Context]) -> None:
+    observation, _ = run
+    assert observation.modules["pkg.core"] == "src/pkg/core.py"
+    assert observation.foreign_modules == ()
+
+
+def _collect(tmp_path: Path, files: dict[str, str], **more: object) -> dict[str, Classified]:
+    root = write(tmp_path, PROJECT)
+    existing = files_of(root)
+    write(root, files)
+    observation = measure(root, Selection.nothing())
+    context = context_of(observation, existing, symbols=SYMBOLS, **more)
+    return {error.path: classify_collection(error, context) for error in observation.collection_errors}
+
+
+def test_collection_errors_in_new_and_in_existing_files(tmp_path: Path) -> None:
+    wanted = "from pkg.core import farewell\n\ndef test_bye():\n    assert farewell('x') == 'bye x'\n"
+    found = _collect(
+        tmp_path,
+        {
+            "tests/test_fresh.py": wanted,
+            "tests/test_old.py": wanted,
+            "tests/test_fresh_attribute.py": "from pkg import core\nBYE = core.farewell\n\ndef test_it(): assert BYE\n",
+            "tests/test_unknown.py": "from pkg.core import unheard_of\n",
+            "tests/test_syntax.py": "def test_x(:\n",
+            "tests/test_name.py": "nobody_defined_this\n",
+            "tests/test_third.py": "import surely_not_installed_here\n",
+            "tests/test_module.py": "import pkg.unheard_of\n",
+            "tests/test_raises.py": "from pkg.core import boom\nboom('x')\n",
+        },
+    )
+    assert {path: (one.cls, one.legal) for path, one in found.items()} == {
+        "tests/test_fresh.py": MISSING,
+        "tests/test_fresh_attribute.py": MISSING,
+        "tests/test_old.py": (RedClass.IMPORT_HIDES_TESTS, False),
+        "tests/test_unknown.py": BROKEN,
+        "tests/test_syntax.py": BROKEN,
+        "tests/test_name.py": BROKEN,
+        "tests/test_third.py": (RedClass.ENV_BROKEN, False),
+        "tests/test_module.py": BROKEN,
+        "tests/test_raises.py": BROKEN,
+    }
+    assert "inside the new test" in found["tests/test_old.py"].message
+
+
+def test_a_conftest_that_cannot_be_imported_is_a_broken_test_and_not_a_broken_environment(tmp_path: Path) -> None:
+    found = _collect(tmp_path, {"conftest.py": "from pkg.core import unheard_of\n"})
+    assert found["conftest.py"].cls is RedClass.TEST_BROKEN

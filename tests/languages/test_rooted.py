@@ -1,0 +1,135 @@
+"""A project in a folder: paths and ids of the repository outside, its own inside, the whole view around its tests."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evidence.classify import Symbol
+from pipeline.evidence.observation import (
+    CollectionError,
+    Ended,
+    Fault,
+    Frame,
+    Layout,
+    Observation,
+    Raised,
+    Reach,
+    RunState,
+    TestRecord,
+)
+from pipeline.languages import TOOLCHAINS
+from pipeline.languages.places import Place
+from pipeline.languages.protocol import Selection
+from pipeline.languages.rooted import Rooted
+
+pytestmark = pytest.mark.slow
+
+PYTEST = Rooted(TOOLCHAINS["pytest"], "apps/api")
+CARGO = Rooted(TOOLCHAINS["cargo"], "rust")
+
+WORD = st.text("abz_-./:#[]", min_size=1, max_size=8)
+PATH = st.builds("/".join, st.lists(st.text("ab_-", min_size=1, max_size=4), min_size=1, max_size=4))
+FOLDER = PATH
+MARK = st.sampled_from(["/", "::"])
+
+
+@given(FOLDER, MARK, WORD)
+def test_an_id_comes_back_as_it_went_out(folder: str, mark: str, entry: str) -> None:
+    place = Place(folder, f"{folder}{mark}")
+    assert place.id_into(place.id_out(entry)) == entry
+
+
+@given(FOLDER, PATH)
+def test_a_path_comes_back_as_it_went_out(folder: str, path: str) -> None:
+    place = Place(folder, f"{folder}/")
+    assert place.into(place.out(path)) == path
+    assert place.out("") == ""
+
+
+@given(FOLDER, FOLDER, MARK, WORD, WORD)
+def test_ids_of_two_places_never_meet_unless_one_lies_in_the_other(
+    one: str, other: str, mark: str, first: str, second: str
+) -> None:
+    left, right = Place(one, f"{one}{mark}"), Place(other, f"{other}{mark}")
+    nested = left.marks.startswith(right.marks) or right.marks.startswith(left.marks)
+    if not nested:
+        assert left.id_out(first) != right.id_out(second)
+        assert right.id_into(left.id_out(first)) is None
+
+
+@given(st.frozensets(WORD, max_size=4), st.frozensets(PATH, max_size=4), FOLDER)
+def test_a_selection_means_the_same_tests_inside(ids: frozenset[str], files: frozenset[str], folder: str) -> None:
+    place = Place(folder, f"{folder}::")
+    outside = Selection(ids=frozenset(map(place.id_out, ids)), files=frozenset(map(place.out, files)))
+    assert place.selected(outside) == Selection(ids, files)
+    assert place.selected(None) is None
+    assert place.selected(Selection(files=frozenset({"elsewhere.py"}))) == Selection(files=frozenset())
+
+
+def test_everything_that_is_observed_is_said_in_paths_of_the_repository() -> None:
+    fault = Fault(
+        chain=(Raised(kind="E"),), frames=(Frame(path="src/a.py"), Frame(module="json"), Frame(path="../b.py"))
+    )
+    record = TestRecord(
+        id="tests/t.py::x[1]",
+        function="tests/t.py::x",
+        path="tests/t.py",
+        region_sha256="0",
+        outcome=Ended.FAILED,
+        fault=fault,
+        reach=Reach(functions=("src/a.py::f",), references=("src/a.py::g",), doors=("data.csv", "process")),
+    )
+    seen = PYTEST.place.observed(
+        Observation(
+            state=RunState.COMPLETE,
+            records={record.id: record},
+            collection_errors=(CollectionError(path="tests/u.py", fault=fault),),
+            files={"tests/t.py": "1"},
+            layout=Layout(testpaths=("tests",), collected=frozenset({"tests/t.py"})),
+            modules={"a": "src/a.py"},
+            command=("python", "-m", "pytest"),
+        )
+    )
+    (out,) = seen.records.values()
+    assert (list(seen.records), out.id, out.function) == (
+        ["apps/api/tests/t.py::x[1]"],
+        "apps/api/tests/t.py::x[1]",
+        "apps/api/tests/t.py::x",
+    )
+    assert out.path == "apps/api/tests/t.py"
+    assert out.fault is not None
+    assert [frame.path for frame in out.fault.frames] == ["apps/api/src/a.py", "", "apps/b.py"]
+    assert out.reach == Reach(
+        functions=("apps/api/src/a.py::f",),
+        references=("apps/api/src/a.py::g",),
+        doors=("apps/api/data.csv", "process"),
+    )
+    assert [error.path for error in seen.collection_errors] == ["apps/api/tests/u.py"]
+    assert seen.files == {"apps/api/tests/t.py": "1"}
+    assert seen.layout.testpaths == ("apps/api/tests",)
+    assert seen.modules == {"a": "apps/api/src/a.py"}
+    assert " ".join(seen.command) == "(cd apps/api && python -m pytest )"
+
+
+def test_stubs_are_made_and_judged_in_paths_of_the_repository() -> None:
+    files = {"apps/api/core.py": "def f():\n    return 1\n", "lib/x.py": "def g():\n    return 2\n"}
+    symbols = [Symbol("apps/api/core.py", "f"), Symbol("lib/x.py", "g"), Symbol("apps/api/core.py", "gone")]
+    stubbed = PYTEST.stub_symbols(files, symbols)
+    assert sorted(stubbed.files) == ["apps/api/core.py", "lib/x.py"]
+    assert "raise NotImplementedError" in stubbed.files["apps/api/core.py"]
+    assert stubbed.unknown == (Symbol("apps/api/core.py", "gone"),)
+    assert PYTEST.introduced({}, files) == (Symbol("apps/api/core.py", "f"), Symbol("lib/x.py", "g"))
+    (fault,) = PYTEST.stub_faults(
+        {}, {"apps/api/core.py": "def f():\n    return 1\n"}, [Symbol("apps/api/core.py", "f")]
+    )
+    assert fault.path == "apps/api/core.py"
+
+
+def test_only_files_below_the_folder_are_its_tests_and_every_control_file_counts() -> None:
+    seen = Observation(state=RunState.COMPLETE, layout=Layout(testpaths=(".",)))
+    assert PYTEST.is_test_path("apps/api/test_a.py", seen)
+    assert not PYTEST.is_test_path("apps/test_a.py", seen)
+    assert PYTEST.is_control_path("pyproject.toml")
+    assert PYTEST.is_control_path("apps/api/conftest.py")

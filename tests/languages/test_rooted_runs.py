@@ -1,0 +1,192 @@
+"""Real tests of projects in folders: pytest, cargo and go, with the whole view around them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from languages import crates, direct, modules
+from languages.direct import write
+from languages.modules import needs_go
+
+from pipeline.dispatch.nobox import NoBox
+from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.languages import TOOLCHAINS
+from pipeline.languages.protocol import EditableRoot, Environment, Missing, Selection, View
+from pipeline.languages.rooted import Rooted
+from pipeline.process import Mount
+
+pytestmark = pytest.mark.slow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PYTEST = Rooted(TOOLCHAINS["pytest"], "apps/api")
+CARGO = Rooted(TOOLCHAINS["cargo"], "rust")
+
+MONOREPO = {
+    "lib/shared.py": "def twice(x):\n    return 2 * x\n",
+    "apps/api/core.py": "from shared import twice\n\ndef four():\n    return twice(2)\n",
+    "apps/api/conftest.py": "import sys, pathlib\nsys.path.insert(0, str(pathlib.Path(__file__).parents[2] / 'lib'))\n",
+    "apps/api/tests/test_core.py": """
+        from core import four
+
+        def test_four():
+            assert four() == 4
+
+        def test_five():
+            assert four() == 5
+        """,
+    "apps/api/pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n',
+}
+
+
+def measure(toolchain: Rooted, root: Path, env: Environment, selection: Selection | None = None) -> Observation:
+    async def run() -> Observation:
+        view = View(Mount(root, root, writable=True))
+        return await toolchain.run_tests(NoBox(), view, env, selection, timeout_s=120)
+
+    return anyio.run(run)
+
+
+def test_tests_run_in_their_folder_and_import_from_a_sibling(tmp_path: Path) -> None:
+    root = write(tmp_path / "view", MONOREPO)
+    seen = measure(PYTEST, root, direct.environment())
+    five = "apps/api/tests/test_core.py::test_five"
+    assert {entry: record.outcome for entry, record in seen.records.items()} == {
+        "apps/api/tests/test_core.py::test_four": Ended.PASSED,
+        five: Ended.FAILED,
+    }
+    assert seen.files.keys() == {"apps/api/tests/test_core.py"}
+    fault = seen.records[five].fault
+    assert fault is not None
+    assert fault.last_own_frame is not None
+    assert fault.last_own_frame.path == "apps/api/tests/test_core.py"
+    chosen = measure(PYTEST, root, direct.environment(), Selection(ids=frozenset({five})))
+    assert [record.id for record in chosen.records.values() if record.ran] == [five]
+    named = measure(PYTEST, root, direct.environment(), Selection(files=frozenset({"apps/api/tests/test_core.py"})))
+    assert all(record.ran for record in named.records.values())
+
+
+def test_a_tree_without_the_folder_has_no_tests(tmp_path: Path) -> None:
+    seen = measure(PYTEST, write(tmp_path / "view", {"x.py": ""}), direct.environment())
+    assert (seen.state, seen.records) == (RunState.COMPLETE, {})
+    assert seen.environment_problem is None
+
+
+@pytest.mark.parametrize("link", ["apps", "apps/api"])
+def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path, link: str) -> None:
+    outside = write(tmp_path / "outside", {"api/tests/test_a.py": "open('was_here', 'w')\n", "tests/test_a.py": ""})
+    root = tmp_path / "view"
+    (root / link).parent.mkdir(parents=True)
+    (root / link).symlink_to(outside)
+    seen = measure(PYTEST, root, direct.environment())
+    assert "is not a folder of the measured files" in (seen.environment_problem or "")
+    assert not list(outside.rglob("was_here"))
+
+
+def test_the_environment_is_that_of_the_folder(tmp_path: Path) -> None:
+    tree = write(tmp_path / "tree", {"apps/api/pyproject.toml": ""})
+
+    def find(toolchain: Rooted, command: tuple[str, ...]) -> Environment | Missing:
+        return anyio.run(toolchain.find_environment, tree, tree, command, tmp_path / "state", os.environ["PATH"])
+
+    (tree / "python").symlink_to(sys.executable)
+    (tree / "apps/api/py").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tree / "apps/api/py").chmod(0o755)
+    assert isinstance(find(PYTEST, ("./py", "-m", "pytest")), Environment)
+    nowhere = find(Rooted(TOOLCHAINS["pytest"], "gone"), (sys.executable, "-m", "pytest"))
+    assert isinstance(nowhere, Missing)
+    assert "no folder gone" in nowhere.sentence
+
+
+def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: Path) -> None:
+    from languages.test_pytest_environment import SITE, venv
+
+    tree = write(tmp_path / "tree", {"lib/src/shared.py": "VALUE = 1\n", "apps/api/pyproject.toml": ""})
+    venv(tree / "apps/api/.venv", SITE, str(tree / "lib/src"))
+    env = anyio.run(PYTEST.find_environment, tree, tree, None, tmp_path / "state", "/nowhere")
+    assert isinstance(env, Environment), env
+    assert EditableRoot(tree / "lib/src", "../../lib/src") in env.editable_roots
+    assert not any(mount.target == tree / "lib/src" for mount in env.mounts)
+    view = write(
+        tmp_path / "view",
+        {
+            "lib/src/shared.py": "VALUE = 2\n",
+            "apps/api/tests/test_a.py": "import shared\n\ndef test_a():\n    assert shared.VALUE == 2\n",
+        },
+    )
+    seen = measure(PYTEST, view, env)
+    assert [record.outcome for record in seen.records.values()] == [Ended.PASSED], seen.tail
+
+
+@crates.needs_cargo
+def test_a_crate_in_a_folder_has_ids_that_name_the_folder(tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "view",
+        {
+            "shared/src/lib.rs": "pub fn two() -> i32 {\n    2\n}\n",
+            "shared/Cargo.toml": crates.MANIFEST.replace("greet", "shared"),
+            "rust/Cargo.toml": f'{crates.MANIFEST}\n[dependencies]\nshared = {{ path = "../shared" }}\n',
+            "rust/src/lib.rs": """
+                pub fn two() -> i32 {
+                    shared::two()
+                }
+
+                #[cfg(test)]
+                mod tests {
+                    #[test]
+                    fn is_two() {
+                        assert_eq!(super::two(), 2);
+                    }
+
+                    #[test]
+                    fn is_three() {
+                        assert_eq!(super::two(), 3);
+                    }
+                }
+                """,
+        },
+    )
+    seen = measure(CARGO, root, crates.environment())
+    assert {entry: record.outcome for entry, record in seen.records.items()} == {
+        "rust::greet::lib::tests::is_two": Ended.PASSED,
+        "rust::greet::lib::tests::is_three": Ended.FAILED,
+    }, seen.tail
+    assert {record.path for record in seen.records.values()} == {"rust/src/lib.rs"}
+    assert seen.layout.is_test("rust/src/lib.rs#tests")
+    assert not seen.layout.is_test("rust/src/lib.rs")
+    one = frozenset({"rust::greet::lib::tests::is_two"})
+    chosen = measure(CARGO, root, crates.environment(), Selection(ids=one))
+    assert [record.id for record in chosen.records.values() if record.ran] == list(one)
+
+
+@needs_go
+def test_a_module_in_a_folder_has_ids_that_begin_with_the_folder(tmp_path: Path) -> None:
+    body = "\tif two() != 2 {{\n\t\tt.Fatal()\n\t}}\n"
+    test = f'package {{0}}\n\nimport "testing"\n\nfunc TestTwo(t *testing.T) {{{{\n{body}}}}}\n'
+    code = "package {0}\n\nfunc two() int {{\n\treturn {1}\n}}\n"
+    root = write(
+        tmp_path / "view",
+        {
+            "svc/go.mod": "module example.org/svc\n\ngo 1.19\n",
+            "svc/svc.go": code.format("svc", 2),
+            "svc/svc_test.go": test.format("svc"),
+            "svc/deep/deep.go": code.format("deep", 3),
+            "svc/deep/deep_test.go": test.format("deep"),
+        },
+    )
+    go = Rooted(TOOLCHAINS["go"], "svc")
+    seen = measure(go, root, modules.environment())
+    assert {entry: record.outcome for entry, record in seen.records.items()} == {
+        "svc/.::TestTwo": Ended.PASSED,
+        "svc/deep::TestTwo": Ended.FAILED,
+    }, seen.tail
+    assert {record.path for record in seen.records.values()} == {"svc/svc_test.go", "svc/deep/deep_test.go"}
+    chosen = measure(go, root, modules.environment(), Selection(ids=frozenset({"svc/deep::TestTwo"})))
+    assert [record.id for record in chosen.records.values() if record.ran] == ["svc/deep::TestTwo"]
+    assert seen.layout.is_test("svc/new/x_test.go")
+    assert not seen.layout.is_test("other/x_test.go")
