@@ -110,7 +110,7 @@ def test_ctrl_c_at_a_terminal_reaches_no_git_of_ours(tmp_path: Path) -> None:
     rung = tmp_path / "rung"
     dawdle = f"[ -e {rung} ] || {{ : > {rung}; echo > {ready}; sleep 1; }}"
     (slow / "git").write_text(
-        f'#!/bin/sh\ncase "$*" in *write-tree*) {dawdle};; esac\nPATH="${{PATH#*:}}" exec git "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *mktree*) {dawdle};; esac\nPATH="${{PATH#*:}}" exec git "$@"\n'
     )
     (slow / "git").chmod(0o755)
     path = f"{slow}:{project.environment()['PATH']}"
