@@ -1,13 +1,14 @@
 """Whether a whole run of the tests takes the broad cases, and where its time goes.
 
-Broad is what repeats a rule that other tests hold over many agents, boxes, attacks or instants: an hour of them on two
-cores. `make test` leaves them out, `make test-all` takes them, and so does whoever names files or tests.
+Broad is what repeats a rule that other tests hold over many agents, boxes, attacks, languages or instants: more than
+an hour of them on two cores. `make test` leaves them out, `make test-all` takes them, and so does whoever names files
+or tests. `docs/testing.md` says which promise is held where.
 """
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from operator import itemgetter
 from typing import Final
 
@@ -35,12 +36,18 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the broad cases out."""
+    """Leave the broad cases out: all of a marked test, or those behind the first ones, `broad(but_first=1)`."""
     if _takes_all():
         return
-    left = [item for item in items if item.get_closest_marker("broad")]
+    met: Counter[str] = Counter()
+    left: list[pytest.Item] = []
+    for item in items:
+        marks = list(item.iter_markers("broad"))
+        met[item.nodeid.partition("[")[0]] += bool(marks)
+        if any(met[item.nodeid.partition("[")[0]] > mark.kwargs.get("but_first", 0) for mark in marks):
+            left.append(item)
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if not item.get_closest_marker("broad")]
+    items[:] = [item for item in items if item not in set(left)]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from attacks.world import World
 
-BOXES = ("bubblewrap-overlay", "bubblewrap-shadow", "none-shadow")
+BOXES = (
+    "bubblewrap-overlay",
+    *(pytest.param(name, marks=pytest.mark.broad) for name in ("bubblewrap-shadow", "none-shadow")),
+)
 _FIGURE = "attack"
 
 

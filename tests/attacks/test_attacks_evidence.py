@@ -131,6 +131,7 @@ def test_the_control_is_verified(forger: Forger) -> None:
 
 
 @pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.broad
 def test_without_a_red_test_nothing_is_verified(forger: Forger, *, guarded: bool) -> None:
     def bend(evidence: dict[str, Any]) -> None:
         regions = {entry: red["region_sha256"] for entry, red in evidence["ledger"]["red"].items()}
@@ -157,6 +158,7 @@ def test_a_pass_is_no_red_whatever_it_is_called(forger: Forger) -> None:
     assert "is said to have been RED and to have passed" in why(commit)
 
 
+@pytest.mark.broad
 def test_another_test_of_the_same_name_is_not_the_one_that_was_judged(forger: Forger) -> None:
     weak = TEST_GREET_NEW.replace("with pytest.raises(ValueError)", "with pytest.raises(Exception)")
     code, commit = forger.clone.check(forger.forge(without_frozen, files={"tests/test_greet.py": weak}))
@@ -185,6 +187,7 @@ def test_a_tree_is_no_option(forger: Forger) -> None:
     assert not victim.exists()
 
 
+@pytest.mark.broad
 def test_not_testable_is_a_word_of_its_own(forger: Forger) -> None:
     def bend(evidence: dict[str, Any]) -> None:
         evidence |= {"ledger": None, "not_testable": {"reason": "config-only"}}
@@ -200,6 +203,7 @@ def test_not_testable_is_a_word_of_its_own(forger: Forger) -> None:
     assert "Verified" not in said
 
 
+@pytest.mark.broad
 def test_not_testable_breaks_and_changes_nothing_unseen(forger: Forger) -> None:
     def bend(evidence: dict[str, Any]) -> None:
         evidence |= {"ledger": None, "not_testable": {"reason": "config-only"}}
@@ -212,6 +216,7 @@ def test_not_testable_breaks_and_changes_nothing_unseen(forger: Forger) -> None:
 @pytest.mark.parametrize("leave", [False, True])
 @pytest.mark.parametrize("owned", [False, True])
 @pytest.mark.parametrize("text", [WEAK_OLD, WITHOUT_OLD], ids=["changed", "gone"])
+@pytest.mark.broad(but_first=1)
 def test_each_old_test_that_changed_or_went_is_named(forger: Forger, text: str, *, owned: bool, leave: bool) -> None:
     def bend(evidence: dict[str, Any]) -> None:
         without_frozen(evidence)
@@ -227,6 +232,7 @@ def test_each_old_test_that_changed_or_went_is_named(forger: Forger, text: str, 
     assert leave or code == 7, commit
 
 
+@pytest.mark.broad
 def test_what_serves_tests_is_named_when_it_changes(forger: Forger) -> None:
     """The tree that the tests were judged on is the forger's: nothing of the commit was changed since."""
     conftest = {"tests/conftest.py": "import pytest\n"}
@@ -280,6 +286,7 @@ def test_a_blob_without_end_is_not_read(forger: Forger) -> None:
 
 
 @pytest.mark.parametrize("one", [True, False], ids=["one tree", "one object"])
+@pytest.mark.broad
 def test_evidence_that_many_refs_hold_is_parsed_once(forger: Forger, *, one: bool) -> None:
     """Refs cost whoever pushes them next to nothing; each would be parsed for seconds."""
     evidence = json.loads(forger.read(EVIDENCE))
@@ -298,6 +305,7 @@ def test_evidence_that_many_refs_hold_is_parsed_once(forger: Forger, *, one: boo
 
 
 @pytest.mark.parametrize(("refs", "size"), [(150, 100), (12, 9_000_000)], ids=["refs", "bytes"])
+@pytest.mark.broad
 def test_more_evidence_than_is_looked_into_is_said(forger: Forger, refs: int, size: int) -> None:
     for number in range(refs):
         forger.put({EVIDENCE: json.dumps({"number": number, "more": "x" * size}).encode()})

@@ -65,6 +65,7 @@ def is_planted(project: Project) -> bool:
 
 
 @pytest.mark.parametrize("part", PLANTS)
+@pytest.mark.broad(but_first=1)
 def test_tests_that_change_the_repository_are_not_believed(part: str, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": planting(project, PLANTS[part]) + TEST_GREET})
@@ -152,6 +153,7 @@ def assert_escaped(project: Project, document: dict[str, Any], *, part: str, ste
 
 
 @pytest.mark.parametrize(("part", "plant"), [("hooks", HOOK), ("refs of the run", REF)], ids=["hooks", "refs"])
+@pytest.mark.broad(but_first=1)
 def test_tests_of_an_agent_that_change_the_repository_end_the_run(part: str, plant: str, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(written(project, plant), LOOSE)
@@ -159,6 +161,7 @@ def test_tests_of_an_agent_that_change_the_repository_end_the_run(part: str, pla
     assert_escaped(project, project.run(), part=part, step="write-tests", start=start)
 
 
+@pytest.mark.broad
 def test_the_tests_of_the_start_may_not_do_it_either(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": planting(project, HOOK) + TEST_GREET})
@@ -168,6 +171,7 @@ def test_the_tests_of_the_start_may_not_do_it_either(tmp_path: Path) -> None:
     assert_escaped(project, project.run(), part="hooks", step="sanity", start=start)
 
 
+@pytest.mark.broad
 def test_a_check_that_changes_the_repository_ends_the_run(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "check.py": ""})
     project.write({"check.py": planting(project, HOOK)})
@@ -195,6 +199,7 @@ def test_in_a_box_the_same_tests_reach_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("argv", [("tdd", "check-green"), ("tdd", "check-red")], ids=["green", "red"])
+@pytest.mark.broad
 def test_asked_without_a_run_it_is_an_error_of_its_own(argv: tuple[str, ...], tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.configure(LOOSE)
@@ -208,6 +213,7 @@ def test_asked_without_a_run_it_is_an_error_of_its_own(argv: tuple[str, ...], tm
     assert error["safe_next_actions"]
 
 
+@pytest.mark.broad
 def test_verify_does_not_pass_over_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     marker = tmp_path / "now"

@@ -60,6 +60,7 @@ CONFIG: Final = f"export default {{ test: {{ {KEPT}, experimental: {{ {KEPT} }} 
     [("vitest", ""), ("vitest-3", ""), ("newest", ""), ("vitest", CONFIG), ("newest", CONFIG)],
     ids=["vitest", "vitest-3", "newest", "vitest-keeping", "newest-keeping"],
 )
+@pytest.mark.broad(but_first=1)
 def test_what_is_compiled_is_no_file_that_the_next_process_reads(version: str, config: str, tmp_path: Path) -> None:
     start = {
         "package.json": '{"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "4"}}',
@@ -108,6 +109,7 @@ exports.add = (a, b) => {
 """
 
 
+@pytest.mark.broad
 def test_what_jest_has_compiled_is_not_read_by_its_next_process(tmp_path: Path) -> None:
     imports = "const { same } = require('./same.js');\nconst { add } = require('../add.js');\n"
     start = {
@@ -129,6 +131,7 @@ def test_what_jest_has_compiled_is_not_read_by_its_next_process(tmp_path: Path) 
     assert "differs" in document["tests"][0]["why"], document
 
 
+@pytest.mark.broad
 def test_what_tsx_has_compiled_is_not_read_by_the_next_process(tmp_path: Path) -> None:
     imports = "import { test } from 'node:test';\nimport { same } from './same.ts';\nimport { add } from '../add.ts';\n"
     changes = CHANGES.replace("text.includes('handedLeft !== handedRight')", "MARK.test(text)")

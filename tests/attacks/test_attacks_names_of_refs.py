@@ -41,6 +41,7 @@ def test_a_branch_of_any_name_hides_no_other(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.broad
 def test_a_run_on_a_branch_of_any_name_starts_or_says_why_not(tmp_path: Path, name: str) -> None:
     project = make_project(tmp_path)
     project.use_script([])

@@ -67,16 +67,19 @@ def test_the_positive_control_and_the_key_attacks_end_the_same_for_an_ordinary_u
 
 @crates.needs_cargo
 @modules.needs_go
+@pytest.mark.broad
 def test_no_other_program_speaks_for_a_test_of_an_ordinary_user(place: Path) -> None:
     said = as_the_user(place, ("tests/attacks/test_attacks_other_program.py",), crates.environment().prefix)
     assert re.search(r"^6 passed in ", said, re.MULTILINE), said
 
 
+@pytest.mark.broad
 def test_what_tests_leave_and_say_ends_the_same_for_an_ordinary_user(place: Path) -> None:
     said = as_the_user(place, ("tests/attacks/test_attacks_measurements.py", "-k", "own-user or control"))
     assert re.search(r"^\d+ passed", said, re.MULTILINE), said
 
 
+@pytest.mark.broad
 def test_a_hostile_repository_and_its_control_end_the_same_for_an_ordinary_user(place: Path) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")

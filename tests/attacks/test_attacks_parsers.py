@@ -69,6 +69,7 @@ def in_process(seconds: int, read: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("path", [path for path in LANGUAGES if path != "a.tsx"])
+@pytest.mark.broad
 def test_every_reader_answers_to_every_nasty_source(path: str, tmp_path: Path) -> None:
     for what, source in nasty(path, SMALL).items():
         if what in FOR_EVER:
@@ -130,6 +131,7 @@ def rust_terms(count: int) -> str:
     return "fn table() -> i32 { " + "+".join(["1"] * count) + " }\n"
 
 
+@pytest.mark.broad
 def test_a_reader_that_takes_for_ever_is_ended_and_the_next_one_starts() -> None:
     source = nasty("a.js", SMALL)["constants of constants"]
     assert len(source) < SMALL * 40
@@ -149,6 +151,7 @@ def test_tests_in_go_are_found_in_time_however_deep_their_blocks_are(tmp_path: P
     assert found.unread == {}
 
 
+@pytest.mark.broad
 def test_what_nobody_can_read_is_refused_or_told() -> None:
     deep = b"fn f() { " + b"+".join([b"1"] * HUGE) + b"; }\n"
     rust = b"fn f() {}\n#[cfg(test)]\nmod tests {}\n" + b"/*" * HUGE
@@ -176,6 +179,7 @@ def test_a_stub_pass_that_cannot_be_read_is_no_stub_in_any_language() -> None:
         assert str(fault).startswith(f"{path} cannot be read: it "), fault
 
 
+@pytest.mark.broad
 def test_an_unreadable_script_proves_nothing() -> None:
     source = nasty("a.js", 20_000)["functions"]
     known = Sources(frozenset({"a.js"}), {"a.js": source})
@@ -195,6 +199,7 @@ BYE = "def bye(name):\n    return f'Bye, {name}!'\n"
 
 
 @pytest.mark.parametrize("table", [TERMS, SUMS], ids=["3000 terms", "100000 terms"])
+@pytest.mark.broad
 def test_a_run_in_which_make_hands_in_such_a_source_goes_on(tmp_path: Path, table: str) -> None:
     project = make_project(tmp_path, PROJECT)
     project.use_script(answers(PROJECT, {"tests/test_farewell.py": NEW_TEST}, {"farewell.py": BYE, "table.py": table}))

@@ -141,6 +141,7 @@ fn it() {
     "language",
     ["python", pytest.param("go", marks=modules.needs_go), "node", pytest.param("rust", marks=crates.needs_cargo)],
 )
+@pytest.mark.broad(but_first=1)
 def test_a_folder_that_is_renamed_and_renamed_back_is_no_green(language: str, tmp_path: Path) -> None:
     files = SWAPPED[language]
     control = {path: text for path, text in files.items() if path.endswith((".mod", ".json", ".toml"))}
@@ -158,6 +159,7 @@ def test_a_folder_that_is_renamed_and_renamed_back_is_no_green(language: str, tm
 
 
 @modules.needs_go
+@pytest.mark.broad
 def test_the_second_language_of_a_repository_is_watched_too(tmp_path: Path) -> None:
     files = SWAPPED["go"]
     start = {
@@ -210,6 +212,7 @@ def greet(name):
 """
 
 
+@pytest.mark.broad
 def test_data_that_is_rewritten_and_put_back_is_told(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "expected/greeting": "Who?"})
     project.write({**SWAPPED["python"], "greet.py": REWRITTEN})

@@ -125,6 +125,7 @@ REWRITES: Final = """fn main() {
 
 
 @pytest.mark.parametrize("attack", [COMPILED, REWRITTEN], ids=["compiled", "rewritten"])
+@pytest.mark.broad(but_first=1)
 def test_tests_that_are_not_what_was_judged_are_no_green(attack: str, tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/__init__.py": "", "tests/test_a.py": FIRST})
     cheat = {**MAKE, "files": {"greet.py": attack + GREET}}
@@ -134,12 +135,14 @@ def test_tests_that_are_not_what_was_judged_are_no_green(attack: str, tmp_path: 
 @pytest.mark.parametrize(
     "gone", ["", "import os, shutil\nshutil.rmtree(os.path.dirname(__file__))\n"], ids=["left", "removed"]
 )
+@pytest.mark.broad(but_first=1)
 def test_a_folder_in_the_place_of_a_module_of_tests_is_no_green(gone: str, tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/test_a.py": FIRST})
     cheat = {**MAKE, "files": {"greet.py": SHADOW.format(gone=gone) + GREET}}
     assert judged(project, [*UNTIL_TESTS, TESTS, cheat]) == "implement/NOT_GREEN"
 
 
+@pytest.mark.broad
 def test_a_file_name_that_is_no_text_ends_no_run(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     named = {**MAKE, "files": {"greet.py": 'open(b"bad\\xff", "w").close()\n' + MAKE["files"]["greet.py"]}}
@@ -147,6 +150,7 @@ def test_a_file_name_that_is_no_text_ends_no_run(tmp_path: Path) -> None:
     assert project.document("resume", "GAL-1")["_code"] != 1
 
 
+@pytest.mark.broad
 def test_a_conftest_that_appears_and_goes_is_no_green(tmp_path: Path) -> None:
     moved: dict[str, Any] = {
         path.replace("tests/test_greet", "tests/late/test_greet"): text for path, text in FILES.items()
@@ -172,6 +176,7 @@ class Writable(Bubblewrap):
 @pytest.mark.parametrize(
     ("box", "ended"), [(Bubblewrap(BWRAP), Ended.FAILED), (Writable(BWRAP), Ended.PASSED)], ids=["ours", "control"]
 )
+@pytest.mark.broad(but_first=1)
 def test_compiled_code_of_tests_is_not_taken_from_what_is_tested(box: Bubblewrap, ended: Ended, tmp_path: Path) -> None:
     tests = f"import pytest\n{FIRST}\n\ndef test_it():\n    with pytest.raises(ValueError):\n        greet('')\n"
     files = {"greet.py": COMPILED + GREET, "tests/test_a.py": FIRST, "tests/test_greet.py": tests}
@@ -180,6 +185,7 @@ def test_compiled_code_of_tests_is_not_taken_from_what_is_tested(box: Bubblewrap
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_a_build_script_that_rewrites_tests_is_seen(tmp_path: Path) -> None:
     """The driver sees which files were written, whatever the runner says."""
     code = {"Cargo.toml": MANIFEST, "src/lib.rs": "pub fn two() -> i32 { 2 }\n", "build.rs": "fn main() {}\n"}

@@ -105,6 +105,7 @@ def add_line(run: Run, kind: str, /, **data: Any) -> None:
 
 
 @pytest.mark.parametrize("staged", [True, False], ids=["index", "HEAD"])
+@pytest.mark.broad(but_first=1)
 def test_a_tracked_run_is_opened_by_no_command(project: Project, run: Run, *, staged: bool) -> None:
     assert ask(project, "show", RUN).returncode == 0  # the control: as long as it is not tracked it is a run like any
     project.git("add", "--force", ".workflow")
@@ -123,6 +124,7 @@ def test_a_tracked_run_is_opened_by_no_command(project: Project, run: Run, *, st
     assert "git rm -r --cached .workflow" in checks["leftovers"]["message"]
 
 
+@pytest.mark.broad
 def test_a_workflow_folder_that_is_a_link_is_opened_by_no_command(project: Project, run: Run, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     shutil.move(run.folder.parent, elsewhere)
@@ -133,6 +135,7 @@ def test_a_workflow_folder_that_is_a_link_is_opened_by_no_command(project: Proje
         assert "is a link" in done.stderr
 
 
+@pytest.mark.broad
 def test_a_run_folder_that_is_a_link_is_no_run(project: Project, run: Run, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     shutil.move(run.folder, elsewhere)
@@ -164,6 +167,7 @@ def test_the_journal_cannot_name_a_file_to_be_put_back(project: Project, run: Ru
     assert victim.read_text() == SECRET
 
 
+@pytest.mark.broad
 def test_the_run_json_cannot_name_another_folder(project: Project, run: Run, victim: Path) -> None:
     theirs = victim.parent / "state" / "theirs"
     theirs.mkdir(parents=True)
@@ -189,6 +193,7 @@ def test_the_run_json_cannot_name_another_folder(project: Project, run: Run, vic
         ("started_at", "\x1b]0;owned\x07"),
     ],
 )
+@pytest.mark.broad(but_first=2)
 def test_what_run_json_names_is_a_name(project: Project, run: Run, key: str, value: str) -> None:
     rewrite(run.folder / "run.json", lambda info: info.update({key: value}))
     for done in some_of_it(project):
@@ -209,6 +214,7 @@ def test_what_run_json_names_is_a_name(project: Project, run: Run, key: str, val
         ("decision", {"evidence": ["evidence/../../x.md"]}),
     ],
 )
+@pytest.mark.broad(but_first=2)
 def test_what_the_journal_names_is_a_name(project: Project, run: Run, kind: str, data: dict[str, Any]) -> None:
     add_line(run, kind, **data)
     for words in READING[:-1]:
@@ -259,6 +265,7 @@ FILES: Final = (
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.broad(but_first=3)
 def test_no_file_of_a_run_is_a_link(project: Project, run: Run, victim: Path, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -275,6 +282,7 @@ def test_no_file_of_a_run_is_a_link(project: Project, run: Run, victim: Path, na
 
 
 @pytest.mark.parametrize("name", ["evidence", "reviews", "dispatches", "tracker", "quarantine"])
+@pytest.mark.broad(but_first=3)
 def test_no_folder_of_a_run_is_a_link(project: Project, run: Run, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "001-x").mkdir(parents=True)
@@ -289,6 +297,7 @@ def test_no_folder_of_a_run_is_a_link(project: Project, run: Run, tmp_path: Path
     assert written(elsewhere) == before
 
 
+@pytest.mark.broad
 def test_the_ignore_file_is_not_written_through_a_link(project: Project, run: Run, victim: Path) -> None:
     ignore = run.folder.parent / ".gitignore"
     ignore.unlink()
@@ -313,6 +322,7 @@ def test_a_tracker_that_became_a_link_is_not_written_through(project: Project, r
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.broad(but_first=3)
 def test_a_fifo_hangs_no_command(project: Project, run: Run, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -356,6 +366,7 @@ def test_an_exchange_cannot_send_a_hand_in_elsewhere(project: Project, run: Run,
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.broad(but_first=3)
 def test_a_file_without_end_takes_no_memory(project: Project, run: Run, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -398,6 +409,7 @@ def test_folders_without_end_are_refused(project: Project, run: Run) -> None:
 
 
 @pytest.mark.parametrize("odd", ["two\nlines", "two\u2028lines", "\x1b]0;owned\x07", "b\udcff"], ids=ascii)
+@pytest.mark.broad(but_first=1)
 def test_no_name_of_a_run_or_a_file_in_it_breaks_a_line(project: Project, run: Run, odd: str) -> None:
     shutil.copytree(run.folder, run.folder.parent / f"run-{odd}")
     (run.folder / "evidence").mkdir(exist_ok=True)

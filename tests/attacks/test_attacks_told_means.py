@@ -154,6 +154,7 @@ MEANS: Final = [
 @pytest.mark.parametrize(
     ("language", "means", "told"), MEANS, ids=str.split("by-file alias proxy extend spy module constructor cgo link")
 )
+@pytest.mark.broad(but_first=1)
 def test_a_forged_pass_is_told(language: str, means: str, told: str, tmp_path: Path) -> None:
     what = LANGUAGES[language]
     ignored = "target/\nCargo.lock\nnode_modules\n"

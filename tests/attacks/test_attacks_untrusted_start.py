@@ -199,6 +199,7 @@ def test_the_control_what_is_trusted_does_run_and_is_seen(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("command", ['["tools/python", "-m", "pytest"]', '["sh", "-c", "./tools/python", "pytest"]'])
+@pytest.mark.broad(but_first=1)
 def test_a_configured_starter_is_refused_and_is_the_control_once_it_is_trusted(tmp_path: Path, command: str) -> None:
     hostile = Hostile(tmp_path, {"redfirst.toml": f"[toolchains.pytest]\ncommand = {command}\n"})
     for argv in (("doctor",), ("tdd", "check-green", "--base", "main")):
@@ -218,6 +219,7 @@ def test_a_configured_starter_is_refused_and_is_the_control_once_it_is_trusted(t
         '[toolchains.pytest]\ncommand = ["pytest"]\n',
     ],
 )
+@pytest.mark.broad
 def test_a_project_that_asks_for_nothing_is_measured_in_the_box_alone(tmp_path: Path, config: str) -> None:
     hostile = Hostile(tmp_path, {"redfirst.toml": config} if config else {})
     hostile.has_an_environment()
@@ -233,6 +235,7 @@ def test_a_project_that_asks_for_nothing_is_measured_in_the_box_alone(tmp_path: 
     assert green.exit_code == 0, green.output
 
 
+@pytest.mark.broad
 def test_a_whole_run_and_its_verification_start_nothing_of_the_repository(tmp_path: Path) -> None:
     checks = 'commands = [["tools/python"], ["./tools/rustc"], ["python", "-c", "0"]]'
     hostile = Hostile(tmp_path, {"redfirst.toml": f"[checks]\n{checks}\n"})

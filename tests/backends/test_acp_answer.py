@@ -23,6 +23,7 @@ OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
 
 @settings(max_examples=50)
 @given(PLAIN, OBJECTS, st.sampled_from([None, 2]), st.sampled_from(["", "\n```", " \n"]))
+@pytest.mark.broad
 def test_an_object_at_the_end_is_found_whatever_stands_before(
     words: str, report: dict[str, Any], indent: int | None, end: str
 ) -> None:

@@ -115,6 +115,7 @@ def test_an_agent_that_is_no_agent(box: Box, tmp_path: Path) -> None:
     assert lines(result) == [["noise", "hello"]]
 
 
+@pytest.mark.broad
 def test_at_the_time_limit_it_is_told_to_stop(tmp_path: Path) -> None:
     result = play(tmp_path, DONE, ["until told", "cancelled"], job={"timeout_s": 2})
     assert (result.ended, result.exit_code) == (Ended.TIMED_OUT, 0)

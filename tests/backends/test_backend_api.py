@@ -145,6 +145,7 @@ def test_what_is_asked_goes_through_the_gateway_and_nowhere_else(play: Play, mon
 
 
 @pytest.mark.parametrize("api", list(Api))
+@pytest.mark.broad(but_first=1)
 def test_no_other_connection_is_opened(api: Api, tmp_path: Path) -> None:
     with ModelService([conversation(Use(read("app.py")), Report(DONE))], secret=SECRET) as service:
         code = f"""if True:

@@ -77,6 +77,7 @@ def play(tmp_path: Path) -> Play:
         (Garbage(), Fault.UNAVAILABLE, "The model service ours gave no proper answer: "),
     ],
 )
+@pytest.mark.broad(but_first=8)
 def test_what_is_no_answer_is_told_apart(tmp_path: Path, api: Api, turn: Turn, fault: Fault, sentence: str) -> None:
     play = Play(tmp_path, api)
     result = play.play(conversation(Use(edit("app.py", "a = 1", "a = 2")), turn))
@@ -90,6 +91,7 @@ def test_what_is_no_answer_is_told_apart(tmp_path: Path, api: Api, turn: Turn, f
 @pytest.mark.slow
 @ALL
 @pytest.mark.parametrize("turn", [Fail(500), Fail(529), Cut(), Fail(429, headers={"retry-after": "0"})])
+@pytest.mark.broad(but_first=1)
 def test_an_outage_is_waited_for_a_moment_and_then_told(tmp_path: Path, api: Api, turn: Turn) -> None:
     play = Play(tmp_path, api)
     with ModelService([conversation(turn)], secret=SECRET) as service:
@@ -293,6 +295,7 @@ def test_what_the_configuration_leaves_out(play: Play, change: dict[str, Any], w
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.broad(but_first=4)
 def test_a_situation_of_every_agent(case: Case, tmp_path: Path) -> None:
     named = ("app.py", "new.txt", "made.txt", "half.txt")
     grants = tuple(Grant(path, Action.MODIFY if path == "app.py" else Action.CREATE) for path in named)

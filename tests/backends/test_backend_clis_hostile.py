@@ -138,6 +138,7 @@ def planting(top: str, files: Mapping[str, str]) -> str:
     return f"python3 -c '{code}' {top} '{quoted}'"
 
 
+@pytest.mark.broad(but_first=1)
 def test_an_agent_cannot_steer_the_next_one(backend: str, tmp_path: Path) -> None:
     """It may write where the product keeps settings; what comes back is the conversation."""
     place = Stand(tmp_path, backend, cli(backend), boxed())
@@ -170,6 +171,7 @@ def test_an_agent_cannot_steer_the_next_one(backend: str, tmp_path: Path) -> Non
     assert heard(seen) == set()
 
 
+@pytest.mark.broad
 def test_without_the_isolation_it_would(tmp_path: Path) -> None:
     """The attack is alive: the same repository, the same product, none of our options."""
     place = Stand(tmp_path, "claude", cli("claude"), boxed(), files=REPOSITORY)

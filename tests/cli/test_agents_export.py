@@ -160,6 +160,7 @@ def opencode(here: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_opencode_lists_them_and_keeps_to_their_permissions(here: Path) -> None:
     export("--to", "opencode")
     listed = opencode(here, "agent", "list").stdout

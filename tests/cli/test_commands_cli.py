@@ -81,6 +81,7 @@ def test_the_shell_completes_commands_that_are_loaded_later() -> None:
     assert done.stdout.split() == ["try"]
 
 
+@pytest.mark.broad
 def test_what_a_run_refuses_is_not_offered_by_its_help() -> None:
     command = REDFIRST, "run"
     said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout

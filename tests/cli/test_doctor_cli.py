@@ -337,6 +337,7 @@ def test_on_request_agents_are_started_in_the_box(
 
 
 @pytest.mark.parametrize("name", ["claude", "codex", "opencode", "gemini", "claude-agent-acp", "codex-acp"])
+@pytest.mark.broad(but_first=1)
 def test_the_real_agents_start_in_the_box(
     home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

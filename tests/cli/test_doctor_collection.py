@@ -46,6 +46,7 @@ def test_an_option_that_no_plugin_knows_blocks_in_the_words_of_the_run(tmp_path:
     assert run["note"] == said["message"]
 
 
+@pytest.mark.broad
 def test_an_error_while_hooks_are_loaded_is_said_in_its_own_words(tmp_path: Path) -> None:
     hooks = """
 class OldHookWarning(UserWarning):
@@ -60,6 +61,7 @@ def pytest_configure(config):
     assert "conftest.OldHookWarning: the argument (path) is deprecated" in said["message"], said
 
 
+@pytest.mark.broad
 def test_what_is_committed_counts_and_not_what_lies_beside_it(tmp_path: Path) -> None:
     project = ready(tmp_path, {"greet.py": "import shop_settings\n" + FILES["greet.py"], ".gitignore": "shop*\n"})
     project.write({"shop_settings.py": ""})
@@ -74,6 +76,7 @@ def test_what_is_committed_counts_and_not_what_lies_beside_it(tmp_path: Path) ->
     assert project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.broad
 def test_what_takes_long_is_stopped_and_said(tmp_path: Path) -> None:
     project = ready(tmp_path, {"tests/conftest.py": "import time\ntime.sleep(600)\n"})
     repository, config = Repository.find(project.root), Config()

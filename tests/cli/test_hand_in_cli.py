@@ -268,6 +268,7 @@ def test_at_a_terminal_what_must_be_said_is_asked_for(repository: Repository) ->
 
 
 @pytest.mark.parametrize("name", ["d", "d" * 8, "d" * 200], ids=len)
+@pytest.mark.broad
 def test_folders_without_end_are_named_and_nothing_is_handed_in(repository: Repository, name: str) -> None:
     desk = lay_out(repository, Role.CHECK, "review-plan")
     here = os.open(desk.files, os.O_RDONLY)

@@ -18,6 +18,7 @@ CODE = f"import ast\n\nast.parse = ast.parse\n{GREET_DONE}"
 TOLD = "greet.py:3 changes ast.parse (what is not the project's own); test results can be forged so"
 
 
+@pytest.mark.broad
 def test_tdd_tells_of_them(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": TEST_GREET_NEW, "greet.py": CODE})
@@ -28,6 +29,7 @@ def test_tdd_tells_of_them(tmp_path: Path) -> None:
     assert (said.returncode, f"note: {TOLD}" in said.stdout) == (0, True), said
 
 
+@pytest.mark.broad
 def test_verify_tells_of_them(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     made = {**MAKE, "files": {"greet.py": CODE}}
@@ -40,6 +42,7 @@ def test_verify_tells_of_them(tmp_path: Path) -> None:
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_tdd_tells_of_rust_that_runs_while_tests_are_compiled(tmp_path: Path) -> None:
     macro = (
         "use proc_macro::TokenStream;\n#[proc_macro]\npub fn two(_: TokenStream) -> TokenStream { half() }\nmod half;\n"

@@ -34,6 +34,7 @@ def write(project: Project, content: bytes, *names: bytes) -> None:
             file.write(content)
 
 
+@pytest.mark.broad
 def test_files_whose_name_is_no_text_are_measured_around(project: Project) -> None:
     write(project, b"OLD = 1\n", CODE, HELPER, CONTROL)
     project.commit("odd names")
@@ -58,6 +59,7 @@ def test_a_file_of_tests_whose_name_is_no_text_is_refused_in_words(project: Proj
         assert told.endswith("tests/test_odd\\xff.py holds tests, and its name is not UTF-8; rename it")
 
 
+@pytest.mark.broad
 def test_a_commit_after_one_with_such_names_is_verified(project: Project) -> None:
     write(project, b"OLD = 1\n", CODE, HELPER, CONTROL)
     project.commit("odd names")

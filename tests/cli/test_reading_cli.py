@@ -122,6 +122,7 @@ def test_plain_text_can_be_printed_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("story", ["retries_used_up", "finished"])
 @pytest.mark.parametrize("words", READING)
+@pytest.mark.broad(but_first=4)
 def test_nothing_that_an_agent_said_reaches_the_terminal_as_a_control(
     repository: Repository, story: str, words: tuple[str, ...]
 ) -> None:

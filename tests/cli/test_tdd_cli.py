@@ -58,6 +58,7 @@ def test_red_then_green_of_what_nobody_committed(project: Project) -> None:
     assert (code, green["kept"], green["problems"]) == (0, 1, [])
 
 
+@pytest.mark.broad
 def test_a_missing_name_is_legal_when_somebody_speaks_for_it(project: Project) -> None:
     project.write({"tests/test_part.py": TEST_PART})
     code, red = check(project, "red")
@@ -69,6 +70,7 @@ def test_a_missing_name_is_legal_when_somebody_speaks_for_it(project: Project) -
     assert check(project, "green")[0] == 0
 
 
+@pytest.mark.broad
 def test_a_test_that_passes_already_is_not_red_unless_others_are_meant(project: Project) -> None:
     project.write({"tests/test_greet.py": TEST_GREET_NEW + GUARD})
     code, red = check(project, "red")
@@ -79,6 +81,7 @@ def test_a_test_that_passes_already_is_not_red_unless_others_are_meant(project: 
     assert "test_nothing there is no such test" in failures(red)
 
 
+@pytest.mark.broad
 def test_green_keeps_what_passed(project: Project) -> None:
     project.write({"greet.py": GREET.replace("Hello", "Hi")})
     code, green = check(project, "green")

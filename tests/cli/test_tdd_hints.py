@@ -69,6 +69,7 @@ def with_path(project: Project, folder: Path) -> Project:
     return project
 
 
+@pytest.mark.broad
 def test_python_names_what_may_be_to_come(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     test = "import greet\n\n\ndef test_parts():\n    assert greet.part('Ada') == 'Goodbye, Ada!'\n"
@@ -85,6 +86,7 @@ def test_python_names_what_may_be_to_come(tmp_path: Path) -> None:
     assert red(project, "--new", "nosuchmodule")[0] == 0
 
 
+@pytest.mark.broad
 def test_tests_that_assert_nothing_are_named(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     silent = "from greet import greet\n\n\ndef test_runs():\n    greet('')\n"
@@ -101,6 +103,7 @@ def test_tests_that_assert_nothing_are_named(tmp_path: Path) -> None:
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_rust_beside_the_code(tmp_path: Path) -> None:
     files = {**CRATE, "src/lib.rs": RUST + BESIDE.format(more="")}
     project = with_path(make_project(tmp_path, files), cargo().prefix / "bin")
@@ -118,6 +121,7 @@ def test_rust_beside_the_code(tmp_path: Path) -> None:
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_rust_in_a_new_file(tmp_path: Path) -> None:
     files = {**CRATE, "src/lib.rs": RUST + BESIDE.format(more="")}
     project = with_path(make_project(tmp_path, files), cargo().prefix / "bin")
@@ -129,6 +133,7 @@ def test_rust_in_a_new_file(tmp_path: Path) -> None:
 
 
 @needs_go
+@pytest.mark.broad
 def test_go_names_what_may_be_to_come_once(tmp_path: Path) -> None:
     files = {"go.mod": "module example.org/sums\n\ngo 1.19\n", "sums.go": GO, "sums_test.go": GO_TEST, **TRACKER}
     project = with_path(make_project(tmp_path, files), go().prefix / "bin")

@@ -42,6 +42,7 @@ def notes_of(document: dict[str, Any], entry: str) -> list[str]:
     return [note for note in document["notes"] if entry in note]
 
 
+@pytest.mark.broad
 def test_an_old_test_that_is_emptied_is_refused_unless_it_may_change(project: Project) -> None:
     project.write({"greet.py": GREET_DONE, "tests/test_greet.py": EMPTIED})
     code, document = green(project)
@@ -68,6 +69,7 @@ def test_an_old_test_that_notices_more_than_before_is_only_named(project: Projec
     assert "loosens nothing" in note
 
 
+@pytest.mark.broad
 def test_a_fixture_that_no_longer_checks_is_part_of_the_old_tests(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/conftest.py": CHECKS})
@@ -80,6 +82,7 @@ def test_a_fixture_that_no_longer_checks_is_part_of_the_old_tests(tmp_path: Path
     assert green(project, "--may-change", "tests/conftest.py")[0] == 0
 
 
+@pytest.mark.broad
 def test_what_failed_at_the_base_is_not_said_to_be_kept(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     known = "".join(f"\n\ndef test_red_{number}():\n    assert greet(1) == {number}\n" for number in range(5))
@@ -95,6 +98,7 @@ def test_what_failed_at_the_base_is_not_said_to_be_kept(tmp_path: Path) -> None:
     assert note.endswith("and 2 more")
 
 
+@pytest.mark.broad
 def test_a_test_that_did_not_end_at_the_base_is_named_with_its_limit(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.configure("[toolchains.pytest]\ntest_timeout_s = 2\n")
@@ -107,6 +111,7 @@ def test_a_test_that_did_not_end_at_the_base_is_named_with_its_limit(tmp_path: P
     assert said in document["notes"]
 
 
+@pytest.mark.broad
 def test_many_tests_that_are_gone_are_counted_in_text_and_listed_in_json(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     many = "".join(f"\n\ndef test_number_{number}():\n    assert {number} == {number}\n" for number in range(40))
@@ -137,6 +142,7 @@ def test_paths_that_are_nowhere_are_an_error_before_anything_is_measured(project
     assert green(project, "--ids", inside)[0] == 0
 
 
+@pytest.mark.broad
 def test_a_test_that_may_change_and_that_nobody_knows_is_told(project: Project) -> None:
     code, document = green(project, "--may-change", "tests/test_greet.py::test_misspelt")
     assert code == 0
@@ -144,6 +150,7 @@ def test_a_test_that_may_change_and_that_nobody_knows_is_told(project: Project) 
     assert "there is no such test" in note
 
 
+@pytest.mark.broad
 def test_an_edit_of_the_configuration_that_is_not_committed_is_said_not_to_count(project: Project) -> None:
     project.write({"redfirst.toml": "[limits]\nseam = 2\n"})
     project.commit("configured")
@@ -190,6 +197,7 @@ def test_a_rust_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
 
 
 @needs_go
+@pytest.mark.broad
 def test_a_go_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
     files = {"go.mod": "module example.org/sums\n\ngo 1.19\n", "sums.go": GO, "sums_test.go": GO_TEST, **TRACKER}
     project = with_path(make_project(tmp_path, files), go().prefix / "bin")
@@ -201,6 +209,7 @@ def test_a_go_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
 
 
 @needs_node
+@pytest.mark.broad
 def test_a_javascript_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
     project = make_project(tmp_path, NODE)
     text = NODE["sums.test.js"]

@@ -25,6 +25,7 @@ why = "rewritten soon"
 """
 
 
+@pytest.mark.broad
 def test_faults_that_no_test_notices_are_shown_and_refuse_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.probed = True
@@ -57,6 +58,7 @@ def test_a_test_that_passes_over_the_base_as_well_is_refused(tmp_path: Path) -> 
     assert "not RED over the base" in problem["why"]
 
 
+@pytest.mark.broad
 def test_a_quarantined_test_is_no_regression_and_is_named(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.probed = True

@@ -219,6 +219,7 @@ def test_a_task_file_that_was_changed_is_not_what_the_trailer_names(clone: Clone
         ("Task: 1", "Task: 1\nRed-Base: 1234567", 2, "not in the history"),
     ],
 )
+@pytest.mark.broad(but_first=2)
 def test_wrong_trailers(clone: Clone, old: str, new: str, code: int, said: str) -> None:
     bent = clone.rewrite(FIRST, {}, message=clone.message(FIRST).replace(old, new))
     found, commit = clone.check(bent)
@@ -232,11 +233,13 @@ def test_a_test_that_was_weakened_afterwards_is_found(clone: Clone) -> None:
     assert "tests/test_greet.py::test_an_empty_name_is_refused is not the test that was judged" in why(commit)
 
 
+@pytest.mark.broad
 def test_what_serves_the_tests_is_part_of_them(clone: Clone) -> None:
     code, commit = clone.check(clone.rewrite(FIRST, {"tests/conftest.py": "import pytest\n"}))
     assert (code, why(commit)) == (7, "tests/conftest.py was changed after the tests were judged")
 
 
+@pytest.mark.broad
 def test_code_that_does_not_do_it_or_breaks_another_test_is_found(clone: Clone) -> None:
     broken = GREET_DONE.replace("Hello", "Hi").replace("ValueError", "KeyError")
     code, commit = clone.check(clone.rewrite(FIRST, {"greet.py": broken}))
@@ -256,6 +259,7 @@ def test_the_closing_commit_of_a_run_cannot_weaken_a_test(clone: Clone) -> None:
     assert "tests/test_greet.py serves tests" in why(commit)
 
 
+@pytest.mark.broad
 def test_on_other_commits_it_is_measured_anew(clone: Clone) -> None:
     clone.git("switch", "--quiet", "--create", "theirs", UNTAGGED)
     more = "def test_is_on_its_own():\n    assert True\n"
@@ -315,6 +319,7 @@ BENT = {
 
 
 @pytest.mark.parametrize(("content", "said"), BENT.values(), ids=BENT.keys())
+@pytest.mark.broad
 def test_a_rebased_commit_whose_own_tests_differ_is_refuted_as_before(clone: Clone, content: str, said: str) -> None:
     rebase_on(clone, {"tests/test_greet.py": BY_OTHERS})
     code, commit = clone.check(clone.rewrite(FIRST, {"tests/test_greet.py": content}))
@@ -334,6 +339,7 @@ def test_the_name_is_checked(monkeypatch):
 """
 
 
+@pytest.mark.broad
 def test_what_can_only_be_tested_through_a_seam_is_measured_over_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     task = {**TASK, "test_files": [{"path": "tests/test_check.py", "action": "create"}]}
@@ -361,6 +367,7 @@ def test_what_can_only_be_tested_through_a_seam_is_measured_over_it(tmp_path: Pa
     assert (commit["status"], commit["red_over"]) == ("verified", "seam"), why(commit)
 
 
+@pytest.mark.broad
 def test_other_people_s_files_do_not_come_in_the_way(clone: Clone) -> None:
     (clone.root / "greet.py").write_text("raise SystemExit\n", encoding="utf-8")
     shutil.rmtree(clone.root / "tests")

@@ -111,6 +111,7 @@ def test_a_word_to_a_command_that_is_dead_is_an_error_of_the_talk(box: Box) -> N
 
 
 @pytest.mark.slow  # a grace is used up
+@pytest.mark.broad(but_first=1)
 def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: Box) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await anyio.sleep_forever()
@@ -131,6 +132,7 @@ def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: Box)
 
 
 @pytest.mark.slow  # a grace is used up
+@pytest.mark.broad
 def test_a_command_that_does_not_end_after_the_talk_is_killed(box: Box) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await heard(stdout, 3)

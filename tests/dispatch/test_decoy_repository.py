@@ -56,6 +56,7 @@ def test_the_same_files_give_the_same_commit(tree: Path, tmp_path: Path) -> None
     assert git(tree, "rev-parse", "HEAD") == git(other, "rev-parse", "HEAD")
 
 
+@pytest.mark.broad
 def test_it_is_the_same_whether_objects_are_taken_over_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone(monkeypatch, tmp_path / "home")
     inner = make_repository(tmp_path / "inner", {"lib.c": "1\n", "deep/er.c": "2\n"}).worktree

@@ -96,6 +96,7 @@ def test_the_box_has_no_end_of_the_channel_that_its_listener_came_through(box: B
     assert "socket:" not in listed
 
 
+@pytest.mark.broad
 def test_a_cache_of_any_depth_can_be_trimmed(box: Bubblewrap, tmp_path: Path) -> None:
     cache = Cache(tmp_path / "caches" / "make")
     script = "i=0; while [ $i -lt 1500 ]; do mkdir d && cd d || exit; i=$((i+1)); done; head -c 100000 /dev/zero > f"

@@ -165,6 +165,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[View, 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_steps(), max_size=8))
+@pytest.mark.broad
 def test_whatever_is_done_both_views_see_the_same(fresh: Callable[[], tuple[View, View]], steps: list[str]) -> None:
     views = fresh()
     try:
@@ -212,6 +213,7 @@ def test_an_agent_cannot_mark_a_folder_as_opaque_or_make_a_whiteout(tmp_path: Pa
         view.close()
 
 
+@pytest.mark.broad
 def test_too_many_bytes_do_not_fit(tmp_path: Path) -> None:
     view = overlay(tmp_path)
     try:

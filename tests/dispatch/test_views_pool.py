@@ -79,6 +79,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Place:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, len(TREES) - 1), st.lists(_steps(), max_size=6)), min_size=2, max_size=4))
+@pytest.mark.broad
 def test_whatever_an_agent_did_the_next_one_finds_a_fresh_copy(
     shared: Place, dispatches: list[tuple[int, list[str]]]
 ) -> None:

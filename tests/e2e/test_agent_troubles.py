@@ -61,6 +61,7 @@ def test_a_refused_credential_parks_at_once(agent: Agent, tmp_path: Path) -> Non
     assert len(service.work) == 1
 
 
+@pytest.mark.broad
 def test_a_service_that_is_down_is_asked_again_and_then_parks(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     document, _ = ended(project, agent, [Fail(500)])
@@ -70,6 +71,7 @@ def test_a_service_that_is_down_is_asked_again_and_then_parks(agent: Agent, tmp_
     assert len(result["tries"]) == 1
 
 
+@pytest.mark.broad
 def test_a_service_that_comes_back_is_no_trouble(agent: Agent, tmp_path: Path) -> None:
     document, _ = ended(
         make_project(tmp_path), agent, [Fail(529, times=1), Fail(429, headers={"retry-after": "0"}, times=1)]
@@ -77,6 +79,7 @@ def test_a_service_that_comes_back_is_no_trouble(agent: Agent, tmp_path: Path) -
     assert document["outcome"] == "completed", document["note"]
 
 
+@pytest.mark.broad
 def test_a_spare_takes_over_and_stays(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     spare = BY_NAME["api-responses"]
@@ -100,6 +103,7 @@ def test_a_spare_takes_over_and_stays(agent: Agent, tmp_path: Path) -> None:
     [(Refuse(), "refused"), (Truncate(), "truncated"), (Empty(), "empty")],
     ids=lambda it: str(it)[:20],
 )
+@pytest.mark.broad(but_first=1)
 def test_an_answer_that_is_none_is_asked_for_once_more(agent: Agent, turn: Turn, fault: str, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     document, _ = ended(project, agent, [turn], flags=("--set", "limits.reask=0"))
@@ -108,6 +112,7 @@ def test_an_answer_that_is_none_is_asked_for_once_more(agent: Agent, turn: Turn,
     assert results(project)[0]["complaint"]
 
 
+@pytest.mark.broad
 def test_the_wrong_report_is_asked_for_again_in_the_same_conversation(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     document, service = ended(project, agent, [Report({"problem": "none"}), DRAFT])
@@ -126,11 +131,13 @@ def test_twice_the_wrong_report_parks(agent: Agent, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turn", [Cut(), Garbage()], ids=["cut", "garbage"])
+@pytest.mark.broad
 def test_a_broken_answer_is_no_answer(agent: Agent, turn: Turn, tmp_path: Path) -> None:
     document, _ = ended(make_project(tmp_path), agent, [turn], flags=("--set", "limits.reask=0"))
     assert document["_code"] in {4, 75}, document["note"]
 
 
+@pytest.mark.broad
 def test_a_model_that_hangs_is_stopped_in_time(agent: Agent, tmp_path: Path) -> None:
     flags = ("--set", "limits.reask=0", "--set", "agents.timeout_s=5")
     document, _ = ended(make_project(tmp_path), agent, [Hang()], flags=flags)
@@ -138,6 +145,7 @@ def test_a_model_that_hangs_is_stopped_in_time(agent: Agent, tmp_path: Path) -> 
 
 
 @each_product
+@pytest.mark.broad
 def test_a_budget_ends_a_dispatch_in_its_middle_and_more_of_it_goes_on(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     look = [Use(read("greet.py"))] * 3
@@ -152,6 +160,7 @@ def test_a_budget_ends_a_dispatch_in_its_middle_and_more_of_it_goes_on(agent: Ag
     assert resumed["usage"]["input_tokens"] is None or resumed["usage"]["input_tokens"] > 0
 
 
+@pytest.mark.broad
 def test_a_budget_in_money_is_kept_with_known_prices_only(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     document, _ = ended(project, agent, [], flags=("--set", "budget.cost_usd=0.001"))
@@ -161,6 +170,7 @@ def test_a_budget_in_money_is_kept_with_known_prices_only(agent: Agent, tmp_path
 
 
 @each_product
+@pytest.mark.broad
 def test_a_killed_driver_leaves_no_agent_and_its_tokens_count(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with playing(agent, story(instead={"review-plan": [Hang(begun=True)]}), project) as service:
@@ -176,6 +186,7 @@ def test_a_killed_driver_leaves_no_agent_and_its_tokens_count(agent: Agent, tmp_
 
 
 @each_product
+@pytest.mark.broad
 def test_two_signals_take_the_agent_away(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with playing(agent, story(before=[Hang()]), project) as service, spawn(project, "run", "GAL-1", "--json") as driver:

@@ -87,6 +87,7 @@ def test_a_read_only_disk_is_refused_and_nothing_is_written(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["run folder", "state folder"])
+@pytest.mark.broad
 def test_a_full_disk_stops_the_run_and_with_room_again_it_goes_on(tmp_path: Path, place: str) -> None:
     project = ready(tmp_path)
     folder = {
@@ -113,6 +114,7 @@ def test_a_full_disk_stops_the_run_and_with_room_again_it_goes_on(tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_a_disk_that_is_full_at_the_publication_leaves_the_branch_and_goes_on_later(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     grown = [*HONEST]

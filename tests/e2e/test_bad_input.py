@@ -140,6 +140,7 @@ def test_a_repository_that_cannot_be_run_is_refused(tmp_path: Path, case: str) -
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_places_without_a_worktree_or_a_commit_are_refused(tmp_path: Path) -> None:
     project = ready(tmp_path)
     bare, empty, nowhere = (tmp_path / name for name in ("bare.git", "empty", "nowhere"))
@@ -265,6 +266,7 @@ def test_a_machine_without_git_is_told_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_without_bubblewrap_a_run_is_refused_unless_the_user_wants_no_sandbox(tmp_path: Path) -> None:
     project = ready(tmp_path)
     project.env["PATH"] = f"{Path(sys.executable).parent}:{path_with(tmp_path, 'git', 'sh', 'setpriv', 'env')}"
@@ -301,6 +303,7 @@ def test_a_baseline_that_cannot_be_measured_rejects_the_run_and_leaves_no_claim(
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_names_of_runs_are_exact_or_unique_and_an_ended_run_stays_ended(tmp_path: Path) -> None:
     project = ready(tmp_path)
     for name in ("run-GAL-1", "run-GAL-1@2"):

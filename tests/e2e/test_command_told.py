@@ -15,7 +15,7 @@ from languages.crates import needs_cargo
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 WRITER = f"""
 import json, os, sys

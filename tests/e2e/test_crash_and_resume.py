@@ -92,6 +92,7 @@ def test_kills_at_random_instants_change_nothing(number: int, tmp_path: Path, un
     check_end(project, undisturbed)
 
 
+@pytest.mark.broad
 def test_death_around_each_write_of_journal_and_artifacts_changes_nothing(tmp_path: Path, undisturbed: Result) -> None:
     project = make_story(tmp_path)
     drivers = 0
@@ -104,6 +105,7 @@ def test_death_around_each_write_of_journal_and_artifacts_changes_nothing(tmp_pa
     check_end(project, undisturbed)
 
 
+@pytest.mark.broad
 def test_a_torn_last_line_is_cut_off_and_what_it_said_is_done_again(tmp_path: Path, undisturbed: Result) -> None:
     project = make_story(tmp_path)
     journal = project.run_folder() / "journal.jsonl"
@@ -141,6 +143,7 @@ def test_a_driver_that_dies_takes_the_agent_with_it(tmp_path: Path) -> None:
 # --- where nothing can be resumed ----------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_run_again_on_a_crashed_issue_says_which_run_to_resume(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -156,6 +159,7 @@ def test_run_again_on_a_crashed_issue_says_which_run_to_resume(tmp_path: Path) -
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_a_run_folder_that_never_became_a_run_is_used_by_the_next_run(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -167,6 +171,7 @@ def test_a_run_folder_that_never_became_a_run_is_used_by_the_next_run(tmp_path: 
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_a_run_that_ended_while_its_driver_died_is_put_away_once(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -183,6 +188,7 @@ def test_a_run_that_ended_while_its_driver_died_is_put_away_once(tmp_path: Path)
 
 
 @pytest.mark.parametrize("damage", ["journal", "result"])
+@pytest.mark.broad
 def test_a_damaged_run_is_refused_as_it_is_and_can_be_abandoned(tmp_path: Path, damage: str) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)

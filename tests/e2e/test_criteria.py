@@ -47,6 +47,7 @@ def test_a_half_that_nobody_tests_goes_back_and_each_is_answered_for(tmp_path: P
     assert [one["id"] for one in evidence["criteria"]] == ["C1", "C2"]
 
 
+@pytest.mark.broad
 def test_a_criterion_that_names_a_test_that_is_not_there_goes_back(tmp_path: Path) -> None:
     nowhere = shown({"id": "C1", "tests": [OLD]}, {"id": "C2", "tests": ["test_of_nothing"]})
     again = shown({"id": "C1", "tests": [OLD]}, {"id": "C2", "tests": [OLD]})

@@ -151,6 +151,7 @@ def test_the_demo_tells_a_whole_run_soon_and_leaves_it_in_a_new_folder(tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_without_bubblewrap_the_demo_says_that_it_uses_no_box_and_its_document_is_all_of_stdout(tmp_path: Path) -> None:
     hostile_home(tmp_path)
     programs = tmp_path / "bin"

@@ -82,6 +82,7 @@ def reviews(typo: dict[str, Any]) -> list[Entry]:
     return [{"when": when, "report": found}, {"when": when, "report": gone}]
 
 
+@pytest.mark.broad
 def test_a_listed_test_that_nobody_touched_has_to_pass(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     listed = [{"id": OLD, "reason": "the ending may change"}]
@@ -93,6 +94,7 @@ def test_a_listed_test_that_nobody_touched_has_to_pass(tmp_path: Path) -> None:
     assert is_unpublished(project, document)
 
 
+@pytest.mark.broad
 def test_leave_to_change_a_test_that_broke_does_not_make_it_pass(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     tests = {**TESTS, "files": {"tests/test_new.py": TEST_NEW}, "report": {"verdict": "TESTS_READY"}}
@@ -145,6 +147,7 @@ def test_a_test_that_goes_while_its_code_stays_is_not_done(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("beside", ["tests/helpers.py", "tests/test_old.py"])
+@pytest.mark.broad
 def test_what_changes_beside_a_removal_is_for_check_to_judge(beside: str, tmp_path: Path) -> None:
     project = project_of(tmp_path, {**DEAD, "tests/helpers.py": "def check(a, b):\n    assert a == b\n"})
     files = [*REMOVAL["test_files"], {"path": beside, "action": "modify"}]
@@ -156,6 +159,7 @@ def test_what_changes_beside_a_removal_is_for_check_to_judge(beside: str, tmp_pa
     assert project.rows()[-1].startswith("write-tests/")
 
 
+@pytest.mark.broad
 def test_dead_code_whose_test_nobody_removes_is_not_done(tmp_path: Path) -> None:
     project, first, made = removal(tmp_path)
     accepted = judged("not_testable", accepted=True)
@@ -167,6 +171,7 @@ def test_dead_code_whose_test_nobody_removes_is_not_done(tmp_path: Path) -> None
     assert "tests/test_dead.py" in told
 
 
+@pytest.mark.broad
 def test_a_rename_after_which_no_test_can_be_imported_is_not_done(tmp_path: Path) -> None:
     project = project_of(tmp_path, {"tests/test_more.py": TEST_OLD.replace("shouts", "cries")})
     task = {
@@ -185,6 +190,7 @@ def test_a_rename_after_which_no_test_can_be_imported_is_not_done(tmp_path: Path
     assert is_unpublished(project, document)
 
 
+@pytest.mark.broad
 def test_the_suite_is_held_against_the_baseline_before_anything_is_published(tmp_path: Path) -> None:
     """An edit of a comment changes no program, so that nothing was measured after it; a test reads the comment."""
     reads = 'def test_says_so():\n    assert "won" in open("greet.py").read()\n'
@@ -202,6 +208,7 @@ def test_the_suite_is_held_against_the_baseline_before_anything_is_published(tmp
     assert project.document("resume", "run-GAL-1")["reason"] == "regression", "it is measured again, and fails again"
 
 
+@pytest.mark.broad
 def test_a_suite_that_the_last_green_measured_is_not_run_again(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     document = played(project, HONEST)

@@ -71,6 +71,7 @@ def goes_on_working(project: Project) -> None:
     project.git("worktree", "add", "--quiet", "-b", "side", str(project.home / "side"), "main")
 
 
+@pytest.mark.broad
 def test_a_user_who_goes_on_working_is_no_escape(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     pause = Pause(project)
@@ -81,6 +82,7 @@ def test_a_user_who_goes_on_working_is_no_escape(tmp_path: Path) -> None:
     assert project.git("status", "--porcelain").splitlines() == ["A  more.py", "?? notes.txt"]
 
 
+@pytest.mark.broad
 def test_a_hook_that_appears_ends_the_run_and_loses_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     start = project.git("rev-parse", "HEAD")
@@ -118,6 +120,7 @@ PLANTS = {
 
 
 @pytest.mark.parametrize("part", PLANTS)
+@pytest.mark.broad(but_first=1)
 def test_an_agent_without_a_box_is_caught_with_evidence(part: str, tmp_path: Path) -> None:
     it = scene(tmp_path)
     it.project.git("config", "core.hooksPath", ".husky/_")
@@ -136,6 +139,7 @@ def test_an_agent_without_a_box_is_caught_with_evidence(part: str, tmp_path: Pat
 # --- what git obeys in the tree itself -------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_nobody_writes_into_the_users_hooks_even_when_the_task_names_them(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tools/hooks/README": "hooks\n"})
     project.git("config", "core.hooksPath", "tools/hooks")
@@ -153,6 +157,7 @@ def test_nobody_writes_into_the_users_hooks_even_when_the_task_names_them(tmp_pa
     assert not set(plants) & set(project.files_at("work"))
 
 
+@pytest.mark.broad
 def test_a_test_writer_adds_tests_where_they_are_looked_for_and_no_module(tmp_path: Path) -> None:
     files = {**FILES, "src/app.py": "X = 1\n", "src/tests/README": "not collected\n"}
     project = make_project(tmp_path, files)
@@ -182,6 +187,7 @@ def test_a_test_writer_adds_tests_where_they_are_looked_for_and_no_module(tmp_pa
 # --- what a crash leaves ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_an_agent_that_outlived_its_driver_is_dead_before_it_is_asked_again(tmp_path: Path) -> None:
     """Driver and supervisor are killed at once; only the mark in the agent's environment is left."""
     project = make_project(tmp_path)

@@ -22,6 +22,7 @@ FILES = {"pyproject.toml": CONFIG, "greet.py": SHOWN, **TRACKER}
 TEST = {"tests/test_greet.py": f"from greet import greet\n{NOBODY}"}
 
 
+@pytest.mark.broad
 def test_the_refusal_says_where_its_tests_belong(tmp_path: Path) -> None:
     assert SHOWN != GREET
     done = SHOWN.replace("    return f", '    if not name:\n        raise ValueError("a name is needed")\n    return f')

@@ -42,6 +42,7 @@ def played(tmp_path: Path, texts: dict[str, str]) -> tuple[Project, dict[str, An
     return project, project.run()
 
 
+@pytest.mark.broad
 def test_what_an_example_expects_and_what_it_imports_is_red_where_it_is_missing(tmp_path: Path) -> None:
     bye = ">>> from greet import farewell\n>>> farewell('Ada')\n'Bye, Ada!'\n"
     project, document = played(tmp_path, {USAGE: TEXT + REFUSED, MORE: bye})

@@ -32,6 +32,7 @@ def test_make_this_failing_test_pass(tmp_path: Path) -> None:
     assert checked["_code"] == 0, checked
 
 
+@pytest.mark.broad
 def test_a_failing_test_of_another_file_is_taken_with_the_leave_of_check(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FAILING, "tests/test_other.py": "def test_other():\n    assert True\n"})
     task = {"test_files": [{"path": "tests/test_other.py", "action": "modify"}]}
@@ -42,6 +43,7 @@ def test_a_failing_test_of_another_file_is_taken_with_the_leave_of_check(tmp_pat
     assert document.get("outcome") == "completed", document["_stderr"]
 
 
+@pytest.mark.broad
 def test_a_test_that_fails_for_no_legal_reason_is_refused_with_the_reason(tmp_path: Path) -> None:
     broken = "def test_is_broken():\n    assert nobody_knows == 1\n"
     project = make_project(tmp_path, {**FILES, "tests/test_broken.py": broken})
@@ -51,6 +53,7 @@ def test_a_test_that_fails_for_no_legal_reason_is_refused_with_the_reason(tmp_pa
     assert "nobody_knows" in document["_stderr"]
 
 
+@pytest.mark.broad
 def test_judged_by_regression_the_named_test_passes_or_nothing_is_done(tmp_path: Path) -> None:
     project = make_project(tmp_path, FAILING)
     task = {"evidence": "regression", **NAMES_IT}
@@ -61,6 +64,7 @@ def test_judged_by_regression_the_named_test_passes_or_nothing_is_done(tmp_path:
     assert is_unpublished(project, document)
 
 
+@pytest.mark.broad
 def test_judged_by_regression_the_named_test_that_passes_is_done(tmp_path: Path) -> None:
     project = make_project(tmp_path, FAILING)
     task = {"evidence": "regression", **NAMES_IT}
@@ -68,6 +72,7 @@ def test_judged_by_regression_the_named_test_that_passes_is_done(tmp_path: Path)
     assert document.get("outcome") == "completed", document["_stderr"]
 
 
+@pytest.mark.broad
 def test_the_next_run_takes_up_what_a_failed_one_left_on_the_branch(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     stuck = FAST + '[limits]\nplan_rework = 0\n[failure]\nkeep = "wip"\n'
@@ -81,6 +86,7 @@ def test_the_next_run_takes_up_what_a_failed_one_left_on_the_branch(tmp_path: Pa
     assert project.rows("run-GAL-1@2")[6:8] == ["write-tests/RED", "implement/GREEN"]
 
 
+@pytest.mark.broad
 def test_a_test_file_that_cannot_be_imported_yet_is_red_as_it_is(tmp_path: Path) -> None:
     content = "from greeting_words import polite\n\n\ndef test_polite():\n    assert polite('Ada') == 'Dear Ada'\n"
     project = make_project(tmp_path, {**FILES, "tests/test_words.py": content})
@@ -112,6 +118,7 @@ def test_each_name():
 """
 
 
+@pytest.mark.broad
 def test_rows_that_are_added_to_a_table_are_red_where_their_test_is_named(tmp_path: Path) -> None:
     test = "tests/test_greet.py::test_each_name"
     project = make_project(tmp_path, {**FILES, "tests/test_greet.py": TABLE.format(more="")})
@@ -127,6 +134,7 @@ def test_rows_that_are_added_to_a_table_are_red_where_their_test_is_named(tmp_pa
     assert checked["_code"] == 0, checked
 
 
+@pytest.mark.broad
 def test_a_table_whose_test_is_not_named_is_told_how_to_name_it(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/test_greet.py": TABLE.format(more="")})
     silent = {**TESTS, "files": {"tests/test_greet.py": TABLE.format(more=', "": None')}}

@@ -88,6 +88,7 @@ def test_the_work_of_a_failed_run_is_kept_on_its_ref_with_a_patch(stuck: Played)
     assert project.git("show", f"{ref}:task-1-candidate/m1.py").endswith("return 5")
 
 
+@pytest.mark.broad
 def test_keep_wip_puts_the_work_on_the_branch_before_the_tracker(stuck_with_wip: Played) -> None:
     assert stuck_with_wip.document.get("reason") == "evidence_not_reached", stuck_with_wip.document["_stderr"]
     assert stuck_with_wip.subjects() == [
@@ -100,6 +101,7 @@ def test_keep_wip_puts_the_work_on_the_branch_before_the_tracker(stuck_with_wip:
     assert stuck_with_wip.project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.broad
 def test_a_failure_that_cannot_be_published_says_what_is_left(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     parked = play(project, [PLAN, PLAN_ACCEPTED, UNTIDY, UNTIDY, UNTIDY], "--approve", "plan", extra=FAST)

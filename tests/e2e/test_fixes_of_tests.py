@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kit import Entry, Project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 MORE = '\n    #[test]\n    fn says_it_to_all() {\n        assert_eq!(bye("all"), "Bye, all!");\n    }\n'
 EMPTY = "\n    #[test]\n    fn says_nothing() {\n        assert!(true);\n    }\n"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 BYE = '\n// Bye says good bye.\nfunc Bye(name string) string {\n\treturn "Bye, " + name + "!"\n}\n'
 TEST = """package money

@@ -233,6 +233,7 @@ def test_an_edited_task_counts(at_commit: Played) -> None:
     assert at_commit.project.git("rev-parse", "work") == at_commit.document["start_commit"]
 
 
+@pytest.mark.broad
 def test_a_rejected_result_becomes_fix_tasks_from_the_feedback(fixed: Played) -> None:
     assert "Say which name." in fixed.asked("split", 3).text("feedback")
     assert fixed.tasks() == {"1": "done", "fix-1": "done"}
@@ -253,6 +254,7 @@ def test_an_approved_result_is_published_as_the_edited_task_says(published: Play
 # --- abandon, --worktree ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_an_abandoned_run_leaves_nothing_but_its_work_and_the_next_gets_a_number(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     start = project.git("rev-parse", "HEAD")
@@ -274,6 +276,7 @@ def test_an_abandoned_run_leaves_nothing_but_its_work_and_the_next_gets_a_number
     assert exact["outcome"] == "cancelled"
 
 
+@pytest.mark.broad
 def test_worktree_makes_a_branch_beside_the_checkout_and_lands_there(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.git("switch", "--quiet", "main")

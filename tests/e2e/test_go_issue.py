@@ -181,6 +181,7 @@ def red_of(project: Project) -> dict[str, str]:
     return {entry: found["cls"] for entry, found in evidence(project, "task-1.json")["ledger"]["red"].items()}
 
 
+@pytest.mark.broad
 def test_a_table_of_cases_in_an_existing_file(tmp_path: Path) -> None:
     project = make(tmp_path)
     tests = {"money/money_test.go": MONEY_TEST + REFUSES}
@@ -216,6 +217,7 @@ func TestRefused(t *testing.T) {
 """
 
 
+@pytest.mark.broad
 def test_a_row_that_an_old_test_goes_through_is_red_where_the_test_is_named(tmp_path: Path) -> None:
     module = {**MODULE, "money/money_test.go": MONEY_TEST + ACCEPTS.replace("ROWS", '"x"')}
     project = make_project(tmp_path, module)
@@ -228,6 +230,7 @@ def test_a_row_that_an_old_test_goes_through_is_red_where_the_test_is_named(tmp_
     assert red_of(project) == {"money::TestRefused": "ASSERTION_MISMATCH"}
 
 
+@pytest.mark.broad
 def test_a_weak_test_is_written_again(tmp_path: Path) -> None:
     project = make(tmp_path)
     script = answers(MODULE, {"money/money_test.go": MONEY_TEST + SAYS_NOTHING}, {"money/money.go": CAREFUL})
@@ -238,6 +241,7 @@ def test_a_weak_test_is_written_again(tmp_path: Path) -> None:
     assert "write-tests/STRUCTURAL_ONLY" in project.rows()
 
 
+@pytest.mark.broad
 def test_a_new_method_and_its_tests_in_a_new_file_beside_others(tmp_path: Path) -> None:
     project = make(tmp_path)
     tests = {"invoice/discount_test.go": DISCOUNT_TEST}
@@ -248,6 +252,7 @@ def test_a_new_method_and_its_tests_in_a_new_file_beside_others(tmp_path: Path) 
     assert evidence(project, "task-1.json")["green"]["stub_failures"] == ["invoice::TestDiscount"]
 
 
+@pytest.mark.broad
 def test_tests_in_an_existing_file_may_not_keep_the_others_from_compiling(tmp_path: Path) -> None:
     project = make(tmp_path)
     beside = {"invoice/invoice_test.go": INVOICE_TEST + DISCOUNT_TEST[DISCOUNT_TEST.index("func") :]}
@@ -280,6 +285,7 @@ def test_a_new_method_is_scaffolded_first_and_makes_two_commits(tmp_path: Path) 
     assert project.rows().count("stub/STUBBED") == 1
 
 
+@pytest.mark.broad
 def test_stubs_that_are_more_and_tests_that_pass_on_them_come_back(tmp_path: Path) -> None:
     project = make(tmp_path)
     weak = {"invoice/discount_test.go": DISCOUNT_TEST + PASSES_ON_STUBS}

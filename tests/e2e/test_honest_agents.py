@@ -88,6 +88,7 @@ def test_an_agent_may_use_git_run_the_tests_and_leave_caches_and_processes(tmp_p
     assert "refuse empty names" not in project.git("log", "--format=%s", "--all")
 
 
+@pytest.mark.broad
 def test_an_agent_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "words.py": 'REFUSAL = "no"\n'})
     need = {"path": "words.py", "action": "modify", "why": "the message belongs there"}
@@ -114,6 +115,7 @@ def test_an_agent_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) 
     assert second == [*first, {"path": "words.py", "action": "modify"}]
 
 
+@pytest.mark.broad
 def test_a_test_writer_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/conftest.py": "import pytest\n"})
     need = {"path": "tests/conftest.py", "action": "modify", "why": "fixtures live there"}
@@ -190,6 +192,7 @@ SHOP_TASK = {
 }
 
 
+@pytest.mark.broad
 def test_an_agent_may_rename_delete_and_create_what_its_task_names(tmp_path: Path) -> None:
     project = make_project(tmp_path, SHOP)
     tests = {

@@ -124,6 +124,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
+@pytest.mark.broad(but_first=1)
 def test_whatever_an_agent_says_of_the_protocol_is_no_bug_of_ours(answer: str, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     text = PEER.replace("ANSWER", answer)

@@ -175,6 +175,7 @@ def offered(service: ModelService) -> set[str]:
 
 
 @each_product
+@pytest.mark.broad(but_first=1)
 def test_roles_that_only_read_are_told_and_given_nothing_of_it(product: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path, HOSTILE)
     start = project.git("rev-parse", "HEAD")
@@ -196,6 +197,7 @@ def test_roles_that_only_read_are_told_and_given_nothing_of_it(product: Agent, t
 
 
 @each_product
+@pytest.mark.broad
 def test_a_role_that_works_runs_what_its_model_calls_for(product: Agent, tmp_path: Path) -> None:
     """The canary is alive: what the model itself starts is heard of, and the gate finds no trace of another."""
     project = make_project(tmp_path, HOSTILE)
@@ -228,6 +230,7 @@ def test_a_folder_of_the_name_of_an_instruction_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["tools", ""])
+@pytest.mark.broad
 def test_no_program_of_the_repository_is_taken_for_an_agent(folder: str, tmp_path: Path) -> None:
     """A PATH with `node_modules/.bin` or an empty entry in it is common; what a user types is another matter."""
     ran = tmp_path / "ran"

@@ -120,6 +120,7 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["ctrl-c", "ended", "killed"])
+@pytest.mark.broad
 def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: signal.Signals) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)

@@ -52,17 +52,20 @@ def is_red_by_itself(project: Project, document: dict[str, Any]) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.mark.broad
 def test_a_new_function_of_a_module_that_is_there(tmp_path: Path) -> None:
     code = {"shop/greet.py": GREET + BYE}
     is_red_by_itself(*played(tmp_path, imports("from shop.greet import farewell"), code, NEW))
 
 
+@pytest.mark.broad
 def test_a_new_module_with_its_function(tmp_path: Path) -> None:
     code = {"shop/bye.py": '"""Good-bye."""\n' + BYE}
     symbol = {**NEW, "path": "shop/bye.py"}
     is_red_by_itself(*played(tmp_path, imports("from shop.bye import farewell"), code, symbol))
 
 
+@pytest.mark.broad
 def test_what_a_package_lets_out_need_not_be_listed_there(tmp_path: Path) -> None:
     code = {"shop/greet.py": GREET + BYE, "shop/__init__.py": "from shop.greet import farewell as farewell\n"}
     is_red_by_itself(*played(tmp_path, imports("from shop import farewell"), code, NEW))

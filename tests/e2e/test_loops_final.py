@@ -26,7 +26,7 @@ from kit import PLAN_ACCEPTED, SPLIT_ACCEPTED
 if TYPE_CHECKING:
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 FAST = '[agents.simplify]\nbackend = "off"\n'
 TIDY = (

@@ -46,6 +46,7 @@ def test_a_loosened_assertion_is_told_to_who_judges_the_tests_and_the_result(tmp
     assert "A line that begins with `loosened:` says" in reviewed.read_text(encoding="utf-8")
 
 
+@pytest.mark.broad
 def test_tests_that_check_ordered_anew_are_not_accused_of_what_they_dropped(tmp_path: Path) -> None:
     tests = {**TESTS, "report": {**TESTS["report"], "escalate_to_check": True}}
     strict = 'with pytest.raises(ValueError, match="name"):'
@@ -69,6 +70,7 @@ def test_tests_that_check_ordered_anew_are_not_accused_of_what_they_dropped(tmp_
     assert "rewritten on order: tests/test_greet.py: test_an_empty_name_is_refused" in told
 
 
+@pytest.mark.broad
 def test_cases_that_stand_in_what_is_to_be_changed_are_told_with_red(tmp_path: Path) -> None:
     cases = "\n\n@pytest.mark.parametrize('name', NAMES, ids=['nobody'])\ndef test_a_name(name):\n"
     body = "    with pytest.raises(ValueError):\n        greet(name)\n"

@@ -39,6 +39,7 @@ def story(project: Project, files: dict[str, str], made: str = BREAKING) -> dict
     ],
     ids=["an earlier module", "a package"],
 )
+@pytest.mark.broad
 def test_a_new_file_that_patches_the_code_hides_no_broken_test(tmp_path: Path, files: dict[str, str]) -> None:
     project = project_of(tmp_path)
     document = story(project, files)

@@ -94,6 +94,7 @@ def test_a_maker_that_breaks_every_rule_is_told_why_and_goes_on_from_its_legal_w
     it.assert_explained("any/VIOLATION", "other.py", "outside-task", "the task names only: greet.py (modify)")
 
 
+@pytest.mark.broad
 def test_a_program_that_deletes_the_failing_test_and_then_hangs_still_gets_its_turns(tmp_path: Path) -> None:
     it = scene(tmp_path)
     source = f"""
@@ -191,6 +192,7 @@ report(result="COMPLETE", summary="reached: " + ", ".join(reached))
     assert not (it.project.run_folder() / "dispatches" / "007-implement-make" / "exchange" / "out").exists()
 
 
+@pytest.mark.broad
 def test_without_a_box_the_gate_still_judges_and_a_write_into_the_main_checkout_is_not_published(
     tmp_path: Path,
 ) -> None:
@@ -248,6 +250,7 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize("what", ESCAPES)
+@pytest.mark.broad(but_first=1)
 def test_without_a_box_an_agent_that_plants_something_in_the_repository_ends_the_run(what: str, tmp_path: Path) -> None:
     it = scene(tmp_path)
     (it.project.root / ".git" / "hooks").mkdir(exist_ok=True)
@@ -269,6 +272,7 @@ def test_without_a_box_an_agent_that_plants_something_in_the_repository_ends_the
     it.assert_explained("any/ESCAPE", what, "outside its view")
 
 
+@pytest.mark.broad
 def test_roles_that_only_read_cannot_write_in_the_box_and_are_parked_when_they_are_of_no_use(tmp_path: Path) -> None:
     it = scene(tmp_path)
     source = """

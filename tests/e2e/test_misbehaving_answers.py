@@ -102,6 +102,7 @@ def test_each_slot_is_asked_once_more_when_its_answer_is_no_report_and_told_why(
     assert "NaN" in (it.project.run_folder() / "dispatches" / "001-plan-orchestrator" / "report.raw").read_text()
 
 
+@pytest.mark.broad
 def test_a_verdict_that_contradicts_its_findings_is_what_its_findings_say(tmp_path: Path) -> None:
     it = scene(tmp_path)
     finding = {"severity": "BLOCK", "title": "Loses data", "problem": "names are lost", "evidence": "greet.py:5"}
@@ -135,6 +136,7 @@ def test_a_verdict_that_contradicts_its_findings_is_what_its_findings_say(tmp_pa
 
 
 @pytest.mark.parametrize("path", [".git/hooks/post-checkout", "/etc/cron.d/x"])
+@pytest.mark.broad(but_first=1)
 def test_a_plan_that_names_files_outside_the_repository_never_counts(path: str, tmp_path: Path) -> None:
     it = scene(tmp_path)
     elsewhere = json.loads(json.dumps(PLAN))
@@ -152,6 +154,7 @@ def test_a_plan_that_names_files_outside_the_repository_never_counts(path: str, 
     it.assert_explained("any/MALFORMED", reason)
 
 
+@pytest.mark.broad
 def test_a_pattern_in_a_file_list_grants_nothing_but_its_own_letters(tmp_path: Path) -> None:
     it = scene(tmp_path)
     everything = {**TASK, "files": [*TASK["files"], {"path": "**", "action": "modify"}]}

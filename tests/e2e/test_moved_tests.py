@@ -63,6 +63,7 @@ def test_a_task_may_move_a_test_file_and_nothing_else(tmp_path: Path) -> None:
     assert "refuted" not in found.stdout, found.stdout
 
 
+@pytest.mark.broad
 def test_tests_that_move_are_kept_beside_new_ones(tmp_path: Path) -> None:
     project, document = played(tmp_path, TEST_GREET_NEW, MAKE)
     assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])
@@ -74,6 +75,7 @@ def test_tests_that_move_are_kept_beside_new_ones(tmp_path: Path) -> None:
     assert "refuted" not in found.stdout, found.stdout
 
 
+@pytest.mark.broad
 def test_a_test_that_is_another_one_after_its_move_goes_to_check(tmp_path: Path) -> None:
     other = BEFORE.replace(' == "Hello, Ada!"', "")
     assert other != BEFORE
@@ -86,6 +88,7 @@ def test_a_test_that_is_another_one_after_its_move_goes_to_check(tmp_path: Path)
     assert f"loosened: {NEW}" in told
 
 
+@pytest.mark.broad
 def test_a_test_that_is_left_out_after_its_move_goes_to_check_and_is_never_published(tmp_path: Path) -> None:
     project, document = moved_only(tmp_path, SKIPPED, judge("tests", verdict="ACCEPTABLE"))
     assert "write-tests/CHANGED_OLD_TEST" in project.rows(), project.rows()

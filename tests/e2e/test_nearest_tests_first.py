@@ -14,7 +14,7 @@ from pipeline.languages import durations
 if TYPE_CHECKING:
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 FAST = '[agents.simplify]\nbackend = "off"\n'
 KEPT, POISON = "KEPT = 1\n", "# poison\n"

@@ -93,6 +93,7 @@ def node_test(folder: Path) -> dict[str, bool]:
     return {line.partition(" - ")[2]: line.startswith("ok ") for line in marked}
 
 
+@pytest.mark.broad
 def test_an_issue_of_a_real_package_becomes_commits_that_prove_themselves(cache: Path, tmp_path: Path) -> None:
     installed_set("node")
     readme = f"# Issues\n\n## Core\n- [ ] [GAL-1](GAL-1.md) {FALSY.title}\n"
@@ -191,6 +192,7 @@ it('says good bye', () => {
 SYMBOL = {"path": "src/greet.ts", "name": "bye", "new": True}
 
 
+@pytest.mark.broad
 def test_a_new_function_in_a_new_test_file(tmp_path: Path) -> None:
     project = make(tmp_path, TYPESCRIPT, "vitest")
     project.use_script(
@@ -201,6 +203,7 @@ def test_a_new_function_in_a_new_test_file(tmp_path: Path) -> None:
     assert changed(project, "HEAD~1") == ["src/greet.ts", "test/bye.test.ts"]
 
 
+@pytest.mark.broad
 def test_a_new_module_is_red_on_credit_and_fails_on_stubs(tmp_path: Path) -> None:
     project = make(tmp_path, TYPESCRIPT, "vitest")
     test = BYE_TEST.replace("../src/greet", "../src/bye")
@@ -212,6 +215,7 @@ def test_a_new_module_is_red_on_credit_and_fails_on_stubs(tmp_path: Path) -> Non
     assert evidence(project, "task-1.json")["green"]["stub_failures"] == ["test/bye.test.ts::says good bye"]
 
 
+@pytest.mark.broad
 def test_stub_first(tmp_path: Path) -> None:
     project = make(tmp_path, TYPESCRIPT, "vitest")
     entries: list[Entry] = answers(
@@ -231,6 +235,7 @@ def test_stub_first(tmp_path: Path) -> None:
     assert changed(project, "HEAD~1") == ["src/greet.ts", "test/bye.test.ts"]
 
 
+@pytest.mark.broad
 def test_a_weak_test_is_written_again(tmp_path: Path) -> None:
     project = make(tmp_path, TYPESCRIPT, "vitest")
     weak = NEW.replace("expect(() => greet({ name: '' })).toThrow(RangeError)", "expect(true).toBe(false)")

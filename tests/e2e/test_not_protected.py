@@ -17,6 +17,7 @@ RED = "".join(f"\n\ndef test_red_{number}():\n    assert {number} < 0\n" for num
 HANGS = "import threading\n\n\ndef test_hangs():\n    threading.Event().wait()\n"
 
 
+@pytest.mark.broad
 def test_the_summary_and_the_console_name_them_with_the_limit(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_red.py": RED.lstrip(), "tests/test_hangs.py": HANGS})

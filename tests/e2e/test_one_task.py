@@ -74,6 +74,7 @@ def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
     ], "what is measured is said before it is"
 
 
+@pytest.mark.broad
 def test_what_is_null_is_left_out_wherever_it_is_read_again(tmp_path: Path) -> None:
     """Services that force every key to be present write null for what was left out."""
     seen = {"title": "Old names are kept", "description": None}
@@ -86,6 +87,7 @@ def test_what_is_null_is_left_out_wherever_it_is_read_again(tmp_path: Path) -> N
     assert len(played.document["follow_ups"]) == 1
 
 
+@pytest.mark.broad
 def test_a_task_that_the_review_turns_down_comes_back_with_the_plan(tmp_path: Path) -> None:
     unanswered = {**reviewed(), "report": {"verdict": "ACCEPTABLE"}}
     first = reviewed("NEEDS WORK", finding("The test file is missing"))
@@ -114,6 +116,7 @@ def test_who_wants_to_see_plan_or_split_gets_a_split(tmp_path: Path) -> None:
     assert (parked.get("reason"), project.rows()[-2:]) == ("approval", ["split/DRAFTED", "review-split/ACCEPTABLE"])
 
 
+@pytest.mark.broad
 def test_a_task_whose_plan_was_not_accepted_is_cut_again(tmp_path: Path) -> None:
     first = reviewed("NEEDS WORK", finding("The reason is missing"))
     same = reviewed("NEEDS WORK", prior=[{"id": "plan-1-01", "status": "open"}])
@@ -124,6 +127,7 @@ def test_a_task_whose_plan_was_not_accepted_is_cut_again(tmp_path: Path) -> None
     assert "split/ONE_TASK" not in played.rows
 
 
+@pytest.mark.broad
 def test_no_tests_are_wanted_of_a_task_that_was_accepted_with_its_plan(tmp_path: Path) -> None:
     moved = {
         **MAKE,
@@ -135,12 +139,14 @@ def test_no_tests_are_wanted_of_a_task_that_was_accepted_with_its_plan(tmp_path:
     assert played.rows_of("1") == ["check-tests/ACCEPTABLE", "implement/GREEN"]
 
 
+@pytest.mark.broad
 def test_a_plan_without_a_task_is_split_as_before(tmp_path: Path) -> None:
     played = play(make_project(tmp_path), HONEST)
     assert played.document["outcome"] == "completed"
     assert "split/DRAFTED" in played.rows
 
 
+@pytest.mark.broad
 def test_an_old_test_is_known_by_its_name_and_what_is_none_is_told(tmp_path: Path) -> None:
     unknown = plan(tests_to_change=[{"id": "tests/test_greet.py::test_greets_all", "reason": "it pins the text"}])
     short = plan(tests_to_change=[{"id": "test_greets_by_name()", "reason": "it pins the text"}])
@@ -153,6 +159,7 @@ def test_an_old_test_is_known_by_its_name_and_what_is_none_is_told(tmp_path: Pat
     assert "`tests/test_greet.py::test_greets_by_name`: it pins the text" in played.artifact("task-1.md")
 
 
+@pytest.mark.broad
 def test_the_owner_reads_what_the_final_review_was_told_and_what_no_test_noticed(tmp_path: Path) -> None:
     wanted = plan(acceptance_criteria=['`greet("Grace")` returns "Hello, Grace!"'])
     project = make_project(tmp_path)

@@ -29,6 +29,7 @@ def test_a_second_unfinished_run_in_one_worktree_is_refused_before_any_agent_is_
     assert project.document("approve", "GAL-1")["outcome"] == "completed"
 
 
+@pytest.mark.broad
 def test_the_claim_of_a_run_whose_folder_was_deleted_can_be_given_back(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(UNTIL_TESTS)

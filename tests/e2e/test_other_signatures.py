@@ -60,6 +60,7 @@ def red_of(project: Project) -> dict[str, str]:
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_in_rust(tmp_path: Path) -> None:
     files = {**BASE, "src/lib.rs": PLAIN, "tests/greet.rs": BEFORE}
     project = make(tmp_path, files)
@@ -89,6 +90,7 @@ def test_an_old_test_that_may_not_change_keeps_the_signature(tmp_path: Path) -> 
 
 
 @needs_go
+@pytest.mark.broad
 def test_in_go(tmp_path: Path) -> None:
     path, tests = "money/money.go", "money/money_test.go"
     head = "func Parse(text string) (Amount, error) {"

@@ -84,6 +84,7 @@ TEST_PREFIX = "import sys\n\n\ndef test_the_environment():\n    assert sys.prefi
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
+@pytest.mark.broad
 def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_one(sandbox: str, tmp_path: Path) -> None:
     main = make_project(tmp_path, SRC_FILES)
     install_editable(make_environment(main.root / ".venv"), main.root)
@@ -108,6 +109,7 @@ def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_on
     assert (main.root / "src/greet/__init__.py").read_text().endswith("CHECKOUT = 'main'\n")
 
 
+@pytest.mark.broad
 def test_in_the_main_checkout_the_environment_inside_it_tests_the_view(tmp_path: Path) -> None:
     project = make_project(tmp_path, SRC_FILES)
     install_editable(make_environment(project.root / ".venv"), project.root)
@@ -126,6 +128,7 @@ def test_in_the_main_checkout_the_environment_inside_it_tests_the_view(tmp_path:
     assert not (project.root / "src" / "greet" / "__pycache__").exists()
 
 
+@pytest.mark.broad
 def test_a_project_with_every_sort_of_test_and_a_red_baseline_goes_through(tmp_path: Path) -> None:
     project = make_project(tmp_path, zoo.FILES)
     ready = {"verdict": "TESTS_READY", "tests": [{"id": zoo.GUARD, "expected": "GUARD"}]}
@@ -151,6 +154,7 @@ def test_a_project_with_every_sort_of_test_and_a_red_baseline_goes_through(tmp_p
 
 
 @pytest.mark.parametrize("testpaths", ["", "testpaths = shop\naddopts = --doctest-modules\n"], ids=["none", "package"])
+@pytest.mark.broad
 def test_tests_may_lie_beside_the_code(testpaths: str, tmp_path: Path) -> None:
     test = TEST_GREET.replace("from greet", "from shop.greet")
     files = {
@@ -168,6 +172,7 @@ def test_tests_may_lie_beside_the_code(testpaths: str, tmp_path: Path) -> None:
     assert changed(project, "HEAD~1") == ["shop/greet.py", "shop/greet_test.py"]
 
 
+@pytest.mark.broad
 def test_a_project_without_any_test_gets_its_first(tmp_path: Path) -> None:
     files = {"greet.py": GREET, "pyproject.toml": "[project]\nname = 'greet'\nversion = '1'\n", **TRACKER}
     project = make_project(tmp_path, files)
@@ -180,6 +185,7 @@ def test_a_project_without_any_test_gets_its_first(tmp_path: Path) -> None:
     assert list(evidence(project, "task-1.json")["ledger"]["red"]) == ["tests/test_greet.py::test_nobody"]
 
 
+@pytest.mark.broad
 def test_setup_needs_trust_and_runs_once_in_the_private_checkout(tmp_path: Path) -> None:
     made = tmp_path / "made" / ".venv"
     make_environment(made)

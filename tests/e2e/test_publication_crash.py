@@ -89,6 +89,7 @@ def test_death_at_each_sub_step_ends_in_the_same_commits(tmp_path: Path, undistu
     assert [line["kind"] for line in project.journal()].count("published") == 1
 
 
+@pytest.mark.broad
 def test_death_between_files_and_branch_leaves_our_change_staged_and_resume_commits_it(
     tmp_path: Path, undisturbed: Result
 ) -> None:
@@ -108,6 +109,7 @@ def test_death_between_files_and_branch_leaves_our_change_staged_and_resume_comm
     assert (project.root / "greet.py").read_text() == GREET_DONE + "# mine\n"
 
 
+@pytest.mark.broad
 def test_the_user_commits_what_was_staged_and_is_told_that_nothing_is_left_to_do(tmp_path: Path) -> None:
     project = died(tmp_path, BETWEEN_FILES_AND_BRANCH)
     project.git("commit", "--quiet", "--message", "mine")
@@ -122,6 +124,7 @@ def test_the_user_commits_what_was_staged_and_is_told_that_nothing_is_left_to_do
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_the_user_commits_something_else_and_gets_a_recipe_that_works(tmp_path: Path) -> None:
     project = died(tmp_path, "after journal publish_intended")
     project.git("commit", "--quiet", "--allow-empty", "--message", "mine")
@@ -135,6 +138,7 @@ def test_the_user_commits_something_else_and_gets_a_recipe_that_works(tmp_path: 
     assert project.git("diff", "--stat", "work", result) == ""
 
 
+@pytest.mark.broad
 def test_an_edit_of_a_touched_file_parks_the_run_and_undoing_it_lets_it_go_on(
     tmp_path: Path, undisturbed: Result
 ) -> None:
@@ -152,6 +156,7 @@ def test_an_edit_of_a_touched_file_parks_the_run_and_undoing_it_lets_it_go_on(
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_files_that_a_killed_git_left_half_written_are_written_again(tmp_path: Path, undisturbed: Result) -> None:
     project = died(tmp_path, "before git read-tree -m")
     for share in (0.0, 0.5, 1.0):
@@ -168,6 +173,7 @@ def test_files_that_a_killed_git_left_half_written_are_written_again(tmp_path: P
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_a_lock_that_we_may_not_have_left_is_named_and_our_own_are_removed(tmp_path: Path, undisturbed: Result) -> None:
     project = died(tmp_path, "before git read-tree -m")
     for name, reason in (("index.lock", "worktree_changed"), ("refs/heads/work.lock", "branch_moved")):
@@ -189,6 +195,7 @@ def test_a_lock_that_we_may_not_have_left_is_named_and_our_own_are_removed(tmp_p
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_a_run_that_is_abandoned_between_files_and_branch_takes_its_change_back(tmp_path: Path) -> None:
     project = died(tmp_path, BETWEEN_FILES_AND_BRANCH)
     assert project.document("abandon", "GAL-1")["_code"] == 0

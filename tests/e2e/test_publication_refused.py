@@ -99,6 +99,7 @@ def test_whatever_is_in_the_way_parks_the_run_and_is_mended_one_by_one(tmp_path:
     assert len([line for line in project.journal() if line["kind"] == "publish_intended"]) == 1
 
 
+@pytest.mark.broad
 def test_the_recipe_for_a_branch_that_moved_works_as_it_is_written(tmp_path: Path) -> None:
     parked = parked_at_commit(tmp_path)
     project = parked.project

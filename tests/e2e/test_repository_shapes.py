@@ -52,6 +52,7 @@ def test_a_file_outside_the_sparse_checkout():
 """
 
 
+@pytest.mark.broad
 def test_submodules_ignored_and_hidden_files_are_where_they_are_needed(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**PYTEST_INI, **TRACKER, "greet.py": GREET})
     (tmp_path / "inner").mkdir()
@@ -104,6 +105,7 @@ def fake_lfs(project: Project) -> None:
     project.git("config", "filter.lfs.required", "true")
 
 
+@pytest.mark.broad
 def test_filters_line_ends_and_a_sparse_checkout_are_those_of_the_user(tmp_path: Path) -> None:
     files = {
         ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
@@ -149,6 +151,7 @@ def redrafted(first: list[Entry], *paths: str) -> list[Entry]:
 
 
 @pytest.mark.parametrize("driver", [True, False], ids=["lfs is set up", "lfs is not set up"])
+@pytest.mark.broad
 def test_a_task_may_not_name_a_path_whose_filter_is_not_ours_to_run(driver: bool, tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 3\n"
     files = {

@@ -61,6 +61,7 @@ def red_of(project: Project) -> dict[str, str]:
     return {entry: found["cls"] for entry, found in evidence(project, "task-1.json")["ledger"]["red"].items()}
 
 
+@pytest.mark.broad
 def test_tests_in_a_folder_of_their_own(tmp_path: Path) -> None:
     old = f"use greet::greet;\n{OLD}"
     files = {**BASE, "src/lib.rs": GREET, "tests/greet.rs": old}
@@ -72,6 +73,7 @@ def test_tests_in_a_folder_of_their_own(tmp_path: Path) -> None:
     assert "greet::doc::src/lib.rs::greet" in evidence(project, "green-1.json")["records"]
 
 
+@pytest.mark.broad
 def test_a_new_function_in_a_workspace_of_two_crates(tmp_path: Path) -> None:
     files = {
         **BASE,
@@ -121,6 +123,7 @@ def test_tests_beside_the_code(tmp_path: Path) -> None:
     assert changed(project, "HEAD~1") == ["src/lib.rs"]
 
 
+@pytest.mark.broad
 def test_a_weak_test_beside_the_code_is_written_again(tmp_path: Path) -> None:
     files = {**BASE, **beside(GREET)}
     project = make(tmp_path, files)
@@ -131,6 +134,7 @@ def test_a_weak_test_beside_the_code_is_written_again(tmp_path: Path) -> None:
     assert "write-tests/STRUCTURAL_ONLY" in project.rows()
 
 
+@pytest.mark.broad
 def test_test_writers_change_nothing_but_test_regions(tmp_path: Path) -> None:
     files = {**BASE, **beside(GREET)}
     project = make(tmp_path, files)

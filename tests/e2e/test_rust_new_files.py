@@ -62,6 +62,7 @@ SETTLED: list[Entry] = [
 ]
 
 
+@pytest.mark.broad
 def test_a_fix_of_tests_in_a_file_that_the_start_lacks_is_red_over_the_start(tmp_path: Path) -> None:
     played = until_fixed(tmp_path, region(MORE), *SETTLED)
     assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
@@ -74,6 +75,7 @@ def test_a_fix_of_tests_in_a_file_that_the_start_lacks_is_red_over_the_start(tmp
     assert [commit["status"] for commit in checked["commits"]][:2] == ["verified", "verified"], checked
 
 
+@pytest.mark.broad
 def test_tests_in_such_a_file_that_pass_on_stubs_are_not_green(tmp_path: Path) -> None:
     doubts = {"result": "INCOMPLETE", "blocking_issue": "it asserts nothing", "escalate": "test_design"}
     again: list[Entry] = [
@@ -87,6 +89,7 @@ def test_tests_in_such_a_file_that_pass_on_stubs_are_not_green(tmp_path: Path) -
     assert rows[-1] == "implement/GREEN", rows
 
 
+@pytest.mark.broad
 def test_a_split_whose_tests_would_stand_in_a_file_that_nobody_scaffolds_comes_back(tmp_path: Path) -> None:
     beside = answers(FILES, {FILE: region(MORE)}, {FILE: CODE, **DONE})[3]
     script = answers(FILES, {FIRST: USES}, {FILE: CODE, **DONE})
@@ -97,6 +100,7 @@ def test_a_split_whose_tests_would_stand_in_a_file_that_nobody_scaffolds_comes_b
     assert f"H016, line 1: task 1: {FILE} is not there when its tests are written" in said
 
 
+@pytest.mark.broad
 def test_a_new_file_is_scaffolded_and_tests_are_put_beside_its_stubs(tmp_path: Path) -> None:
     files = {**BASE, "src/lib.rs": GREET}
     stub = CODE.replace('format!("Bye, {name}!")', "todo!()")

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.slow, needs_cargo]
 ONLY_REACH = "[probes]\nrepeat = 1\nrevert = false\nmutants = 0\n"
 
 
+@pytest.mark.broad
 def test_no_honest_test_is_said_to_look_elsewhere(tmp_path: Path) -> None:
     files = {**BASE, **beside(GREET)}
     project = make(tmp_path, files)

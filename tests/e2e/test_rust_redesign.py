@@ -61,6 +61,7 @@ def completed(tmp_path: Path, entries: list[Entry]) -> Played:
     return played
 
 
+@pytest.mark.broad
 def test_tests_that_are_redesigned_meet_what_was_implemented_for_them(tmp_path: Path) -> None:
     redesigned = [writes(WRONG), made(GREET_DONE, WRONG, DOUBTS), REDESIGN, writes(REFUSED)]
     played = completed(tmp_path, script(*redesigned))
@@ -74,6 +75,7 @@ def test_tests_that_are_redesigned_meet_what_was_implemented_for_them(tmp_path: 
     assert text_in(played, "HEAD") == beside(GREET_DONE, REFUSED)["src/lib.rs"]
 
 
+@pytest.mark.broad
 def test_who_implements_again_starts_from_the_own_work_with_the_new_tests_in_it(tmp_path: Path) -> None:
     redesigned = [writes(WRONG), made(PART, WRONG, DOUBTS), REDESIGN, writes(NAMED), made(GREET_DONE, NAMED)]
     played = completed(tmp_path, script(*redesigned))
@@ -82,6 +84,7 @@ def test_who_implements_again_starts_from_the_own_work_with_the_new_tests_in_it(
     assert text_in(played, "HEAD") == beside(GREET_DONE, NAMED)["src/lib.rs"]
 
 
+@pytest.mark.broad
 def test_a_fix_of_the_tests_alone_is_red_over_the_start(tmp_path: Path) -> None:
     both = REFUSED + NAMED
     untested = finding("Its words are untested", concern="test")
@@ -115,6 +118,7 @@ def test_a_fix_of_the_tests_alone_is_red_over_the_start(tmp_path: Path) -> None:
     assert [commit["red_over"] for commit in checked["commits"]][:2] == ["parent", "start"]
 
 
+@pytest.mark.broad
 def test_an_implementer_who_changes_the_tests_beside_the_code_is_not_green(tmp_path: Path) -> None:
     other = f"#[cfg(test)]\nmod more {{\n    use super::*;\n{NEW.strip()}\n}}\n"
     cheats = beside(GREET_DONE, REFUSED)["src/lib.rs"] + other
@@ -133,6 +137,7 @@ def test_an_implementer_who_changes_the_tests_beside_the_code_is_not_green(tmp_p
     ]
 
 
+@pytest.mark.broad
 def test_red_and_green_of_a_worktree_whose_tests_stand_beside_the_code(tmp_path: Path) -> None:
     project = make(tmp_path, FILES)
     project.write(beside(GREET_DONE, REFUSED))

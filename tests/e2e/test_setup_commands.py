@@ -53,6 +53,7 @@ def setup_of(name: str, *argv: str | Path) -> str:
     return f"[toolchains.{name}]\nsetup = {json.dumps([str(word) for word in argv])}\n"
 
 
+@pytest.mark.broad
 def test_tests_run_in_the_environment_that_setup_made_from_a_local_wheel(tmp_path: Path) -> None:
     wheel(tmp_path / "wheels")
     site = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
@@ -116,6 +117,7 @@ def two_languages(tmp_path: Path) -> tuple[Project, dict[str, str]]:
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_each_toolchain_has_its_own_setup_in_its_own_folder(tmp_path: Path) -> None:
     project, files = two_languages(tmp_path)
     where = tmp_path / "where"
@@ -129,6 +131,7 @@ def test_each_toolchain_has_its_own_setup_in_its_own_folder(tmp_path: Path) -> N
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_one_that_is_missing_is_left_out_and_said_until_a_task_needs_it(tmp_path: Path) -> None:
     project, files = two_languages(tmp_path)
     folder = tmp_path / "only"

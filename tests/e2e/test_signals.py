@@ -39,6 +39,7 @@ def ringing(project: Project, bell: Bell, number: int, then: str) -> list[Entry]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.broad(but_first=1)
 def test_one_signal_lets_the_dispatch_finish_and_stops_before_the_next(tmp_path: Path, number: signal.Signals) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)
@@ -73,6 +74,7 @@ def await_line(driver: subprocess.Popen[str], words: str) -> str:
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
+@pytest.mark.broad(but_first=1)
 def test_a_second_signal_kills_the_dispatch_and_all_its_processes(tmp_path: Path, sandbox: str) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)
@@ -109,9 +111,7 @@ def test_ctrl_c_at_a_terminal_reaches_no_git_of_ours(tmp_path: Path) -> None:
     # a git that dawdles over the first tree that it writes
     rung = tmp_path / "rung"
     dawdle = f"[ -e {rung} ] || {{ : > {rung}; echo > {ready}; sleep 1; }}"
-    (slow / "git").write_text(
-        f'#!/bin/sh\ncase "$*" in *mktree*) {dawdle};; esac\nPATH="${{PATH#*:}}" exec git "$@"\n'
-    )
+    (slow / "git").write_text(f'#!/bin/sh\ncase "$*" in *mktree*) {dawdle};; esac\nPATH="${{PATH#*:}}" exec git "$@"\n')
     (slow / "git").chmod(0o755)
     path = f"{slow}:{project.environment()['PATH']}"
     project.env["PATH"] = path
@@ -127,6 +127,7 @@ def test_ctrl_c_at_a_terminal_reaches_no_git_of_ours(tmp_path: Path) -> None:
 # --- who may drive what --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_a_second_driver_of_a_run_is_told_that_it_is_locked(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)
@@ -166,6 +167,7 @@ def run_all(project: Project, orders: list[tuple[Path, str]]) -> list[dict[str, 
         return list(pool.map(one, orders))
 
 
+@pytest.mark.broad
 def test_two_worktrees_that_run_one_issue_at_once_are_one_run_and_one_refusal(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -189,6 +191,7 @@ def test_two_drivers_that_begin_one_run_at_once_in_one_worktree_never_drive_it_b
     assert left_by(project) == []
 
 
+@pytest.mark.broad
 def test_four_worktrees_run_four_issues_of_one_repository_at_once(tmp_path: Path) -> None:
     names = ("GAL-1", "GAL-2", "GAL-3", "GAL-4")
     files = {

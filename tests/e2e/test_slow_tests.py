@@ -11,7 +11,7 @@ from kit import FILES, GREET, GREET_DONE, make_project
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 LIMIT_S = 4
 # a stand-in for many calls: each costs more where it is traced, whatever the machine

@@ -34,6 +34,7 @@ def reviewed(*findings: dict[str, Any], **answers: Any) -> Entry:
     ],
     ids=["none", "no", "a sentence"],
 )
+@pytest.mark.broad(but_first=1)
 def test_an_open_question_is_asked_again_once(tmp_path: Path, first: Entry, said: str) -> None:
     script = [PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, first, first, TESTS, MAKE, *AFTER_MAKE]
     played = play(make_project(tmp_path), script)
@@ -42,6 +43,7 @@ def test_an_open_question_is_asked_again_once(tmp_path: Path, first: Entry, said
     assert said in (played.asked("review-split", 2).folder / "prompt.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.broad
 def test_what_a_finding_says_needs_no_second_question_and_differences_are_shown(tmp_path: Path) -> None:
     answers = {**ALL_WELL, "coverage": "the version is in no task"}
     accepted = reviewed(finding("The version stays", "LOW"), **answers)

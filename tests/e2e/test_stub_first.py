@@ -72,6 +72,7 @@ def test_a_new_function_in_rust_is_scaffolded_first_and_makes_two_commits(tmp_pa
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_a_body_that_is_more_than_the_stub_comes_back_with_its_line(tmp_path: Path) -> None:
     project = make(tmp_path, RUST)
     tests = rust(GREET + STUB, TEST)
@@ -86,6 +87,7 @@ def test_a_body_that_is_more_than_the_stub_comes_back_with_its_line(tmp_path: Pa
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_a_test_that_passes_on_stubs_comes_back(tmp_path: Path) -> None:
     project = make(tmp_path, RUST)
     script = script_of(rust(GREET + STUB, NO_LOOK), rust(GREET + BYE, TEST), rust(GREET + STUB), symbol=SYMBOL)
@@ -112,6 +114,7 @@ def test_a_stub_that_is_left_is_not_green(tmp_path: Path) -> None:
     assert "a stub is left: src/lib.rs:19" in next(project.run_folder().glob("evidence/green-*.md")).read_text()
 
 
+@pytest.mark.broad
 def test_a_stub_that_is_left_in_other_words_is_not_green(tmp_path: Path) -> None:
     project = make_project(tmp_path, PYTHON)
     tests, symbol = {"test_cart.py": OLD + TOTAL_TEST}, {"path": "cart.py", "name": "Cart.total", "new": True}
@@ -127,6 +130,7 @@ def test_a_stub_that_is_left_in_other_words_is_not_green(tmp_path: Path) -> None
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_a_source_of_no_project_is_left_to_the_implementation(tmp_path: Path) -> None:
     stray = {"tools/gen.rs": "fn main() {}\n"}
     project = make(tmp_path, {**PYTHON, **stray, "rs/Cargo.toml": BASE["Cargo.toml"], "rs/src/lib.rs": GREET})
@@ -144,6 +148,7 @@ def test_a_source_of_no_project_is_left_to_the_implementation(tmp_path: Path) ->
     assert "tools/gen.rs is no source: leave it to the implementation" in said
 
 
+@pytest.mark.broad
 def test_a_new_method_in_python_is_scaffolded_where_it_is_asked_for(tmp_path: Path) -> None:
     project = make_project(tmp_path, PYTHON)
     tests, symbol = {"test_cart.py": OLD + TOTAL_TEST}, {"path": "cart.py", "name": "Cart.total", "new": True}
@@ -169,6 +174,7 @@ def test_a_new_method_in_python_is_scaffolded_where_it_is_asked_for(tmp_path: Pa
     ],
     ids=["passes on stubs", "fails beside them", "imports what is none"],
 )
+@pytest.mark.broad
 def test_every_new_test_must_reach_a_stub(tmp_path: Path, weak: str, row: str) -> None:
     project = make_project(tmp_path, PYTHON)
     symbol = {"path": "cart.py", "name": "Cart.total", "new": True}
@@ -185,6 +191,7 @@ def test_every_new_test_must_reach_a_stub(tmp_path: Path, weak: str, row: str) -
     assert row in project.rows()
 
 
+@pytest.mark.broad
 def test_stubs_that_break_what_passed_come_back(tmp_path: Path) -> None:
     project = make_project(tmp_path, PYTHON)
     symbol = {"path": "cart.py", "name": "Cart.total", "new": True}

@@ -196,6 +196,7 @@ IDS = (
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_an_id_that_could_be_another_ref_or_path_is_refused_without_a_trace(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -283,6 +284,7 @@ def secretive_project(tmp_path: Path) -> Project:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_no_secret_of_the_user_is_visible_to_an_agent_that_looks_for_it(tmp_path: Path) -> None:
     project = secretive_project(tmp_path)
     places = [str(project.home), str(project.root), str(tmp_path), tempfile.gettempdir()]
@@ -299,6 +301,7 @@ def test_no_secret_of_the_user_is_visible_to_an_agent_that_looks_for_it(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_the_same_look_finds_the_secrets_where_nothing_is_isolated(tmp_path: Path) -> None:
     project = secretive_project(tmp_path)
     looking: Entry = {**MAKE, "run": ["python3", "-c", LOOK, str(project.home), str(project.root)]}

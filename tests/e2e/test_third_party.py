@@ -15,7 +15,7 @@ from e2e.sdists import unpack
 from e2e.shapes import changed, done
 from kit import Project, make_project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 AGENT = Path(__file__).with_name("agents") / "known_answer.py"
 

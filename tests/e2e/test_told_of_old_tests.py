@@ -52,6 +52,7 @@ def test_a_constant_and_a_table_of_old_tests_are_told_with_who_uses_them(tmp_pat
     ]
 
 
+@pytest.mark.broad
 def test_an_old_doctest_that_the_implementer_empties_is_told_in_the_final_review(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "greet.py": SHOWN + RETURNS, "pyproject.toml": DOCTESTS})
     emptied = SHOWN.replace(">>> greet", ">>> _ = greet").replace("    'Hello, Ada!'\n", "")

@@ -100,6 +100,7 @@ def red_of(project: Project, number: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("folder", ["", "crates/greet/"])
+@pytest.mark.broad
 def test_a_task_in_each_language_goes_to_a_commit(tmp_path: Path, folder: str) -> None:
     project = made(tmp_path, files(folder))
     project.use_script(script(folder))

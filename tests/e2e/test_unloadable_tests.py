@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.broad
 def test_a_module_that_git_ignores_is_named(tmp_path: Path) -> None:
     files = {
         **FILES,

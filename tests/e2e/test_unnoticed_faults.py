@@ -79,6 +79,7 @@ def played(tmp_path: Path, *script: Entry) -> Played:
     return play(project, [*UNTIL_SHOP, *script, made, RESULT_SIMPLE])
 
 
+@pytest.mark.broad
 def test_tests_that_notice_nothing_are_written_again_with_the_list(tmp_path: Path) -> None:
     found = played(tmp_path, written(BLIND), written(GOOD), RESULT_ACCEPTED)
     assert found.document["outcome"] == "completed", (found.document["note"], found.rows)
@@ -95,6 +96,7 @@ def test_tests_that_notice_nothing_are_written_again_with_the_list(tmp_path: Pat
     assert found.assert_artifact_rule() > 3
 
 
+@pytest.mark.broad
 def test_what_stays_unnoticed_is_accepted_only_with_a_reason(tmp_path: Path) -> None:
     reasoned = {**RESULT_ACCEPTED, "report": {"verdict": "ACCEPTABLE", "criteria": [ACCEPTED]}}
     silent = {**RESULT_ACCEPTED, "report": {"verdict": "ACCEPTABLE", "criteria": [{**ACCEPTED, "note": " "}]}}
@@ -113,6 +115,7 @@ def inside(tests: str) -> str:
     return tests.removeprefix("import shop\n\n\n").replace("():\n", "():\n    import shop\n\n")
 
 
+@pytest.mark.broad
 def test_faults_for_a_fix_of_tests_alone_are_for_all_tests_of_the_run(tmp_path: Path) -> None:
     fix = {
         "title": "Test all",

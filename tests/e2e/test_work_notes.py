@@ -22,6 +22,7 @@ LEFT: list[Entry] = [
 ]
 
 
+@pytest.mark.broad
 def test_what_is_missing_beside_green_is_a_signal_of_its_own_and_read_by_the_reviewers(tmp_path: Path) -> None:
     played = play(make_project(tmp_path), [*UNTIL_TESTS, *LEFT, *AFTER_MAKE])
     assert "implement/GREEN_INCOMPLETE" in played.rows

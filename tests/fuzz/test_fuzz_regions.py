@@ -35,6 +35,7 @@ def trap(opening: str, closing: str) -> str:
 @pytest.mark.parametrize(
     ("old", "new"), [*(pytest.param(BASE, *case.values, id=case.id) for case in EDITS_INSIDE), *NEW_REGIONS]
 )
+@pytest.mark.broad(but_first=2)
 def test_the_cases_that_are_accepted_compile_to_the_same_code(old: str, new: str) -> None:
     before, after = old.encode(), new.encode()
     assert region_fault("src/lib.rs", before, after) is None
@@ -67,6 +68,7 @@ def test_the_parser_alone_would_be_deceived() -> None:
 
 
 @pytest.mark.parametrize("edition", rustc.EDITIONS)
+@pytest.mark.broad(but_first=1)
 def test_no_trap_between_two_lexers_is_accepted_with_other_code(edition: str) -> None:
     old = f"{PRODUCTION}}}\n".encode()
     before = rustc.production_syntax(old, edition)

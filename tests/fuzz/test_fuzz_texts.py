@@ -17,6 +17,7 @@ EXAMPLES = int(os.environ.get("REDFIRST_FUZZ_EXAMPLES", "1500"))
 @pytest.mark.parametrize("target", [name for name in TARGETS if name != "regions"])
 @settings(max_examples=EXAMPLES, deadline=None, derandomize="REDFIRST_FUZZ_EXAMPLES" not in os.environ)
 @given(st.integers(0, 15), st.integers(0, 7), st.binary(max_size=4) | st.binary(max_size=14))
+@pytest.mark.broad
 def test_nothing_breaks_and_nothing_is_taken_that_others_refuse(target: str, frame: int, raw: int, data: bytes) -> None:
     TARGETS[target](bytes([2 * frame + (raw == 0)]) + data)
 

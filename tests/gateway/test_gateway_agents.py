@@ -67,6 +67,7 @@ async def drive(name: str, agent: Box, place: Path) -> subprocess.CompletedProce
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.broad(but_first=1)
 async def test_all_that_a_real_agent_takes_is_counted(name: str, tmp_path: Path) -> None:
     script = [conversation(*WORK, kind="implement", role="make", task="1")]
     async with (
@@ -85,6 +86,7 @@ async def test_all_that_a_real_agent_takes_is_counted(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.broad(but_first=1)
 async def test_a_refused_credential_stops_a_real_agent_at_its_first_request(name: str, tmp_path: Path) -> None:
     script = [conversation(*WORK, kind="implement", role="make", task="1")]
     async with (
@@ -99,6 +101,7 @@ async def test_a_refused_credential_stops_a_real_agent_at_its_first_request(name
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.broad(but_first=1)
 async def test_a_used_up_allowance_stops_a_real_agent(name: str, tmp_path: Path) -> None:
     script = [conversation(*WORK, kind="implement", role="make", task="1")]
     async with (

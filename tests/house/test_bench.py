@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_the_benchmark_measures_a_run_and_its_floor(tmp_path: Path) -> None:
     argv = [sys.executable, str(ROOT / "bench" / "pipeline.py"), "--rounds", "1", "--tasks", "1", "--files", "5"]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
@@ -28,6 +29,7 @@ def test_the_benchmark_measures_a_run_and_its_floor(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_the_benchmark_of_a_dispatch_measures_every_box_that_works_here(tmp_path: Path) -> None:
     argv = [sys.executable, "-P", str(ROOT / "bench" / "dispatch.py"), "--quick"]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
@@ -42,6 +44,7 @@ def test_the_benchmark_of_a_dispatch_measures_every_box_that_works_here(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_the_benchmark_of_agents_compares_a_dispatch_with_the_bare_agent(tmp_path: Path) -> None:
     cli("codex")
     figures = tmp_path / "figures.json"

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_the_benchmark_compares_red_and_green_with_two_bare_runs(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     argv = [sys.executable, "-P", str(ROOT / "bench" / "evidence.py"), "--rounds", "1", "--json", str(figures)]

@@ -58,6 +58,7 @@ def run(installed: Path, home: Path, *argv: str) -> subprocess.CompletedProcess[
     return subprocess.run(argv, cwd=home, env=env, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.broad
 def test_the_wheel_holds_exactly_the_program(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -101,6 +102,7 @@ def test_the_installed_program_lists_its_roles(installed: Path, tmp_path: Path) 
     assert all(role in done.stdout for role in ROLES)
 
 
+@pytest.mark.broad
 def test_the_installed_program_shows_a_whole_run(installed: Path, tmp_path: Path) -> None:
     done = run(installed, tmp_path, "redfirst", "demo", str(tmp_path / "place"))
     assert done.returncode == 0, done.stdout + done.stderr

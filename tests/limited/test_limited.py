@@ -62,6 +62,7 @@ def test_what_fails_crashes_or_needs_too_much_is_said_and_the_next_call_works() 
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_what_takes_too_long_is_ended() -> None:
     with pytest.raises(UnreadableError, match=r"^cannot be read: it takes too long$"):
         limited(sum)(range(10**12))

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 LIGHTEST = next(agent for agent in AGENTS if agent.name == "codex")
 
 
+@pytest.mark.broad
 def test_a_story_with_detours_ends_in_the_same_commits(tmp_path: Path) -> None:
     for name in ("scripted", "real"):
         (tmp_path / name).mkdir()

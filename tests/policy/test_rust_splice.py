@@ -162,6 +162,7 @@ def test_any_two_texts(data: bytes, turned: bool) -> None:
 @pytest.mark.skipif(not rustc.is_there(), reason="there is no rustc; scripts/system-packages.sh installs it")
 @settings(max_examples=EXAMPLES, deadline=None, derandomize="REDFIRST_FUZZ_EXAMPLES" not in os.environ)
 @given(st.binary(min_size=3, max_size=24), st.sampled_from(EDITIONS), st.booleans())
+@pytest.mark.broad
 def test_for_the_compiler_it_is_the_same_production_code(data: bytes, edition: str, turned: bool) -> None:
     made = edit(data)
     tests, code = (made.old, made.new) if turned else (made.new, made.old)

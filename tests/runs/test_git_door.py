@@ -531,6 +531,7 @@ def test_a_lock_that_is_older_than_our_publication_is_not_ours(repository: Repos
 
 
 @pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.broad
 def test_a_lock_is_never_taken_from_a_git_that_runs(repository: Repository, tmp_path: Path, linked: bool) -> None:
     if linked:
         repository.add_worktree(tmp_path / "linked", "other", "main")
@@ -548,6 +549,7 @@ def test_a_lock_is_never_taken_from_a_git_that_runs(repository: Repository, tmp_
     assert repository.index_lock(began) is None
 
 
+@pytest.mark.broad
 def test_a_lock_on_the_branch_is_ours_when_it_holds_our_commit(repository: Repository) -> None:
     began, new = now(), commit_of(repository, start_of(repository))
     branch, head = repository.git_dir / "refs/heads/work.lock", repository.git_dir / "HEAD.lock"

@@ -58,6 +58,7 @@ def program(tmp_path: Path, name: str, text: str) -> str:
     return f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
 
 
+@pytest.mark.broad
 def test_the_real_mutmut(tmp_path: Path) -> None:
     if not Path(sys.executable).with_name("mutmut").exists():
         reason = "mutmut is not installed beside this Python"
@@ -109,6 +110,7 @@ print("done")
         (LIES, "done"),
     ],
 )
+@pytest.mark.broad
 def test_an_engine_that_fails_hangs_or_lies(tmp_path: Path, text: str, said: str) -> None:
     found = probed(change(tmp_path), Engine.CARGO_MUTANTS, program(tmp_path, "cargo-mutants", text), seconds=5)
     assert (found.killed, found.survivors) == (0, ())
@@ -116,6 +118,7 @@ def test_an_engine_that_fails_hangs_or_lies(tmp_path: Path, text: str, said: str
     assert found.seconds < 30
 
 
+@pytest.mark.broad
 def test_an_engine_that_is_missing_is_said_and_nothing_is_done_in_its_place(tmp_path: Path) -> None:
     nowhere = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     found = probed(change(tmp_path), Engine.CARGO_MUTANTS, nowhere)

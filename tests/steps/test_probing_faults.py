@@ -87,6 +87,7 @@ def test_what_a_blind_suite_does_not_notice_is_named_with_its_line(tmp_path: Pat
     assert "```\nif member and total >= 100:\n```" in document
 
 
+@pytest.mark.broad
 def test_a_suite_that_looks_at_every_edge_leaves_none(tmp_path: Path) -> None:
     found = probed(repository(tmp_path, BEFORE, {"shop.py": SHOP, "tests/test_shop.py": GOOD}))
     assert [survivor.what for survivor in found.survivors] == []
@@ -94,6 +95,7 @@ def test_a_suite_that_looks_at_every_edge_leaves_none(tmp_path: Path) -> None:
     assert (found.not_tried, found.unfit) == (0, 0)
 
 
+@pytest.mark.broad
 def test_what_the_own_tests_miss_the_others_may_notice(tmp_path: Path) -> None:
     tests = {"tests/test_blind.py": BLIND, "tests/test_shop.py": GOOD}
     project = repository(tmp_path, BEFORE, {"shop.py": SHOP, **tests})
@@ -101,6 +103,7 @@ def test_what_the_own_tests_miss_the_others_may_notice(tmp_path: Path) -> None:
     assert (found.killed, found.survivors) == (5, ())
 
 
+@pytest.mark.broad
 def test_what_not_all_could_be_asked_about_is_not_called_unnoticed(tmp_path: Path) -> None:
     """Among the others is one that notices; before it comes one for which the time is not enough."""
     slow = "def test_long():\n    sum(range(10**9))\n"
@@ -129,6 +132,7 @@ def test_counts():
 """
 
 
+@pytest.mark.broad
 def test_a_fault_that_hangs_is_noticed_and_the_time_is_kept(tmp_path: Path) -> None:
     project = repository(tmp_path, BEFORE, {"shop.py": HANGS, "tests/test_shop.py": TEST_HANGS})
     found = probed(project, mutants=6)
@@ -153,12 +157,14 @@ def test_too_little_time_for_one_run_is_said(tmp_path: Path) -> None:
     assert (found.killed, found.not_tried) == (0, 5)
 
 
+@pytest.mark.broad
 def test_a_change_of_tests_or_comments_alone_has_no_faults(tmp_path: Path) -> None:
     before = {**BEFORE, "shop.py": SHOP}
     found = probed(repository(tmp_path, before, {"shop.py": "# new\n" + SHOP, "tests/test_shop.py": GOOD}))
     assert (found.tried, found.not_tried, found.trouble) == (0, 0, "")
 
 
+@pytest.mark.broad
 def test_what_breaks_the_import_says_nothing(tmp_path: Path) -> None:
     text = '"""Shop."""\n\nSIZES = [1, 2]\nLARGEST = SIZES[1]\n\n\ndef largest():\n    return LARGEST\n'
     test = "from shop import largest\n\n\ndef test_largest():\n    assert largest() == 2\n"
@@ -185,6 +191,7 @@ fn pays_less() {
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_rust_is_compiled_with_each_fault(tmp_path: Path) -> None:
     before = {"Cargo.toml": MANIFEST, "src/lib.rs": "pub fn old() -> u32 {\n    1\n}\n"}
     project = repository(tmp_path, before, {"src/lib.rs": RUST, "tests/price.rs": RUST_TEST})

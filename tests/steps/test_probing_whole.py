@@ -97,6 +97,7 @@ def probed(
         )
 
 
+@pytest.mark.broad
 def test_honest_work_holds(tmp_path: Path) -> None:
     box = anyio.run(open_box, "auto")
     found = probed(history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW}), box=box)
@@ -115,6 +116,7 @@ def test_without_a_box_no_fault_is_tried(tmp_path: Path) -> None:
     assert (found.mutation.tried, found.mutation.trouble.partition(",")[0]) == (0, "there is no box here")
 
 
+@pytest.mark.broad
 def test_what_only_came_with_the_tests_own_helper_is_not_red(tmp_path: Path) -> None:
     helped = "from tests.prices import price\n\n\ndef test_price():\n    assert price(20) == 19\n"
     tests = {
@@ -148,6 +150,7 @@ def test_an_id_that_came_with_the_candidate_and_passes_before_is_told(tmp_path: 
     assert (found.revert.passing, found.revert.problems) == ((new,), {})
 
 
+@pytest.mark.broad
 def test_a_test_that_is_not_always_green(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     flaky = (
@@ -162,6 +165,7 @@ def test_a_test_that_is_not_always_green(tmp_path: Path) -> None:
     assert "passed, then failed, then passed" in probes_md("1", found)
 
 
+@pytest.mark.broad
 def test_a_test_that_needs_another_one_before_it(tmp_path: Path) -> None:
     needy = TEST.replace(
         "def test_price():\n", "def test_price():\n    import shop\n    assert hasattr(shop, 'ready')\n"
@@ -207,6 +211,7 @@ def with_turns(tmp_path: Path, before: str, after: str) -> Project:
     return project
 
 
+@pytest.mark.broad
 def test_an_old_test_that_the_change_makes_unsteady_is_named(tmp_path: Path) -> None:
     found = probed(with_turns(tmp_path, STEADY, turning(tmp_path / "marks")), old=(TURNS_ID, CALM_ID))
     assert found.repeated is not None
@@ -218,6 +223,7 @@ def test_an_old_test_that_the_change_makes_unsteady_is_named(tmp_path: Path) -> 
     assert f"`{TURNS_ID}`: passed, then failed" in probes_md("1", found)
 
 
+@pytest.mark.broad
 def test_an_old_test_that_was_unsteady_before_is_told_and_not_held_against_the_change(tmp_path: Path) -> None:
     flaky = turning(tmp_path / "marks")
     found = probed(with_turns(tmp_path, flaky, flaky), Probes(mutants=0), old=(TURNS_ID, CALM_ID))
@@ -227,6 +233,7 @@ def test_an_old_test_that_was_unsteady_before_is_told_and_not_held_against_the_c
     assert f"`{TURNS_ID}` failed once, or fails over the code before as well" in probes_md("1", found)
 
 
+@pytest.mark.broad
 def test_old_tests_that_hold_still_are_counted(tmp_path: Path) -> None:
     found = probed(with_turns(tmp_path, STEADY, STEADY), Probes(mutants=0), old=(TURNS_ID, CALM_ID))
     assert found.old is not None

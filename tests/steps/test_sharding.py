@@ -85,6 +85,7 @@ def partitions(files: tuple[str, ...]) -> list[list[frozenset[str]]]:
     return found
 
 
+@pytest.mark.broad
 def test_every_way_to_part_a_run_shows_what_the_whole_shows(tmp_path: Path) -> None:
     root = write(tmp_path, PROJECT)
     whole = measure_directly(root)
@@ -199,6 +200,7 @@ CHANGES: dict[str, tuple[dict[str, str], int]] = {
 }
 
 
+@pytest.mark.broad
 def test_a_measurement_in_parts_says_what_one_piece_says(tmp_path: Path) -> None:
     project = make_project(tmp_path, dict(SUITE))
     base = project.git("rev-parse", "HEAD")
