@@ -1,4 +1,4 @@
-"""The readers of `policy`, `evidence` and `mutation` with limits, and what each says of a source that it cannot read.
+"""The readers of `languages` with limits, and what each says of a source that it cannot read.
 
 Whoever performs I/O asks here: the sources are strangers', and a reader within the driver could be made to crash it, to
 block it, or to take its memory. An answer is never that nothing was found: a gate refuses, a reviewer is told.
@@ -8,35 +8,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline import mutation
-from pipeline.evidence import import_graph as imports
-from pipeline.limited import UnreadableError, limited
-from pipeline.policy import (
+from pipeline.languages.python import cosmetic, served
+from pipeline.languages.rust import splice as rust_splice
+from pipeline.languages.rust import test_regions
+from pipeline.languages.sources import (
     borrowed_cases,
-    cosmetic,
     documented,
+    faults,
     forgery,
-    rust_splice,
-    served,
     single_example,
     special_cases,
-    test_regions,
     weakening,
 )
-from pipeline.policy.suites import Weakening
+from pipeline.languages.sources import import_graph as imports
+from pipeline.languages.sources.suites import Weakening
+from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from pipeline.evidence.import_graph import Graph
-    from pipeline.mutation import Mutant
-    from pipeline.policy.borrowed_cases import Borrowed
-    from pipeline.policy.served import Lost
-    from pipeline.policy.suites import Suite, Test
+    from pipeline.evidence.impact import Graph
+    from pipeline.languages.python.served import Lost
+    from pipeline.languages.sources.borrowed_cases import Borrowed
+    from pipeline.languages.sources.faults import Mutant
+    from pipeline.languages.sources.suites import Suite, Test
 
 
 def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test] = ()) -> tuple[Weakening, ...]:
-    """Return what `policy.weakening.weakenings` does; of what cannot be read, that nothing is known of its tests."""
+    """Return what `weakening.weakenings` does; of what cannot be read, that nothing is known of its tests."""
     try:
         return limited(weakening.weakenings)(path, before, after, tuple(elsewhere))
     except UnreadableError as error:
@@ -193,6 +192,6 @@ def import_graph(sources: Mapping[str, str]) -> Graph:
 def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int) -> tuple[Mutant, ...]:
     """Return small faults to put into a source; none where it cannot be read."""
     try:
-        return limited(mutation.mutants)(path, source, frozenset(lines), at_most=at_most)
+        return limited(faults.mutants)(path, source, frozenset(lines), at_most=at_most)
     except UnreadableError:
         return ()

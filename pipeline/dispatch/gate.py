@@ -15,10 +15,10 @@ from unicodedata import category
 
 from pipeline import readers
 from pipeline.dispatch.manifest import EntryKind
-from pipeline.policy import compile_time
+from pipeline.languages.rust import compile_time
+from pipeline.languages.rust.test_regions import RUST
 from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
-from pipeline.policy.test_regions import RUST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
-    from pipeline.evidence.import_graph import Graph
     from pipeline.evidence.observation import Reach, TestRecord
+
+Graph = Mapping[str, frozenset[str]]
+"""The files that each source uses directly; what could not be read is no key."""
 
 _ENTERED, _OPENED, _IMPORTED = 0, 1, 2
 _NAMED: Final = 1_000_000

@@ -14,7 +14,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, Final, cast
 
-_OURS: Final = ("pipeline.policy.", "pipeline.evidence.", "pipeline.mutation.", "pipeline.languages.")
+_OURS: Final = ("pipeline.policy.", "pipeline.evidence.", "pipeline.languages.sources.faults.", "pipeline.languages.")
 """What readers answer with is defined there, and nothing that does anything when it is made."""
 _SEQUENCES: Final[Mapping[str, Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.languages.python.uses import listed
+from pipeline.languages.sources.weakening import MAX_BYTES, is_read
 from pipeline.measure.composing import both, shares_file
-from pipeline.policy.python_uses import listed
 from pipeline.policy.test_support import lies_among_tests
-from pipeline.policy.weakening import MAX_BYTES, is_read
 from pipeline.readers import changed_around, lost_in, users_in
 
 if TYPE_CHECKING:

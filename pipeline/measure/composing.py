@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.git import Entry, TreeChange
-from pipeline.policy.rust_splice import Unspliced
-from pipeline.policy.test_regions import RUST
+from pipeline.languages.rust.splice import Unspliced
+from pipeline.languages.rust.test_regions import RUST
 from pipeline.readers import only_test_regions, regions_of, splice
 
 if TYPE_CHECKING:

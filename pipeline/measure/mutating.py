@@ -19,12 +19,12 @@ from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
 from pipeline.languages.protocol import Selection
+from pipeline.languages.sources.faults import LANGUAGES, Rank, spread
 from pipeline.measure.changed_lines import changed_lines
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.measure.probe_evidence import MutationEvidence, Survivor
 from pipeline.measure.quiet import Quiet
 from pipeline.measure.side_by_side import side_by_side
-from pipeline.mutation import LANGUAGES, Rank, spread
 from pipeline.policy.paths import is_tracker
 from pipeline.readers import mutants
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.evidence.observation import Layout, Observation
+    from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import Apparatus
-    from pipeline.mutation import Mutant
 
 BUILTIN: Final = "builtin"
 _PLAIN: Final = frozenset({"100644", "100755"})

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from pipeline.policy.paths import collision_key, malformed, protected
 from pipeline.policy.scope import Change, ChangeKind, Ruling, judge
-from pipeline.policy.test_regions import region_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,7 +26,7 @@ def judge_path(
     grants: tuple[Grant, ...] = (),
     tests: TestScope | None = None,
     contents: tuple[bytes, bytes] | None = None,
-    regions: Callable[[str, bytes, bytes], str | None] = region_fault,
+    regions: Callable[[str, bytes, bytes], str | None] | None = None,
 ) -> Ruling:
     """Return whether a role may write `path`. Total: every text has a ruling.
 
@@ -38,11 +37,11 @@ def judge_path(
         grants: The production files that the task names.
         tests: What counts as a test, and the task's test files.
         contents: What is in the file and what is to be; decides on test regions, for a role that has them.
-        regions: Says what else differs there.
+        regions: Says what else differs there; without it nothing is a test region.
     """
     kind = ChangeKind.MODIFIED if exists else ChangeKind.ADDED
     change = Change(path, kind)
-    if exists and contents is not None and spec.test_regions:
+    if exists and contents is not None and regions is not None and spec.test_regions:
         fault = regions(path, *contents)
         change = Change(path, kind, test_regions_only=fault is None, region_fault=fault)
     return _refuse_form(path, grants, tests) or judge(spec.writes, change, grants, tests)

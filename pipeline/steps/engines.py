@@ -18,10 +18,10 @@ from pipeline.box_folder import BoxFolder, private_place
 from pipeline.config.probes import Engine
 from pipeline.dispatch.redaction import redact
 from pipeline.errors import UserError
+from pipeline.languages.sources.faults.foreign import cargo_mutants_lines, functions, mutmut_place, mutmut_results
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.measure.mutating import changed_sources
 from pipeline.measure.probe_evidence import MutationEvidence, Survivor
-from pipeline.mutation.foreign import cargo_mutants_lines, functions, mutmut_place, mutmut_results
 from pipeline.process import WORKSPACE, Command, Mount, SandboxError
 from pipeline.programs import locate
 from pipeline.steps.tools import kit_of
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.evidence.observation import Layout
+    from pipeline.languages.sources.faults.foreign import Found
     from pipeline.measure.measuring import Apparatus
     from pipeline.measure.mutating import Allowance, Judges, Source
-    from pipeline.mutation.foreign import Found
     from pipeline.process import Completed
     from pipeline.programs import Program
     from pipeline.steps.tools import Kit

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from pydantic import TypeAdapter
 
 from pipeline.evidence.compare import passed
-from pipeline.evidence.impact import impacted
-from pipeline.evidence.import_graph import Graph, is_read
+from pipeline.evidence.impact import Graph, impacted
 from pipeline.evidence.staging import first_stage, is_long
 from pipeline.git import TooLargeError
 from pipeline.languages import durations
+from pipeline.languages.sources.import_graph import is_read
 from pipeline.measure import remembered
 from pipeline.measure.measuring import CACHE, changed_paths
 from pipeline.readers import import_graph

@@ -10,12 +10,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.modules import is_module
+from pipeline.languages.sources.weakening import is_read
 from pipeline.limited import UnreadableError
 from pipeline.measure.around_tests import served, serves
 from pipeline.measure.composing import both, shares_file
 from pipeline.policy.control import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
-from pipeline.policy.weakening import is_read
 from pipeline.readers import added, borrowed_in, weakenings
 from pipeline.steps.sanity import baseline_of
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from pipeline.evidence.observation import Layout
+    from pipeline.languages.sources.borrowed_cases import Borrowed
+    from pipeline.languages.sources.suites import Test
     from pipeline.measure.composing import Holder
-    from pipeline.policy.borrowed_cases import Borrowed
-    from pipeline.policy.suites import Test
     from pipeline.steps.context import Context
 
 _MOST_FILES = 200

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pipeline.languages.rust.splice import Unspliced
 from pipeline.measure.composing import Holder, both, shares_file
 from pipeline.policy.control import is_control
-from pipeline.policy.rust_splice import Unspliced
 from pipeline.policy.test_support import lies_among_tests
 from pipeline.readers import regions_of
 from pipeline.steps.loosening import loosened_in

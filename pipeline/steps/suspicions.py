@@ -11,10 +11,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline import readers
+from pipeline.languages.rust import compile_time
+from pipeline.languages.rust import splice as rust_splice
+from pipeline.languages.rust.test_regions import RUST
+from pipeline.languages.sources import special_cases
 from pipeline.measure.composing import both, shares_file
 from pipeline.measure.measuring import changed_paths
-from pipeline.policy import compile_time, rust_splice, special_cases
-from pipeline.policy.test_regions import RUST
 from pipeline.reports.markdown import bullets
 from pipeline.routing.vocabulary import Step
 from pipeline.steps.sanity import baseline_of

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.ledger import may_change
+from pipeline.languages.sources.weakening import is_read
 from pipeline.measure.composing import both, shares_file
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.unprotected import named
-from pipeline.policy.weakening import is_read
 from pipeline.readers import added, weakenings
 from pipeline.steps.loosening import told
 from pipeline.verification.results import Problem
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.evidence.observation import Observation, TestRecord
-    from pipeline.policy.suites import Weakening
+    from pipeline.languages.sources.suites import Weakening
     from pipeline.verification.laboratory import Laboratory
 
 _MOST_FILES: Final = 200

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.classify import RedClass
+from pipeline.languages.rust.test_regions import RUST
+from pipeline.languages.sources.weakening import is_read
 from pipeline.measure.composing import both
-from pipeline.policy.test_regions import RUST
-from pipeline.policy.weakening import is_read
 from pipeline.readers import suite_of
 from pipeline.verification.changed_tests import is_called
 

@@ -27,10 +27,10 @@ from pipeline.languages.protocol import StubFault
 from pipeline.languages.python import stub_pass, stubs
 from pipeline.languages.rust import sources as cargo_sources
 from pipeline.languages.rust import stub_pass as cargo_stub_pass
+from pipeline.languages.rust.splice import Unspliced
+from pipeline.languages.sources import weakening
+from pipeline.languages.sources.faults import mutants
 from pipeline.limited import UnreadableError, limited
-from pipeline.mutation import mutants
-from pipeline.policy import weakening
-from pipeline.policy.rust_splice import Unspliced
 from pipeline.trees import Files
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from languages.direct import context_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.ledger import judge_red
-from pipeline.policy.forgery import notes
+from pipeline.languages.sources.forgery import notes
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:

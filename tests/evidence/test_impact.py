@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.evidence.impact import distances, impacted
-from pipeline.evidence.import_graph import Graph, import_graph, is_read
+from pipeline.evidence.impact import Graph, distances, impacted
 from pipeline.evidence.observation import Reach, TestRecord
+from pipeline.languages.sources.import_graph import import_graph, is_read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -17,11 +17,11 @@ from fuzz import judges, rustc
 from fuzz.pieces import COMMAND, FRONT_MATTER, PATH, REPORT, ROLE, Soup
 from fuzz.rust_soup import edit
 
+from pipeline.languages.rust.test_regions import interesting, region_fault
 from pipeline.policy.commands import judge_command
 from pipeline.policy.paths import collision_key, malformed, protected
 from pipeline.policy.roles import ContractError, Writes, parse_role
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
-from pipeline.policy.test_regions import interesting, region_fault
 from pipeline.reports.decode import Malformed, Missing, decode_object
 from pipeline.reports.kinds import KINDS
 from pipeline.reports.parse import extract_report, parse_report

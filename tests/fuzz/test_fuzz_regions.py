@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy.region_cases import BASE, EDITS_INSIDE, NEW_REGIONS
 
-from pipeline.policy.rust_syntax import first_error, modules, parse
-from pipeline.policy.test_regions import region_fault
+from pipeline.languages.rust.test_regions import region_fault
+from pipeline.languages.rust.tree import first_error, modules, parse
 
 pytestmark = [
     pytest.mark.slow,

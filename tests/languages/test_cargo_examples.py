@@ -36,6 +36,7 @@ def ends(seen: Observation) -> dict[str, Ended | None]:
 
 
 @pytest.mark.parametrize("edition", ["2021", "2024"])
+@pytest.mark.broad
 def test_each_example_has_the_limit_of_a_test(tmp_path: Path, edition: str) -> None:
     lib = library(a=HANGS, b=ENDS, c=HANGS, d=FAILS, e=ENDS)
     seen = measure(project(tmp_path, lib, edition), per_test_timeout_s=6)
@@ -52,12 +53,14 @@ def test_each_example_has_the_limit_of_a_test(tmp_path: Path, edition: str) -> N
     }
 
 
+@pytest.mark.broad
 def test_the_only_one_that_hangs_is_known_at_once(tmp_path: Path) -> None:
     seen = measure(project(tmp_path, library(a=HANGS, b=ENDS)), per_test_timeout_s=6)
     assert ends(seen) == {"a": Ended.TIMED_OUT, "b": Ended.PASSED}
     assert seen.tail.count("test src/lib.rs - b") == 1
 
 
+@pytest.mark.broad
 def test_an_example_that_was_not_asked_for_takes_no_other_along(tmp_path: Path) -> None:
     place = project(tmp_path, library(a=HANGS, b=ENDS, c=HANGS))
     chosen = Selection(ids=frozenset({"greet::doc::src/lib.rs::b", "greet::doc::src/lib.rs::c"}))
@@ -66,6 +69,7 @@ def test_an_example_that_was_not_asked_for_takes_no_other_along(tmp_path: Path) 
     assert ends(seen) == {"a": None, "b": Ended.PASSED, "c": Ended.TIMED_OUT}
 
 
+@pytest.mark.broad
 def test_without_a_limit_an_example_that_hangs_ends_the_run_and_is_told(tmp_path: Path) -> None:
     seen = measure(project(tmp_path, library(a=HANGS, b=ENDS, c=HANGS)), timeout_s=15)
     assert seen.state is RunState.TIMED_OUT
@@ -75,6 +79,7 @@ def test_without_a_limit_an_example_that_hangs_ends_the_run_and_is_told(tmp_path
     assert told == {"it did not come to an end: the examples were ended first"}
 
 
+@pytest.mark.broad
 def test_without_a_limit_the_only_example_that_hangs_has_timed_out(tmp_path: Path) -> None:
     seen = measure(project(tmp_path, library(a=ENDS, b=HANGS)), timeout_s=15)
     assert (seen.state, ends(seen)) == (RunState.TIMED_OUT, {"a": Ended.PASSED, "b": Ended.TIMED_OUT})

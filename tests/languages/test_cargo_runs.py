@@ -75,6 +75,7 @@ def test_a_task_from_red_to_green_beside_the_code_and_in_a_new_file(tmp_path: Pa
     assert judge_stubs(green.provisional_ids, on_stubs) == ("greet::test/part::says_nothing",)
 
 
+@pytest.mark.broad
 def test_only_chosen_tests_run_and_all_are_listed(tmp_path: Path) -> None:
     write(tmp_path, START)
     listed = measure(tmp_path, Selection.nothing())
@@ -88,6 +89,7 @@ def test_only_chosen_tests_run_and_all_are_listed(tmp_path: Path) -> None:
     assert by_id.command == ("cargo", "test", "--workspace", "--", "--exact", "ends")
 
 
+@pytest.mark.broad
 def test_the_time_for_all_tests_ends_the_run_and_says_so(tmp_path: Path) -> None:
     write(tmp_path, START)
     seen = measure(tmp_path, Selection(ids=frozenset({"greet::test/slow::hangs"})), timeout_s=8)

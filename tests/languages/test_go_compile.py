@@ -123,6 +123,7 @@ def test_a_changed_signature_is_a_missing_behaviour_of_a_symbol_that_the_task_ch
     assert classify_collection(error, context).cls is RedClass.MISSING_BEHAVIOR, error
 
 
+@pytest.mark.broad
 def test_a_new_file_may_hide_the_tests_of_its_package_which_are_judged_again_at_green(
     start: Path, before: Observation, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_task_from_red_to_green_with_stubs(tmp_path: Path) -> None:
     assert judge_stubs(green.provisional_ids, on_stubs) == ("part::TestNothing",)
 
 
+@pytest.mark.broad
 def test_only_chosen_tests_run_and_all_are_listed(tmp_path: Path) -> None:
     project = write(tmp_path / "project", {**START, "slow/slow_test.go": SLOW})
     known = [".::TestGreet", "slow::TestEnds", "slow::TestHangs"]
@@ -140,6 +141,7 @@ def test_a_test_that_fails_early_loses_none_of_its_subtests(tmp_path: Path) -> N
     assert verdict.missing == ()
 
 
+@pytest.mark.broad
 def test_each_limit_ends_a_run_and_says_so(tmp_path: Path) -> None:
     write(tmp_path, {**START, "slow/slow_test.go": SLOW})
     one = measure(tmp_path, Selection(files=frozenset({"slow/slow_test.go"})), per_test_timeout_s=3)
@@ -201,6 +203,7 @@ def test_the_command_that_is_told_has_the_projects_options(tmp_path: Path) -> No
     assert told == ("go", "test", "-tags", "x", "./...", "-args", "y")
 
 
+@pytest.mark.broad
 def test_a_data_race_is_where_it_happened(tmp_path: Path) -> None:
     if environment().variables["CGO_ENABLED"] == "0":
         pytest.skip("the race detector needs a C compiler")

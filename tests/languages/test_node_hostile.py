@@ -287,6 +287,7 @@ for (const number of fs.readdirSync('/proc/self/fd')) {
 
 
 @pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
+@pytest.mark.broad(but_first=1)
 def test_files_of_ours_that_are_deleted_make_no_test_pass(tmp_path: Path, package: str, name: str) -> None:
     head = "" if name == "jest" else VITEST_HEAD
     tests = {
@@ -334,6 +335,7 @@ for (const number of fs.readdirSync('/proc/self/fd')) {
 
 
 @pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
+@pytest.mark.broad(but_first=1)
 def test_a_plan_that_a_test_has_changed_makes_no_test_pass(tmp_path: Path, package: str, name: str) -> None:
     head = "" if name == "jest" else VITEST_HEAD
     tests = {
@@ -348,6 +350,7 @@ def test_a_plan_that_a_test_has_changed_makes_no_test_pass(tmp_path: Path, packa
 
 
 @pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
+@pytest.mark.broad(but_first=1)
 def test_workers_cannot_write_records_or_results(tmp_path: Path, package: str, name: str) -> None:
     head = (
         "import { it, expect } from 'vitest';\nimport fs from 'node:fs';\n"

@@ -86,6 +86,7 @@ TWO = {
 
 
 @pytest.mark.parametrize("name", TWO)
+@pytest.mark.broad
 def test_only_chosen_tests_run_and_all_are_listed(tmp_path: Path, name: str) -> None:
     package, head = TWO[name]
     body = "test('one', () => {});\ntest('two', () => { assert.ok(0); });\n"
@@ -232,6 +233,7 @@ def test_what_belongs_to_a_test(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TWO)
+@pytest.mark.broad
 def test_the_time_for_all_tests_ends_the_run_and_says_so(tmp_path: Path, name: str) -> None:
     package, head = TWO[name]
     write(tmp_path, {"package.json": package, "a.test.js": f"{head}test('spins', () => {{ for (;;); }});\n"})

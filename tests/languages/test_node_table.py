@@ -261,7 +261,16 @@ LANES = {
 }
 
 
-@pytest.fixture(scope="module", params=LANES.values(), ids=list(LANES))
+LANE_OF_EACH_RUNNER = ("node", "vitest", "jest")
+
+
+EACH_LANE = [
+    pytest.param(lane, id=name, marks=() if name in LANE_OF_EACH_RUNNER else pytest.mark.broad)
+    for name, lane in LANES.items()
+]
+
+
+@pytest.fixture(scope="module", params=EACH_LANE)
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lane, Path, Observation]:
     lane: Lane = request.param
     root = write(
@@ -367,7 +376,7 @@ ENDING = {"jest-28": {"syntax"}, "jest-29": {"syntax"}}
 """What ends an older jest, where tests are ES modules, with all that it had begun: what passed is not known then."""
 
 
-@pytest.fixture(scope="module", params=LANES.values(), ids=list(LANES))
+@pytest.fixture(scope="module", params=EACH_LANE)
 def uncollected(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Lane, Path, Observation]:

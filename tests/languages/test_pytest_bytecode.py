@@ -213,6 +213,7 @@ def test_after(): pass
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_what_one_process_leaves_behind_is_not_loaded_by_the_next(tmp_path: Path) -> None:
     root = write(tmp_path / "project", {"test_it.py": POISON})
     box = Watching()

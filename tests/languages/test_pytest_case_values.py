@@ -135,12 +135,14 @@ def test_production_that_changes_the_cases_of_its_tests_is_named(tmp_path: Path)
     assert not verdict.own_green
 
 
+@pytest.mark.broad
 def test_honest_production_changes_no_case(tmp_path: Path) -> None:
     verdict = judged(tmp_path, WRITTEN, "def f(key):\n    return 0\n", "def f(key):\n    return key + 1\n")
     assert verdict.green
     assert verdict.other_cases == ()
 
 
+@pytest.mark.broad
 def test_cases_that_production_computes_may_change_and_are_told(tmp_path: Path) -> None:
     test = (
         "import pytest\nimport shop\n\n@pytest.mark.parametrize('rate', [shop.RATE], ids=['rate'])\n"

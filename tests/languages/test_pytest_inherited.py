@@ -81,6 +81,7 @@ def regions(root: Path, files: dict[str, str]) -> dict[str, str]:
     return {entry.partition("::")[2]: record.region_sha256 for entry, record in found.items()}
 
 
+@pytest.mark.broad
 def test_the_source_of_an_inherited_test_is_its_own_lines(tmp_path: Path) -> None:
     files = {"common.py": COMMON, "test_it.py": SUITE}
     before = regions(tmp_path / "before", files)

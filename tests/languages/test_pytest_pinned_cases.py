@@ -11,7 +11,7 @@ from languages.direct import context_of, files_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.ledger import RedLedger, judge_red
-from pipeline.policy.borrowed_cases import borrowed_cases
+from pipeline.languages.sources.borrowed_cases import borrowed_cases
 
 if TYPE_CHECKING:
     from pathlib import Path

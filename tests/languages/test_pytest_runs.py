@@ -267,6 +267,7 @@ def test_a_selection_runs_only_its_tests_and_still_knows_all_ids(tmp_path: Path)
     assert _outcomes(measure(tmp_path, Selection(files=frozenset({"test_b.py"}))))["test_3"] is Ended.PASSED
 
 
+@pytest.mark.broad
 def test_a_region_changes_with_the_test_and_its_decorators_and_nothing_else(tmp_path: Path) -> None:
     def regions(body: str) -> dict[str, str]:
         write(tmp_path, {"test_it.py": body})
@@ -332,6 +333,7 @@ def test_ids_stay_distinct_and_messages_valid_whatever_characters_they_hold(tmp_
     assert "test_it.py::test_it[./test_it.py]" in observation.records
 
 
+@pytest.mark.broad
 def test_two_runs_of_the_same_files_give_the_same_records(tmp_path: Path) -> None:
     write(tmp_path, {**CORE, "test_it.py": PASSES + "\ndef test_fails(tmp_path):\n    assert tmp_path == answer()\n"})
     assert measure(tmp_path).records == measure(tmp_path).records
@@ -380,6 +382,7 @@ def test_this_interpreter_is_found_with_what_it_needs() -> None:
     assert "pytest_cov" in env.plugins
 
 
+@pytest.mark.broad
 def test_the_command_that_is_told_is_the_one_that_runs_with_the_projects_options(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("def test_a():\n    pass\n", encoding="utf-8")
     env = replace(environment(), command=(*environment().command, "-p", "no:doctest"))

@@ -101,6 +101,7 @@ class TestAll(unittest.TestCase):
 """
 
 
+@pytest.mark.broad
 def test_the_time_that_pytest_takes_to_show_a_failure_is_not_the_test_s(tmp_path: Path) -> None:
     write(tmp_path, {"pytest.ini": "[pytest]\naddopts = --showlocals\n", "test_it.py": LONG})
     found = measure(tmp_path, trace=True, per_test_timeout_s=1.2).records
@@ -111,6 +112,7 @@ def test_the_time_that_pytest_takes_to_show_a_failure_is_not_the_test_s(tmp_path
     assert found["test_it.py::TestAll::test_z_nothing_of_it_was_traced"].outcome is Ended.PASSED
 
 
+@pytest.mark.broad
 def test_a_failure_that_cannot_be_shown_still_ends(tmp_path: Path) -> None:
     hangs = LONG.replace("time.sleep(0.4)", "time.sleep(600)")
     write(tmp_path, {"pytest.ini": "[pytest]\naddopts = --showlocals\n", "test_it.py": hangs})

@@ -52,6 +52,7 @@ def measure(toolchain: Rooted, root: Path, env: Environment, selection: Selectio
     return anyio.run(run)
 
 
+@pytest.mark.broad
 def test_tests_run_in_their_folder_and_import_from_a_sibling(tmp_path: Path) -> None:
     root = write(tmp_path / "view", MONOREPO)
     seen = measure(PYTEST, root, direct.environment())
@@ -165,6 +166,7 @@ def test_a_crate_in_a_folder_has_ids_that_name_the_folder(tmp_path: Path) -> Non
 
 
 @needs_go
+@pytest.mark.broad
 def test_a_module_in_a_folder_has_ids_that_begin_with_the_folder(tmp_path: Path) -> None:
     body = "\tif two() != 2 {{\n\t\tt.Fatal()\n\t}}\n"
     test = f'package {{0}}\n\nimport "testing"\n\nfunc TestTwo(t *testing.T) {{{{\n{body}}}}}\n'

@@ -124,6 +124,7 @@ def test_all_tests_of_both_languages_are_one_observation(tmp_path: Path) -> None
 
 
 @crates.needs_cargo
+@pytest.mark.broad
 def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: Path) -> None:
     root, toolchain, box = write(tmp_path / "view", FILES), both(), Counting()
     first = measure(toolchain, root, Selection(ids=frozenset({BYE})), box=box)
@@ -149,6 +150,7 @@ def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: P
 
 @crates.needs_cargo
 @pytest.mark.parametrize("kind", ["nobox", "bubblewrap"])
+@pytest.mark.broad(but_first=1)
 def test_tests_of_one_language_cannot_change_what_is_measured_of_the_other(tmp_path: Path, kind: str) -> None:
     program = shutil.which("bwrap") or ""
     box: Sandbox = NoBox() if kind == "nobox" else Bubblewrap(program)
@@ -168,6 +170,7 @@ def test_tests_of_one_language_cannot_change_what_is_measured_of_the_other(tmp_p
 
 
 @crates.needs_cargo
+@pytest.mark.broad
 def test_a_broken_manifest_is_the_projects_fault_and_the_other_runner_is_still_seen(tmp_path: Path) -> None:
     seen = measure(both(), write(tmp_path / "view", {**FILES, "Cargo.toml": "[package\n"}))
     assert seen.state is RunState.UNUSABLE
@@ -192,6 +195,7 @@ def test_each_has_its_own_limits_and_its_own_cache(tmp_path: Path) -> None:
 
 
 @crates.needs_cargo
+@pytest.mark.broad
 def test_types_are_checked_in_both(tmp_path: Path) -> None:
     broken = {**FILES, "src/lib.rs": "pub fn two() -> i32 {\n    nothing\n}\n", "greet.py": "def greet(:\n"}
     root, env = write(tmp_path / "view", broken), environment()

@@ -52,7 +52,7 @@ def test_only_pure_packages_import_a_parser_and_only_readers_their_readers() -> 
         for module, used in imported(path).items():
             last = module.rpartition(".")[2]
             if module.partition(".")[0].startswith(PARSERS) or (
-                module.startswith(("pipeline.policy", "pipeline.evidence", "pipeline.mutation"))
+                module.startswith(("pipeline.policy", "pipeline.evidence", "pipeline.languages.sources.faults"))
                 and last in modules | {"imports"}
                 and used & names
             ):

@@ -19,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.classify import RedClass, Symbol
+from pipeline.languages.sources import forgery, weakening
+from pipeline.languages.sources.faults.mutant import Mutant, Rank
+from pipeline.languages.sources.suites import Check, Suite, Test
 from pipeline.limited import UnreadableError, limited
 from pipeline.limited.values import NonsenseError, dump, load
-from pipeline.mutation.mutant import Mutant, Rank
-from pipeline.policy import forgery, weakening
-from pipeline.policy.suites import Check, Suite, Test
 
 SOURCE = b"def test_a():\n    assert f() == 1\n"
 
@@ -154,7 +154,7 @@ def test_what_is_no_plain_value_is_not_written(value: object) -> None:
     "written",
     [
         b"", b"{", b"{}", b"[]", b'["data"]', b'["data", "os:system", "true"]', b'["data", "pipeline.process:sys"]',
-        b'["enum", "pipeline.policy.suites:Test", "A"]', b'["data", "pipeline.limited.process:os", 1]',
+        b'["enum", "pipeline.languages.sources.suites:Test", "A"]', b'["data", "pipeline.limited.process:os", 1]',
         b'["data", "pipeline.evidence.classify:Symbol"]', b'["data", "pipeline.nothing:A"]', b'["bytes", "*"]',
         b'["tuple", {}]', b'["dict", 1]', b'["dict", [["list"], 1]]', b'[["tuple"], 1]', b"[" * 100_000,
         b'["data", "pipeline.pids:ProcessId", 1, 2, "a"]', b'["enum", "pipeline.limited.values:Any", "a"]',

@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.mutation.foreign import Found, cargo_mutants_lines, functions, mutmut_place, mutmut_results
+from pipeline.languages.sources.faults.foreign import (
+    Found,
+    cargo_mutants_lines,
+    functions,
+    mutmut_place,
+    mutmut_results,
+)
 
 SOURCE = b"""def price(n, limit):
     if n > limit:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mutation.snippets import LANGUAGES, source
 from tree_sitter import Language, Parser
 
-from pipeline.mutation import mutants, spread
+from pipeline.languages.sources.faults import mutants, spread
 
 pytestmark = pytest.mark.slow
 
@@ -97,5 +97,5 @@ def test_no_line_no_fault_and_what_nobody_reads_has_none() -> None:
 
 
 def test_parsers_are_loaded_when_a_file_of_theirs_is_read() -> None:
-    assert import_module("pipeline.mutation").LANGUAGES[".tsx"] == "script"
+    assert import_module("pipeline.languages.sources.faults").LANGUAGES[".tsx"] == "script"
     assert mutants("a.tsx", b"const a = (x: number) => <b>{x + 1}</b>;\n", (1,))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.documented import notes, suite_of
+from pipeline.languages.sources.documented import notes, suite_of
 
 PYTHON = '''"""Greetings.
 

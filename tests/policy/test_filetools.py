@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.dispatch.roles import load_roles
+from pipeline.languages.rust.test_regions import region_fault
 from pipeline.policy.filetools import judge_deletion, judge_path
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.routing.vocabulary import Role
@@ -22,7 +23,9 @@ THERE = {"src/app.py", "src/other.py", "src/lib.rs", "src/gone.py", "src/from.py
 
 
 def ruling_on(role: Role, path: str, contents: tuple[bytes, bytes] | None = None) -> Ruling:
-    return judge_path(ROLES[role], path, exists=path in THERE, grants=GRANTS, tests=TESTS, contents=contents)
+    return judge_path(
+        ROLES[role], path, exists=path in THERE, grants=GRANTS, tests=TESTS, contents=contents, regions=region_fault
+    )
 
 
 @pytest.mark.parametrize(

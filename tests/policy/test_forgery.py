@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.forgery import notes
+from pipeline.languages.sources.forgery import notes
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.policy.forgery import notes
+from pipeline.languages.sources.forgery import notes
 
 
 def told(source: str, path: str = "src/app/core.py", own: tuple[str, ...] = ()) -> list[str]:

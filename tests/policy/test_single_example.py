@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.policy.single_example import notes
+from pipeline.languages.sources.single_example import notes
 
 PYTHON = ((3, "def price(total, member):"), (4, "    return 190"))
 RUST = ((1, "pub fn price(total: u32) -> u32 {"),)

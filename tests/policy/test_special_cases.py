@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.policy.special_cases import added, notes, unused
+from pipeline.languages.sources.special_cases import added, notes, unused
 
 OLD = "def price(cents):\n    return cents\n"
 TEST = "assert price(1370) == 0\nassert price('spring') == 1\n"

@@ -9,9 +9,9 @@ from policy.region_cases import BASE, NEW, with_line
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.dispatch.view import ShadowView
+from pipeline.languages.rust.test_regions import only_test_regions
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
-from pipeline.policy.test_regions import only_test_regions
 
 TESTS = TestScope(files=(Grant("tests/it.rs", Action.CREATE),), folders=("tests",))
 POLICY = Policy(Writes.TESTS, (), TESTS, only_test_regions)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.weakening import added, weakenings
+from pipeline.languages.sources.weakening import added, weakenings
 
 HEAD = "import pytest\nfrom shop import total\n\n"
 BASE = """

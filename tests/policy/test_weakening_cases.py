@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from pipeline.policy.weakening import weakenings
+from pipeline.languages.sources.weakening import weakenings
 
 BASE = """import numpy as np
 import pytest

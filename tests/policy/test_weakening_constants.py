@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.policy.weakening import added, changed_around, weakenings
+from pipeline.languages.sources.weakening import added, changed_around, weakenings
 
 
 def told(old: str, new: str, *, text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.policy.weakening import added, weakenings
+from pipeline.languages.sources.weakening import added, weakenings
 
 JEST = """import { total, parse, load } from '../src/app';
 

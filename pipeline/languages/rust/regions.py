@@ -1,0 +1,239 @@
+"""Where the test regions of a Rust source are: inline modules whose attribute is exactly `#[cfg(test)]`.
+
+They count at the top level and in inline modules that carry attributes of the compiler only. Without `--test` rustc
+drops such a module before anything in it means anything. Regions are found in tokens that all editions agree on
+(`rust_tokens`), and tree-sitter (`rust_syntax`) must see the same modules, or the source is not judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.languages.rust.tokens import SourceFault, TokenKind, Tokens, read_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CFG_TEST: Final = (b"cfg", b"(", b"test", b")")
+
+_LINTS: Final = frozenset({b"allow", b"deny", b"expect", b"warn"})
+"""Attributes that may stand beside `#[cfg(test)]`. One that is a macro would be given the region in every build."""
+
+_COMPILERS: Final = _LINTS | {b"cfg", b"deprecated", b"doc", b"forbid", b"macro_use", b"path"}
+"""Attributes that a production module around a region may have, for the same reason."""
+
+_BEYOND: Final = frozenset(
+    {
+        b"alloc_error_handler", b"export_name", b"global_allocator", b"lang", b"link", b"link_args", b"link_section",
+        b"linkage", b"macro_export", b"no_main", b"no_mangle", b"panic_handler", b"path", b"used",
+    }
+)  # fmt: skip
+"""Attributes that reach beyond the module that they stand in: symbols, the linker, other files, the whole crate."""
+
+_MACROS: Final = frozenset({b"asm", b"global_asm", b"include", b"naked_asm"})
+"""Macros that bring in code which is no Rust or is not in this file; `include_str` and `include_bytes` bring data."""
+
+_SHOWN: Final = 40
+"""So many tokens of what reaches beyond a region are repeated."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """One test region, as indices of tokens: the first of its attributes, and its braces.
+
+    Args:
+        is_bare: It is `#[cfg(test)] mod name {`, without another attribute, documentation or `pub`.
+        path: The names of the modules around it, outermost first, then its own.
+    """
+
+    first: int
+    opening: int
+    closing: int
+    is_bare: bool
+    path: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Around:
+    """A production module that may hold test regions, as indices of tokens: its first attribute, and its braces."""
+
+    first: int
+    opening: int
+    closing: int
+    path: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class RustFile:
+    """A source with its tokens, its regions in order, and the production modules that were looked into for them."""
+
+    source: bytes
+    tokens: Tokens
+    regions: tuple[Region, ...]
+    around: tuple[Around, ...] = ()
+
+    def inside(self, region: Region) -> tuple[int, int]:
+        """Return where the inside of a region starts and ends, in bytes."""
+        return self.tokens.all[region.opening].end, self.tokens.all[region.closing].start
+
+    def start(self, region: Region) -> int:
+        """Return where a region starts, in bytes."""
+        return self.tokens.all[region.first].start
+
+    def outside(self) -> list[bytes]:
+        """Return the source without the insides of its regions: one piece more than there are regions."""
+        insides = [self.inside(region) for region in self.regions]
+        starts = [0, *(end for _, end in insides)]
+        ends = [*(start for start, _ in insides), len(self.source)]
+        return [self.source[start:end] for start, end in zip(starts, ends, strict=True)]
+
+    def is_before_inner(self, region: Region) -> bool:
+        """Return whether attributes or documentation of the module around it follow: no item may come before these."""
+        behind = region.closing + 1
+        if behind < len(self.tokens.all) and self.tokens.all[behind].kind is TokenKind.INNER_DOC:
+            return True
+        return self.tokens.text(behind) == b"#" and self.tokens.text(behind + 1) == b"!"
+
+    def code(self, *, without: Region | None = None) -> list[bytes]:
+        """Return the tokens without those inside of regions, and without any of the region `without`."""
+        left_out = [
+            (region.first, region.closing + 1) if region is without else (region.opening + 1, region.closing)
+            for region in self.regions
+        ]
+        starts = [0, *(end for _, end in left_out)]
+        ends = [*(start for start, _ in left_out), len(self.tokens.all)]
+        kept = (self.tokens.all[start:end] for start, end in zip(starts, ends, strict=True))
+        return [token.text for tokens in kept for token in tokens]
+
+    def reaches(self) -> Iterator[tuple[str, int]]:
+        """Yield what in a region reaches beyond it, as it is written, and where, in bytes."""
+        for region in self.regions:
+            for index in range(region.opening + 1, region.closing):
+                if what := _reach(self.tokens, index):
+                    yield what, self.tokens.all[index].start
+
+
+def read_rust(source: bytes) -> RustFile | SourceFault:
+    """Return a source with its regions, or why it is not certain where they are."""
+    tokens = read_tokens(source)
+    if isinstance(tokens, SourceFault):
+        return tokens
+    from pipeline.languages.rust import tree as rust_syntax  # noqa: PLC0415  (a shared library that only Rust projects need)
+
+    tree = rust_syntax.parse(source)
+    error = rust_syntax.first_error(tree)
+    if error is not None:
+        return SourceFault(error, "is not understood by the Rust parser; what a test region is would be a guess")
+    found = tuple(_modules(tokens))
+    regions = tuple(module for module in found if isinstance(module, Region))
+    file = RustFile(source, tokens, regions, tuple(module for module in found if isinstance(module, Around)))
+    modules = rust_syntax.modules(tree)
+    for region in file.regions:
+        if file.inside(region) not in modules:
+            return SourceFault(file.start(region), "begins a test region whose end could be read in two ways")
+    return file
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What an item begins with: attributes, documentation, `pub`; `opening` is the brace of `mod name {`, if it is one.
+
+    `next` is the first token that was not read.
+    """
+
+    attributes: tuple[tuple[bytes, ...], ...]
+    is_bare: bool
+    opening: int | None
+    next: int
+
+    def is_region(self) -> bool:
+        others = [attribute for attribute in self.attributes if attribute != _CFG_TEST]
+        return len(others) + 1 == len(self.attributes) and all(_name(attribute) in _LINTS for attribute in others)
+
+    def is_production(self) -> bool:
+        return all(_name(attribute) in _COMPILERS for attribute in self.attributes)
+
+
+def _modules(tokens: Tokens) -> Iterator[Region | Around]:
+    index = 0
+    around: list[Around] = []
+    while index < len(tokens.all):
+        while around and index > around[-1].closing:
+            around.pop()
+        head = _head(tokens, index)
+        if head.opening is None:
+            index = _behind(tokens, head.next)
+            continue
+        closing = tokens.partner[head.opening]
+        path = (*(around[-1].path if around else ()), _plain(tokens.text(head.opening - 1)))
+        if head.is_region():
+            yield Region(index, head.opening, closing, head.is_bare and len(head.attributes) == 1, path)
+            index = closing + 1
+        elif head.is_production():
+            around.append(Around(index, head.opening, closing, path))
+            yield around[-1]
+            index = head.opening + 1
+        else:
+            index = _behind(tokens, head.opening)
+
+
+def _head(tokens: Tokens, index: int) -> _Head:
+    attributes: list[tuple[bytes, ...]] = []
+    is_bare = True
+    while index < len(tokens.all):
+        if tokens.text(index) == b"#" and tokens.text(index + 1) == b"[":
+            closing = tokens.partner[index + 1]
+            attributes.append(tuple(token.text for token in tokens.all[index + 2 : closing]))
+            index = closing + 1
+        elif tokens.all[index].kind is TokenKind.OUTER_DOC:
+            is_bare = False
+            index += 1
+        elif tokens.text(index) == b"pub":
+            is_bare = False
+            index = tokens.partner[index + 1] + 1 if tokens.text(index + 1) == b"(" else index + 1
+        else:
+            break
+    is_module = tokens.text(index) == b"mod" and tokens.has_word(index + 1) and tokens.text(index + 2) == b"{"
+    return _Head(tuple(attributes), is_bare, index + 2 if is_module else None, index)
+
+
+def _behind(tokens: Tokens, index: int) -> int:
+    """Return the index behind a token, or behind the whole group that it opens."""
+    return max(index, tokens.partner[index] if index < len(tokens.all) else index) + 1
+
+
+def _name(attribute: tuple[bytes, ...]) -> bytes:
+    """Return the name of an attribute, nothing for one whose name is a path."""
+    return attribute[0] if attribute and attribute[1:2] != (b":",) else b""
+
+
+def _reach(tokens: Tokens, index: int) -> str | None:
+    """Return what reaches beyond the region in which the token stands and begins with it, or None."""
+    here, after = _plain(tokens.text(index)), tokens.text(index + 1)
+    if here == b"#" and after == b"!" and tokens.text(index + 2) == b"[":
+        return _written(tokens, index, tokens.partner[index + 2])
+    if here == b"#" and after == b"[":
+        closing = tokens.partner[index + 1]
+        return _written(tokens, index, closing) if _reaches_beyond(tokens, index + 2, closing) else None
+    if here in _MACROS and after == b"!" and tokens.text(index + 2) in {b"(", b"[", b"{"}:
+        return _written(tokens, index, index + 1)
+    if here == b"mod" and tokens.has_word(index + 1) and tokens.text(index + 2) == b";":
+        return _written(tokens, index, index + 2)
+    return None
+
+
+def _reaches_beyond(tokens: Tokens, start: int, end: int) -> bool:
+    words = [_plain(token.text) for token in tokens.all[start:end]]
+    # The attributes that these two stand for are among their arguments.
+    named = words if words[:1] in ([b"cfg_attr"], [b"unsafe"]) else words[:1]
+    return not _BEYOND.isdisjoint(named)
+
+
+def _plain(word: bytes) -> bytes:
+    return word.removeprefix(b"r#")
+
+
+def _written(tokens: Tokens, first: int, last: int) -> str:
+    texts = [token.text.decode("utf-8", "replace") for token in tokens.all[first : min(last + 1, first + _SHOWN)]]
+    return (" " if texts[0] == "mod" else "").join(texts)

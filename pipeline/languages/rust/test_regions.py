@@ -1,0 +1,137 @@
+"""What @test may change in a Rust production file: the insides of its test regions, and nothing else.
+
+Two files with the same bytes and tokens outside of their regions are the same production code (architecture 6, Policy;
+ADR-8 of the founding document). Only line numbers may move, as with every edit. Other languages have no such regions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from pipeline.languages.rust.regions import read_rust
+from pipeline.languages.rust.tokens import SourceFault, line_of
+
+if TYPE_CHECKING:
+    from pipeline.languages.rust.regions import RustFile
+    from pipeline.languages.rust.tree import Inside
+
+RUST: Final = ".rs"
+
+_BLANKS: Final = b" \t\r\n"
+_FORM: Final = "`#[cfg(test)]` and `mod name { ... }`"
+
+
+def only_test_regions(path: str, old: bytes, new: bytes) -> bool:
+    """Return whether `old` and `new` differ in nothing but Rust test regions."""
+    return region_fault(path, old, new) is None
+
+
+def region_fault(path: str, old: bytes, new: bytes) -> str | None:
+    """Return a sentence on what else differs, with the line in the new file, or None.
+
+    Allowed are edits inside regions that both files have, and one whole new region: blanks, then
+    `#[cfg(test)] mod name { ... }`, then blanks, put in at one place between two items.
+    """
+    if not path.endswith(RUST):
+        return f"{path!r} is not Rust: no other language has test regions in production files"
+    after, before = read_rust(new), read_rust(old)
+    if isinstance(after, SourceFault):
+        return f"line {line_of(new, after.at)} {after.why}"
+    if isinstance(before, SourceFault):
+        return f"line {line_of(old, before.at)} of the file as it was {before.why}"
+    fault = _difference(before, after) or _new_reach(before, after)
+    return f"line {line_of(new, fault.at)} {fault.why}" if fault else None
+
+
+def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
+    """Return what @check should know about an edit that `region_fault` accepts: clauses, without the path."""
+    before, after = _contents(old), _contents(new)
+    gone = sorted(before.tests - after.tests)
+    silenced = sorted((after.ignored - before.ignored) & before.tests)
+    impls = sorted(after.foreign_impls - before.foreign_impls)
+    return (
+        *(f"the test {name} is gone" for name in gone),
+        *(f"the test {name} is ignored from now on" for name in silenced),
+        *(f"`{head}` in a test region changes production types in test builds only" for head in impls),
+    )
+
+
+def _difference(before: RustFile, after: RustFile) -> SourceFault | None:
+    """Return where something differs outside of the regions."""
+    old, new = before.outside(), after.outside()
+    if old == new or _has_one_more_region(before, after):
+        return None
+    if len(new) < len(old):
+        why = f"is where a test module is missing or no longer has the form {_FORM}; only its inside may change"
+    elif len(new) > len(old):
+        why = f"differs outside of test modules; one new one, {_FORM}, may be put between two items, and nothing else"
+    else:
+        why = f"differs outside of test modules, which have the form {_FORM} with no other condition"
+    return SourceFault(_first_difference(old, after), why)
+
+
+def _has_one_more_region(before: RustFile, after: RustFile) -> bool:
+    """Return whether one bare region put in between two items is all that differs outside of the regions."""
+    old, new = before.outside(), after.outside()
+    place = next((number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), 0)
+    if len(new) != len(old) + 1 or old[place + 1 :] != new[place + 2 :]:
+        return False
+    region = after.regions[place]
+    if not region.is_bare or after.is_before_inner(region):
+        return False
+    head = after.inside(region)[0] - after.start(region)
+    if not _is_inserted(old[place], new[place][:-head], new[place + 1].removeprefix(b"}")):
+        return False
+    # Bytes alone would let a new line end a comment early, and turn the rest of it into code.
+    return before.code() == after.code(without=region)
+
+
+def _is_inserted(old: bytes, left: bytes, right: bytes) -> bool:
+    """Return whether, but for blanks put in at one place, `old` is `left` and `right`."""
+    start, end = len(left.rstrip(_BLANKS)), len(old) - len(right.lstrip(_BLANKS))
+    if start > end or old[:start] != left[:start] or not right.endswith(old[end:]):
+        return False
+    between = old[start:end]
+    kept_left = _common(between, left[start:])
+    kept_right = _common(between[::-1], right[: len(right) - len(old[end:])][::-1])
+    return not between.strip(_BLANKS) and kept_left + kept_right >= len(between)
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """Return the length of what both begin with."""
+    return next(
+        (index for index, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )
+
+
+def _first_difference(old: list[bytes], after: RustFile) -> int:
+    """Return the first place in the new file, in bytes, that differs outside of the regions."""
+    starts = [0, *(after.inside(region)[1] for region in after.regions)]
+    new = after.outside()
+    for start, one, other in zip(starts, old, new, strict=False):
+        if one != other:
+            return min(start + _common(one, other), max(len(after.source) - 1, 0))
+    return starts[min(len(old), len(new)) - 1]
+
+
+def _new_reach(before: RustFile, after: RustFile) -> SourceFault | None:
+    """Return what reaches out of a region; what was there before this edit stays allowed."""
+    known = Counter(what for what, _ in before.reaches())
+    for what, at in after.reaches():
+        if not known[what]:
+            return SourceFault(at, f"has `{what}` in a test module, which reaches beyond it; leave it out")
+        known[what] -= 1
+    return None
+
+
+def _contents(source: bytes) -> Inside:
+    """Return what stands in the regions of a source, nothing if they are uncertain."""
+    from pipeline.languages.rust import tree as rust_syntax  # noqa: PLC0415  (a shared library that only Rust projects need)
+
+    file = read_rust(source)
+    if isinstance(file, SourceFault):
+        return rust_syntax.Inside()
+    modules = rust_syntax.modules(rust_syntax.parse(source))
+    return rust_syntax.look_inside(modules[file.inside(region)] for region in file.regions)
