@@ -236,7 +236,7 @@ def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change
         return change
     if not change.path.endswith(".rs"):
         return change
-    from pipeline.readers import region_fault  # noqa: PLC0415  (parsers that only this needs)
+    from pipeline.languages.readers import region_fault  # noqa: PLC0415  (parsers that only this needs)
 
     fault = region_fault(change.path, content.old, content.new)
     return replace(change, test_regions_only=fault is None, region_fault=fault)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.choosing import choose, looked_for
 from pipeline.languages.protocol import Missing
 from pipeline.languages.python.environment import lock_tool, pythons
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import toolchains_in
+from pipeline.languages.table import DEFAULT
 from pipeline.service.reading import Check
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ async def _one(
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
         return _check(id_, "warn", message, "start it once")
-    if command is None and toolchain is TOOLCHAINS["pytest"] and lock_tool(repository.worktree, search_path):
+    if command is None and toolchain is DEFAULT.toolchain and lock_tool(repository.worktree, search_path):
         found = pythons((repository.worktree, repository.main_checkout), locked=True)
         if not found:
             return _check(id_, "warn", "uv.lock without .venv: the first run makes an environment from it", "uv sync")

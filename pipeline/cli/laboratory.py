@@ -20,8 +20,8 @@ from pipeline.dispatch.escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.choosing import choose
+from pipeline.languages.table import DEFAULT
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.widening import widening_in
@@ -89,7 +89,7 @@ def laboratory(
                 checkout=checkout,
                 config=config,
                 sandbox=box,
-                toolchain=choose(repository.worktree, config.toolchains, tracked) or TOOLCHAINS["pytest"],
+                toolchain=choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain,
                 search_path=environ.get("PATH", os.defpath),
                 environ=environ,
                 say=say,

@@ -39,9 +39,9 @@ from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import Allowance, Spent
 from pipeline.git.obeyed import obeyed_in_tree
+from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Writes
 from pipeline.process import Mount
-from pipeline.readers import only_test_regions
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import Reserved, Try

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
-from pipeline import readers
 from pipeline.dispatch.manifest import EntryKind
-from pipeline.languages.rust import compile_time
-from pipeline.languages.rust.test_regions import RUST
+from pipeline.languages import readers
+from pipeline.languages.sources import compile_time
+from pipeline.languages.table import has_part
 from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 
@@ -185,7 +185,7 @@ class _Inspection:
             return change
         if regions(change.path, *contents):
             return replace(change, test_regions_only=True)
-        fault = readers.region_fault(change.path, *contents) if change.path.endswith(RUST) else None
+        fault = readers.region_fault(change.path, *contents) if has_part(change.path, "test_regions") else None
         return replace(change, region_fault=fault)
 
     def _forged(self, change: AdmittedChange) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ class _Inspection:
 
     def _manifests(self, path: str) -> Mapping[str, bytes]:
         found: dict[str, bytes] = {}
-        for name in compile_time.manifests_above(path) if path.endswith(RUST) else ():
+        for name in compile_time.manifests_above(path):
             with contextlib.suppress(OSError):
                 found[name] = self.view.read(name)
         return found

@@ -1,20 +1,6 @@
-"""How a language is tested: one Protocol, one dict."""
+"""Everything that redfirst knows of programming languages: a folder each, one table, and what they have in common.
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-from pipeline.languages.go.toolchain import GoToolchain
-from pipeline.languages.javascript.toolchain import NodeToolchain
-from pipeline.languages.python.toolchain import PytestToolchain
-from pipeline.languages.rust.toolchain import CargoToolchain
-
-if TYPE_CHECKING:
-    from pipeline.languages.protocol import Toolchain
-
-TOOLCHAINS: Final[dict[str, Toolchain]] = {
-    "pytest": PytestToolchain(),
-    "cargo": CargoToolchain(),
-    "node": NodeToolchain(),
-    "go": GoToolchain(),
-}
+`table` lists them. `protocol` says what running tests has to offer; `sources` what is read from source texts. Nothing
+outside of this package names a language. It may import `evidence`, `policy` and what runs a box, never a step or a run.
+Start with `table.py`, then with the folder of a language that you know.
+"""

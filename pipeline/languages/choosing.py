@@ -10,24 +10,16 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import Part, Several
+from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pipeline.config.model import Toolchains
     from pipeline.languages.protocol import Toolchain
-
-MARKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "pytest": ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    "cargo": ("Cargo.toml",),
-    "node": ("package.json",),
-    "go": ("go.mod",),
-}
-"""The files by which a project below the top is recognised, and what a person is told was looked for."""
 
 _DEPTH: Final = 2
 _NOT_OURS: Final = frozenset(
@@ -51,7 +43,7 @@ def choose(worktree: Path, tables: Toolchains, tracked: Iterable[str] = ()) -> T
         tables: `[toolchains]`: `use` names those to take, in order; `folder` says where a project is.
         tracked: The paths that the repository has, for projects below the top; what git ignores is nobody's project.
     """
-    names = tuple(TOOLCHAINS) if tables.use is None else tuple(dict.fromkeys(map(str, tables.use)))
+    names = tuple(LANGUAGES) if tables.use is None else tuple(dict.fromkeys(map(str, tables.use)))
     paths = tuple(tracked)
     found = [toolchain for name in names if (toolchain := _chosen(name, worktree, tables, paths)) is not None]
     if len(found) > 1:
@@ -61,7 +53,7 @@ def choose(worktree: Path, tables: Toolchains, tracked: Iterable[str] = ()) -> T
 
 def looked_for() -> str:
     """Return what a repository must have to be recognised, for people."""
-    return "; ".join(f"{name}: {', '.join(MARKS[name])}" for name in TOOLCHAINS)
+    return "; ".join(f"{name}: {', '.join(language.marks)}" for name, language in LANGUAGES.items())
 
 
 def folder_below(name: str, tracked: Iterable[str]) -> str | None:
@@ -69,14 +61,14 @@ def folder_below(name: str, tracked: Iterable[str]) -> str | None:
 
     A project inside another one belongs to that: the members of a workspace.
     """
-    folders = {posixpath.dirname(path) for path in tracked if posixpath.basename(path) in MARKS[name]}
+    folders = {posixpath.dirname(path) for path in tracked if posixpath.basename(path) in LANGUAGES[name].marks}
     near = {folder for folder in folders if 0 < len(_parts(folder)) <= _DEPTH and _is_ours(folder)}
     outer = [folder for folder in near if not any(folder.startswith(f"{other}/") for other in near)]
     return outer[0] if len(outer) == 1 else None
 
 
 def _chosen(name: str, worktree: Path, tables: Toolchains, tracked: tuple[str, ...]) -> Toolchain | None:
-    toolchain, folder = TOOLCHAINS[name], tables.of(name).folder
+    toolchain, folder = LANGUAGES[name].toolchain, tables.of(name).folder
     if folder is not None:
         return Rooted(toolchain, folder)
     if toolchain.detect(worktree):

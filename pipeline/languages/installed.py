@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,3 +87,27 @@ def _target(entry: Path, checkout: Path, view: Path) -> Path:
         if "node_modules" not in inside.parts:
             return view / inside
     return entry
+
+
+def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
+    """Return the mounts that show the view where editable installs point to (architecture 5).
+
+    They come before the environment's own mounts, which may lie inside: `.venv` in the checkout it was installed from.
+    What is installed inside a checkout (`node_modules`) is shown in the view.
+    """
+    return installed_mounts(env, view) + tuple(
+        view.mount.below(root.relative, root.path)
+        for root in env.editable_roots
+        if (view.host / root.relative).is_dir() and root.path != view.workspace / root.relative
+    )
+
+
+def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Path, ...]:
+    """Return what PYTHONPATH needs: sources that nothing installs; where nothing can be mounted, editable installs."""
+    roots = () if isolated else (_import_folder(view, root.relative) for root in env.editable_roots)
+    return tuple(dict.fromkeys(view.workspace / name for name in (*roots, *env.source_folders)))
+
+
+def _import_folder(view: View, root: str) -> str:
+    """Return the folder that PYTHONPATH needs for an editable install; one of a package by itself is in another."""
+    return posixpath.dirname(root) or "." if (view.host / root / "__init__.py").is_file() else root

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import (
     CollectionError,
@@ -23,9 +23,6 @@ from pipeline.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-BY_PATH: Final = frozenset({"pytest", "node", "go"})
-"""Toolchains whose ids begin with a path: of the test file, or of its folder."""
 
 
 @dataclass(frozen=True)

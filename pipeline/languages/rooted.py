@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Observation, RunState
-from pipeline.languages.places import BY_PATH, Place
+from pipeline.languages.places import Place
 from pipeline.languages.protocol import (
     Cache,
     EditableRoot,
@@ -26,6 +26,7 @@ from pipeline.languages.protocol import (
     Toolchain,
     View,
 )
+from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +43,7 @@ class Rooted:
     def __init__(self, inner: Toolchain, folder: str) -> None:
         """Wrap `inner` for the project in `folder`, a relative path inside the repository."""
         self.inner = inner
-        self.place = Place(folder, f"{folder}/" if inner.name in BY_PATH else f"{folder}::")
+        self.place = Place(folder, f"{folder}/" if LANGUAGES[inner.name].ids_by_path else f"{folder}::")
         self.name = inner.name
         self.sources = inner.sources
         self.stub = inner.stub

@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.languages.python.uses import listed
+from pipeline.languages.readers import changed_around, lost_in, users_in
+from pipeline.languages.sources.suites import listed
 from pipeline.languages.sources.weakening import MAX_BYTES, is_read
 from pipeline.measure.composing import both, shares_file
 from pipeline.policy.test_support import lies_among_tests
-from pipeline.readers import changed_around, lost_in, users_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

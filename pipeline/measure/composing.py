@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.git import Entry, TreeChange
-from pipeline.languages.rust.splice import Unspliced
-from pipeline.languages.rust.test_regions import RUST
-from pipeline.readers import only_test_regions, regions_of, splice
+from pipeline.languages.readers import only_test_regions, regions_of, splice
+from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.table import has_part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -78,7 +78,7 @@ def compose(ctx: Holder, tests_from: str, production_from: str, paths: Iterable[
 
 def shares_file(path: str, layout: Layout) -> bool:
     """Return whether tests in this file would stand beside production code."""
-    return path.endswith(RUST) and not layout.is_test_side(path)
+    return has_part(path, "test_regions") and not layout.is_test_side(path)
 
 
 def with_other_regions(ctx: Holder, old: str, new: str, paths: Iterable[str], layout: Layout) -> tuple[str, ...]:

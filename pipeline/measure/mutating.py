@@ -19,14 +19,15 @@ from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
 from pipeline.languages.protocol import Selection
-from pipeline.languages.sources.faults import LANGUAGES, Rank, spread
+from pipeline.languages.readers import mutants
+from pipeline.languages.sources.faults import Rank, spread
+from pipeline.languages.table import has_part
 from pipeline.measure.changed_lines import changed_lines
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.measure.probe_evidence import MutationEvidence, Survivor
 from pipeline.measure.quiet import Quiet
 from pipeline.measure.side_by_side import side_by_side
 from pipeline.policy.paths import is_tracker
-from pipeline.readers import mutants
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -125,8 +126,7 @@ def changed_sources(ctx: Apparatus, base: str, tree: str, layout: Layout) -> dic
     """Return the production files in which *tree* has lines that *base* has not, by path."""
 
     def is_wanted(path: str) -> bool:
-        suffix = f".{path.rpartition('.')[2]}"
-        known = suffix in LANGUAGES and path.endswith(ctx.toolchain.sources)
+        known = has_part(path, "operators") and path.endswith(ctx.toolchain.sources)
         return known and not (layout.is_test_side(path) or is_tracker(path) or ctx.toolchain.is_control_path(path))
 
     lines = changed_lines(ctx, base, tree, is_wanted)

@@ -15,8 +15,8 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.orphans import end_lost
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.choosing import choose
+from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
 from pipeline.orchestrator import drive, has_ended, tell
 from pipeline.routing.machine import MatrixMachine
@@ -274,7 +274,7 @@ def build_context(
 
 def _toolchain(repository: Repository, config: Config, start: str) -> Toolchain:
     tracked = (entry.path for entry in repository.entries(start))
-    return choose(repository.worktree, config.toolchains, tracked) or TOOLCHAINS["pytest"]
+    return choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain
 
 
 def _note_config(ctx: Context) -> None:

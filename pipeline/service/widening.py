@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
 from pipeline.git.tracked import TrackedFiles
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.choosing import choose
 from pipeline.languages.python import probe
 from pipeline.languages.python.environment import PLACES, lock_tool, pythons
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import toolchains_in
+from pipeline.languages.table import DEFAULT
 from pipeline.steps.ignored_files import INCLUDE_FILE, include_patterns
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class _Files:
         commit = self._repository.resolve("HEAD")  # the listing of an object is kept, that of a name is not
         paths = (entry.path for entry in self._repository.entries(commit)) if commit is not None else ()
         chosen = choose(self._repository.worktree, self._loaded.config.toolchains, paths)
-        return toolchains_in(chosen or TOOLCHAINS["pytest"])
+        return toolchains_in(chosen or DEFAULT.toolchain)
 
     def _folders(self, toolchain: Toolchain) -> tuple[Path, ...]:
         """Return where its project is, in this checkout and in the main one."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
 from pipeline.git.obeyed import obeyed_in_tree
+from pipeline.languages.readers import edited
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.policy.control import is_control
 from pipeline.policy.paths import is_tracker, obeyed, protected
-from pipeline.readers import edited
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import Verdict

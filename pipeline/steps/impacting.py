@@ -15,10 +15,10 @@ from pipeline.evidence.impact import Graph, impacted
 from pipeline.evidence.staging import first_stage, is_long
 from pipeline.git import TooLargeError
 from pipeline.languages import durations
+from pipeline.languages.readers import import_graph
 from pipeline.languages.sources.import_graph import is_read
 from pipeline.measure import remembered
 from pipeline.measure.measuring import CACHE, changed_paths
-from pipeline.readers import import_graph
 from pipeline.runs.files import write_atomic
 from pipeline.steps.regression import kept_tests
 from pipeline.steps.sanity import baseline_of

@@ -10,13 +10,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.modules import is_module
+from pipeline.languages.readers import added, borrowed_in, weakenings
 from pipeline.languages.sources.weakening import is_read
 from pipeline.limited import UnreadableError
 from pipeline.measure.around_tests import served, serves
 from pipeline.measure.composing import both, shares_file
 from pipeline.policy.control import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
-from pipeline.readers import added, borrowed_in, weakenings
 from pipeline.steps.sanity import baseline_of
 
 if TYPE_CHECKING:

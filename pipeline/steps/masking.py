@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import may_change
 from pipeline.evidence.observation import RunState
-from pipeline.measure.composing import RUST, compose
+from pipeline.languages.table import has_part
+from pipeline.measure.composing import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.steps.regression import confirm
 from pipeline.steps.sanity import baseline_of
@@ -75,4 +76,4 @@ def _is_loaded(path: str, layout: Layout) -> bool:
     """Return whether a runner loads the file by itself, beside other tests; Rust builds a program of each."""
     pure = PurePosixPath(path)
     served = layout.is_test_side(path) and pure.name in _LOADED
-    return (layout.is_test(path) or served) and pure.suffix != RUST
+    return (layout.is_test(path) or served) and not has_part(path, "test_regions")

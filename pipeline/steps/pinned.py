@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pipeline.languages.rust.splice import Unspliced
+from pipeline.languages.readers import regions_of
+from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.measure.composing import Holder, both, shares_file
 from pipeline.policy.control import is_control
 from pipeline.policy.test_support import lies_among_tests
-from pipeline.readers import regions_of
 from pipeline.steps.loosening import loosened_in
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline import readers
-from pipeline.languages.rust import compile_time
-from pipeline.languages.rust import splice as rust_splice
-from pipeline.languages.rust.test_regions import RUST
-from pipeline.languages.sources import special_cases
+from pipeline.languages import readers
+from pipeline.languages.sources import compile_time, special_cases
+from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.table import has_part
 from pipeline.measure.composing import both, shares_file
 from pipeline.measure.measuring import changed_paths
 from pipeline.reports.markdown import bullets
@@ -85,8 +84,8 @@ def means_of_forgery(ctx: Apparatus, old: str, new: str, layout: Layout) -> tupl
     }
     changed = changed_paths(ctx, old, new)
     packages = [entry.path for entry in entries if compile_time.is_manifest(entry.path)]
-    is_rust = any(path.endswith(RUST) for path in changed)
-    manifests = {path: text for path, _, text in both(ctx, new, new, packages) if text is not None} if is_rust else {}
+    wanted = any(has_part(path, "compile_time") for path in changed)
+    manifests = {path: text for path, _, text in both(ctx, new, new, packages) if text is not None} if wanted else {}
     found: list[str] = []
     for path, before, after in both(ctx, old, new, changed):
         if after is not None and _parted(path, before or b"", after, layout)[0]:
@@ -114,7 +113,7 @@ def _parted(
     if not shares_file(path, layout):
         return ((), lines) if layout.is_test_side(path) else (lines, ())
     regions = readers.regions_of(after)
-    if isinstance(regions, rust_splice.Unspliced):
+    if isinstance(regions, Unspliced):
         return lines, lines
     inside = {line for region in regions.values() for line in region.decode("utf-8", "replace").split("\n")}
     return tuple(one for one in lines if one[1] not in inside), tuple(one for one in lines if one[1] in inside)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.request import Tools
 from pipeline.languages import chosen_tests
 from pipeline.languages.devshell import SYSTEM_PATH
-from pipeline.languages.installed import installed_mounts
+from pipeline.languages.installed import editable_mounts, editable_paths, installed_mounts
 from pipeline.languages.protocol import View
-from pipeline.languages.python.toolchain import editable_mounts, editable_paths
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import environments_in, toolchains_in
 from pipeline.measure.measuring import environment, require_measurable

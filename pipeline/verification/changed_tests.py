@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.ledger import may_change
+from pipeline.languages.readers import added, weakenings
 from pipeline.languages.sources.weakening import is_read
 from pipeline.measure.composing import both, shares_file
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.unprotected import named
-from pipeline.readers import added, weakenings
 from pipeline.steps.loosening import told
 from pipeline.verification.results import Problem
 

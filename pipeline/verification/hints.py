@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.classify import RedClass
-from pipeline.languages.rust.test_regions import RUST
+from pipeline.languages.readers import suite_of
 from pipeline.languages.sources.weakening import is_read
+from pipeline.languages.table import language_of
 from pipeline.measure.composing import both
-from pipeline.readers import suite_of
 from pipeline.verification.changed_tests import is_called
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")
 _NAME: Final = re.compile(r"[^\W\d][\w.:]*")
-_STUBS: Final = {RUST: "todo!()", ".go": 'panic("not implemented")'}
 
 
 def asserts_nothing(lab: Laboratory, tree: str, records: Iterable[TestRecord]) -> tuple[str, ...]:
@@ -70,11 +69,12 @@ def in_words(cls: RedClass | None, why: str, path: str) -> str:
         why: What the table of classes says, written for Python.
         path: The file of the test.
     """
-    stub = next((stub for ending, stub in _STUBS.items() if path.endswith(ending)), None)
-    if cls is not RedClass.IMPORT_HIDES_TESTS or stub is None:
+    language = language_of(path)
+    if cls is not RedClass.IMPORT_HIDES_TESTS or language is None or not language.stub_first:
         return _DOUBLED.sub(r"\g<word>: ", why)
     name = why.removeprefix("imports ").partition(",")[0]
     return (
         f"does not compile: {name} does not exist yet, and so hides the file's other tests; commit a stub of it (with "
-        f"the body {stub}) and compare with that: --base HEAD; or put the new test into a new file of tests"
+        f"the body {language.toolchain.stub}) and compare with that: --base HEAD; or put the new test into a new file "
+        "of tests"
     )

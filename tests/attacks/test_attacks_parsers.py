@@ -16,9 +16,8 @@ from crashes import KILLED, die_at
 from e2e.shapes import TRACKER, answers
 from kit import BARE_PYTEST, GREET, make_project
 
-from pipeline import readers
 from pipeline.evidence.classify import Symbol
-from pipeline.languages import scaffolds
+from pipeline.languages import readers, scaffolds
 from pipeline.languages.go import sources as go_sources
 from pipeline.languages.go import stub_faults as go_stub_faults
 from pipeline.languages.javascript import stub_pass as node_stub_pass
@@ -27,9 +26,9 @@ from pipeline.languages.protocol import StubFault
 from pipeline.languages.python import stub_pass, stubs
 from pipeline.languages.rust import sources as cargo_sources
 from pipeline.languages.rust import stub_pass as cargo_stub_pass
-from pipeline.languages.rust.splice import Unspliced
 from pipeline.languages.sources import weakening
 from pipeline.languages.sources.faults import mutants
+from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.limited import UnreadableError, limited
 from pipeline.trees import Files
 

@@ -8,10 +8,10 @@ import pytest
 from languages.direct import write
 
 from pipeline.config.model import Toolchains
-from pipeline.languages import TOOLCHAINS
-from pipeline.languages.choosing import MARKS, choose, folder_below, looked_for
+from pipeline.languages.choosing import choose, folder_below, looked_for
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import Several, toolchains_in
+from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def named(toolchain: Toolchain | None) -> list[str]:
 
 @pytest.mark.parametrize(("mark", "name"), [("pyproject.toml", "pytest"), ("Cargo.toml", "cargo")])
 def test_one_at_the_top_is_that_toolchain_itself(tmp_path: Path, mark: str, name: str) -> None:
-    assert chosen(tmp_path, mark, "README.md") is TOOLCHAINS[name]
+    assert chosen(tmp_path, mark, "README.md") is LANGUAGES[name].toolchain
 
 
 def test_nothing_is_recognised_in_other_languages(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_nothing_is_recognised_in_other_languages(tmp_path: Path) -> None:
 
 
 def test_every_language_has_marks_and_they_are_told() -> None:
-    assert MARKS.keys() >= TOOLCHAINS.keys()
+    assert all(language.marks for language in LANGUAGES.values())
     assert "cargo: Cargo.toml" in looked_for()
 
 
@@ -58,11 +58,11 @@ def test_use_says_which_and_in_which_order(tmp_path: Path) -> None:
     assert named(found) == ["cargo", "pytest"]
     assert isinstance(found, Several)
     assert all(part.asked for part in found.parts)
-    assert chosen(tmp_path, "Cargo.toml", "pyproject.toml", use=["cargo"]) is TOOLCHAINS["cargo"]
+    assert chosen(tmp_path, "Cargo.toml", "pyproject.toml", use=["cargo"]) is LANGUAGES["cargo"].toolchain
 
 
 def test_use_takes_one_that_recognises_nothing(tmp_path: Path) -> None:
-    assert chosen(tmp_path, "main.c", use=["pytest"]) is TOOLCHAINS["pytest"]
+    assert chosen(tmp_path, "main.c", use=["pytest"]) is LANGUAGES["pytest"].toolchain
 
 
 def test_one_project_further_down_is_found(tmp_path: Path) -> None:

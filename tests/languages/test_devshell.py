@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from languages.crates import needs_cargo
 
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.devshell import Shell, box_path, entered, is_carried, split, variables_in
 from pipeline.languages.protocol import Environment, Missing
+from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
 
 pytestmark = pytest.mark.slow
@@ -240,7 +240,9 @@ def test_a_project_whose_interpreter_is_in_its_shell_alone_is_told_how(
 ) -> None:
     for name in files:
         (tmp_path / name).touch()
-    found = anyio.run(TOOLCHAINS["pytest"].find_environment, tmp_path, tmp_path, None, tmp_path / "state", "/nowhere")
+    found = anyio.run(
+        LANGUAGES["pytest"].toolchain.find_environment, tmp_path, tmp_path, None, tmp_path / "state", "/nowhere"
+    )
     assert isinstance(found, Missing)
     assert found.sentence.endswith(said)
 
@@ -249,7 +251,7 @@ def test_a_project_whose_interpreter_is_in_its_shell_alone_is_told_how(
 
 
 def find(name: str, place: Path, command: tuple[str, ...], path: str) -> Environment:
-    found = anyio.run(TOOLCHAINS[name].find_environment, place, place, command, place / "state", path)
+    found = anyio.run(LANGUAGES[name].toolchain.find_environment, place, place, command, place / "state", path)
     assert isinstance(found, Environment), found
     return found
 

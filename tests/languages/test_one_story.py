@@ -12,8 +12,8 @@ from languages.direct import context_of, write
 from pipeline.evidence.classify import RedClass, Symbol, classify
 from pipeline.evidence.ledger import derive_new_ids
 from pipeline.evidence.observation import Ended, RunState
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.protocol import Selection
+from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,7 +114,7 @@ GO = Language(
     ids=lambda language: language.name,
 )
 def test_from_a_baseline_over_red_and_stubs_to_green(language: Language, tmp_path: Path) -> None:
-    toolchain = TOOLCHAINS[language.name]
+    toolchain = LANGUAGES[language.name].toolchain
     symbol = Symbol(language.code, "Double" if language.name == "go" else "double")
     run = language.measure
 

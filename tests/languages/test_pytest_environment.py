@@ -14,10 +14,10 @@ import anyio
 import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
+from pipeline.languages.installed import editable_mounts
 from pipeline.languages.pins import chosen_versions
 from pipeline.languages.protocol import EditableRoot, Environment, Missing, View
 from pipeline.languages.python.probe import ask, interpreter_of
-from pipeline.languages.python.toolchain import editable_mounts
 from pipeline.process import Mount
 
 pytestmark = pytest.mark.slow

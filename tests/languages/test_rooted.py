@@ -19,15 +19,15 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.places import Place
 from pipeline.languages.protocol import Selection
 from pipeline.languages.rooted import Rooted
+from pipeline.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
 
-PYTEST = Rooted(TOOLCHAINS["pytest"], "apps/api")
-CARGO = Rooted(TOOLCHAINS["cargo"], "rust")
+PYTEST = Rooted(LANGUAGES["pytest"].toolchain, "apps/api")
+CARGO = Rooted(LANGUAGES["cargo"].toolchain, "rust")
 
 WORD = st.text("abz_-./:#[]", min_size=1, max_size=8)
 PATH = st.builds("/".join, st.lists(st.text("ab_-", min_size=1, max_size=4), min_size=1, max_size=4))

@@ -14,9 +14,9 @@ from languages.modules import needs_go
 
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.protocol import EditableRoot, Environment, Missing, Selection, View
 from pipeline.languages.rooted import Rooted
+from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
 
 pytestmark = pytest.mark.slow
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from pathlib import Path
 
-PYTEST = Rooted(TOOLCHAINS["pytest"], "apps/api")
-CARGO = Rooted(TOOLCHAINS["cargo"], "rust")
+PYTEST = Rooted(LANGUAGES["pytest"].toolchain, "apps/api")
+CARGO = Rooted(LANGUAGES["cargo"].toolchain, "rust")
 
 MONOREPO = {
     "lib/shared.py": "def twice(x):\n    return 2 * x\n",
@@ -99,7 +99,7 @@ def test_the_environment_is_that_of_the_folder(tmp_path: Path) -> None:
     (tree / "apps/api/py").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     (tree / "apps/api/py").chmod(0o755)
     assert isinstance(find(PYTEST, ("./py", "-m", "pytest")), Environment)
-    nowhere = find(Rooted(TOOLCHAINS["pytest"], "gone"), (sys.executable, "-m", "pytest"))
+    nowhere = find(Rooted(LANGUAGES["pytest"].toolchain, "gone"), (sys.executable, "-m", "pytest"))
     assert isinstance(nowhere, Missing)
     assert "no folder gone" in nowhere.sentence
 
@@ -181,7 +181,7 @@ def test_a_module_in_a_folder_has_ids_that_begin_with_the_folder(tmp_path: Path)
             "svc/deep/deep_test.go": test.format("deep"),
         },
     )
-    go = Rooted(TOOLCHAINS["go"], "svc")
+    go = Rooted(LANGUAGES["go"].toolchain, "svc")
     seen = measure(go, root, modules.environment())
     assert {entry: record.outcome for entry, record in seen.records.items()} == {
         "svc/.::TestTwo": Ended.PASSED,

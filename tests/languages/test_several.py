@@ -19,10 +19,10 @@ from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.observation import Ended, Layout, Observation, RunState
-from pipeline.languages import TOOLCHAINS
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
+from pipeline.languages.table import LANGUAGES
 from pipeline.process import WORKSPACE, Mount
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ class Counting(NoBox):
 
 
 def both(**limits: Table) -> Several:
-    return Several([Part(TOOLCHAINS[name], limits.get(name, Table())) for name in ("pytest", "cargo")])
+    return Several([Part(LANGUAGES[name].toolchain, limits.get(name, Table())) for name in ("pytest", "cargo")])
 
 
 def environment() -> SeveralEnvironment:
@@ -224,7 +224,7 @@ def python_only(tmp_path: Path) -> str:
 
 
 def part(name: str, *, asked: bool = False) -> Part:
-    return Part(TOOLCHAINS[name], Table(), asked=asked)
+    return Part(LANGUAGES[name].toolchain, Table(), asked=asked)
 
 
 def test_one_that_is_missing_is_left_out_with_a_sentence(tmp_path: Path) -> None:
@@ -254,14 +254,14 @@ def test_without_any_every_one_says_why(tmp_path: Path) -> None:
 
 
 def test_files_belong_to_the_language_of_their_ending_and_folder() -> None:
-    rust = Rooted(TOOLCHAINS["cargo"], "rust")
+    rust = Rooted(LANGUAGES["cargo"].toolchain, "rust")
     toolchain = Several([part("pytest"), Part(rust, Table())])
     assert toolchain.name == "pytest+cargo"
     assert for_files(toolchain, ["rust/src/a.rs", "README.md"]) == (rust,)
-    assert for_files(toolchain, ["a.py", "rust/src/a.rs"]) == (TOOLCHAINS["pytest"], rust)
+    assert for_files(toolchain, ["a.py", "rust/src/a.rs"]) == (LANGUAGES["pytest"].toolchain, rust)
     assert not owns(rust, "src/a.rs")
     assert for_files(rust, ["a.py"]) == (rust,)
-    assert toolchains_in(toolchain) == (TOOLCHAINS["pytest"], rust)
+    assert toolchains_in(toolchain) == (LANGUAGES["pytest"].toolchain, rust)
     assert toolchains_in(rust) == (rust,)
 
 

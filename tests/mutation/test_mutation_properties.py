@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from importlib import import_module
+import subprocess
+import sys
 
 import pytest
 import tree_sitter_go
@@ -97,5 +98,9 @@ def test_no_line_no_fault_and_what_nobody_reads_has_none() -> None:
 
 
 def test_parsers_are_loaded_when_a_file_of_theirs_is_read() -> None:
-    assert import_module("pipeline.languages.sources.faults").LANGUAGES[".tsx"] == "script"
+    script = (
+        "import sys; from pipeline.languages.sources import faults; assert faults.mutants('a.py', b'x = 1 < 2', (1,))"
+    )
+    loaded = "assert not any('javascript' in name or name == 'tree_sitter_rust' for name in sys.modules)"
+    subprocess.run([sys.executable, "-c", f"{script}; {loaded}"], check=True)
     assert mutants("a.tsx", b"const a = (x: number) => <b>{x + 1}</b>;\n", (1,))

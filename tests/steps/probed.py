@@ -14,7 +14,7 @@ from kit import BARE_PYTEST, make_project
 from pipeline.config.model import Config
 from pipeline.dispatch.nobox import NoBox
 from pipeline.git import Repository, UntouchedRepository
-from pipeline.languages import TOOLCHAINS
+from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.verification.laboratory import Laboratory
@@ -56,7 +56,7 @@ def laboratory(
         checkout=checkout,
         config=config or Config(),
         sandbox=box or NoBox(),
-        toolchain=TOOLCHAINS[toolchain],
+        toolchain=LANGUAGES[toolchain].toolchain,
         search_path=search_path or project.environment()["PATH"],
         environ=os.environ,
         say=lambda _: None,

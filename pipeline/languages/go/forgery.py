@@ -13,7 +13,7 @@ from pipeline.languages.sources.forgery_marks import OURS, answers_always_the_sa
 from pipeline.languages.sources.suite_walk import below, line_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tree_sitter import Node
 
@@ -59,7 +59,7 @@ _COMPARISONS: Final = frozenset({"Equal", "Equals", "Compare", "Cmp", "Less", "I
 _LINKS: Final = re.compile(r"//go:linkname\s+\S+(?:\s+(?P<to>\S+))?")
 
 
-def means(source: bytes, path: str) -> Iterator[Means]:
+def means(source: bytes, path: str, own: Collection[str]) -> Iterator[Means]:  # noqa: ARG001  (of every language)
     """Yield the means of forging test results in a source; those of a test file are its own business."""
     if path.endswith("_test.go"):
         return

@@ -221,3 +221,6 @@ def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
     more = "" if len(names) <= _SHOWN else f"|... and {len(names) - _SHOWN} more"
     chosen = ("-run", f"^({'|'.join(names[:_SHOWN])}{more})$") if names else ()
     return ("go", "test", *kept.build, *kept.test, *(kept.patterns or ("./...",)), *chosen, *kept.rest)
+
+
+TOOLCHAIN: Final = GoToolchain()

@@ -14,7 +14,7 @@ from pipeline.languages.sources.forgery_marks import OURS, answers_always_the_sa
 from pipeline.languages.sources.suite_walk import below, line_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from tree_sitter import Node
 
@@ -87,7 +87,7 @@ _OWN: Final = "asymmetricMatch"
 _PROXY: Final = "makes a Proxy (which answers whatever it is asked)"
 
 
-def means(source: bytes, path: str) -> Iterator[Means]:
+def means(source: bytes, path: str, own: Collection[str]) -> Iterator[Means]:  # noqa: ARG001  (of every language)
     """Yield the means of forging test results in a source."""
     nodes = tuple(below(root_of(source, path)))
     watched = _watched(nodes)

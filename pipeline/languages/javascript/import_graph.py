@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.sources.import_graph import SCRIPTS
+from pipeline.languages.table import JAVASCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -32,7 +32,7 @@ def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield each script that can be parsed, with the project's files that it names."""
     packages = dict(_packages(sources))
     for path, text in sources.items():
-        if path.endswith(SCRIPTS):
+        if path.endswith(JAVASCRIPT.sources):
             names = _names(path, text)
             if names is not None:
                 yield path, frozenset(_resolved(path, names, packages, sources))

@@ -185,3 +185,6 @@ def _shown(invocation: Invocation, selection: Selection | None) -> tuple[str, ..
     rest = () if len(paths) <= _SHOWN else (f"... and {len(paths) - _SHOWN} more",)
     start = {"node": ("node", *invocation.flags, "--test"), "vitest": ("npx", "vitest", "run"), "jest": ("npx", "jest")}
     return (*start[invocation.runner], *(paths or invocation.arguments)[:_SHOWN], *rest)
+
+
+TOOLCHAIN: Final = NodeToolchain()

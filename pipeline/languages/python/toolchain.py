@@ -6,7 +6,6 @@ or measure coverage; the plugin's records are the result.
 
 from __future__ import annotations
 
-import posixpath
 import re
 import secrets
 from dataclasses import replace
@@ -18,7 +17,7 @@ import anyio
 
 from pipeline.box_folder import private_place
 from pipeline.languages import devshell, durations, scaffolds
-from pipeline.languages.installed import installed_mounts
+from pipeline.languages.installed import editable_mounts, editable_paths
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
 from pipeline.languages.python import bytecode, environment, stub_pass, stubs
 from pipeline.languages.python.records import Finished, Session, observe
@@ -178,30 +177,6 @@ class PytestToolchain:
         return scaffolds.stub_faults(stub_pass.stub_faults, before, after, symbols)
 
 
-def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
-    """Return the mounts that show the view where editable installs point to (architecture 5).
-
-    They come before the environment's own mounts, which may lie inside: `.venv` in the checkout it was installed from.
-    What is installed inside a checkout (`node_modules`) is shown in the view.
-    """
-    return installed_mounts(env, view) + tuple(
-        view.mount.below(root.relative, root.path)
-        for root in env.editable_roots
-        if (view.host / root.relative).is_dir() and root.path != view.workspace / root.relative
-    )
-
-
-def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Path, ...]:
-    """Return what PYTHONPATH needs: sources that nothing installs; where nothing can be mounted, editable installs."""
-    roots = () if isolated else (_import_folder(view, root.relative) for root in env.editable_roots)
-    return tuple(dict.fromkeys(view.workspace / name for name in (*roots, *env.source_folders)))
-
-
-def _import_folder(view: View, root: str) -> str:
-    """Return the folder that PYTHONPATH needs for an editable install; one of a package by itself is in another."""
-    return posixpath.dirname(root) or "." if (view.host / root / "__init__.py").is_file() else root
-
-
 def _command(
     view: View,
     env: Environment,
@@ -268,3 +243,6 @@ def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
     chosen = sorted((selection and (selection.ids or selection.files)) or ())
     rest = () if len(chosen) <= _SHOWN_IDS else (f"... and {len(chosen) - _SHOWN_IDS} more",)
     return (*env.command, *chosen[:_SHOWN_IDS], *rest)
+
+
+TOOLCHAIN: Final = PytestToolchain()

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _SETUPS: Final = frozenset({"setUp", "setUpClass", "asyncSetUp", "setup_method", "setup_class", "tearDown"})
 _OF_ALL: Final = frozenset({"setup_module", "setup_function", "setUpModule"})
 _NAMING: Final = frozenset({"usefixtures", "parametrize"})
-_MOST_NAMED: Final = 3
 
 
 class Uses:
@@ -101,13 +100,6 @@ class Uses:
 def name_is_test(name: str) -> bool:
     """Return whether a function, named within its classes, is collected as a test."""
     return name.rpartition(".")[2].startswith("test")
-
-
-def listed(tests: Collection[str]) -> str:
-    """Return the names of tests, of many the first ones and how many more there are."""
-    names = list(tests)
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _is_expression(step: str) -> bool:

@@ -11,9 +11,9 @@ from pipeline.languages.python.checks_of_tests import is_empty, is_vacuous, leav
 from pipeline.languages.python.constants import Changed, changed, constants_in, values_of
 from pipeline.languages.python.locals import Reader
 from pipeline.languages.python.setup import parts_of
-from pipeline.languages.python.uses import Uses, listed
+from pipeline.languages.python.uses import Uses
 from pipeline.languages.sources.suite_changes import compare
-from pipeline.languages.sources.suites import Suite, Test, Weakening
+from pipeline.languages.sources.suites import Suite, Test, Weakening, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

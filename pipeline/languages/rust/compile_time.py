@@ -36,11 +36,6 @@ def notes(path: str, manifests: Mapping[str, bytes]) -> tuple[str, ...]:
     return (f"{path} runs while tests are compiled ({what}); test results can be forged so",) if what else ()
 
 
-def is_manifest(path: str) -> bool:
-    """Return whether cargo reads there what a package is."""
-    return posixpath.basename(path) == _MANIFEST
-
-
 def manifests_above(path: str) -> tuple[str, ...]:
     """Return where the manifests of a file's own package and of its workspace may be."""
     return tuple(posixpath.join(folder, _MANIFEST) for folder in _upwards(path))

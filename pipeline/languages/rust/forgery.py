@@ -13,7 +13,7 @@ from pipeline.languages.sources.forgery_marks import OURS, answers_always_the_sa
 from pipeline.languages.sources.suite_walk import line_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tree_sitter import Node
 
@@ -52,7 +52,7 @@ _ASSERTIONS: Final = frozenset({"assert", "assert_eq", "assert_ne", "matches", "
 _FUNCTIONS: Final = frozenset({"function_item", "closure_expression"})
 
 
-def means(source: bytes, path: str) -> Iterator[Means]:  # noqa: ARG001  (of every language)
+def means(source: bytes, path: str, own: Collection[str]) -> Iterator[Means]:  # noqa: ARG001  (of every language)
     """Yield the means of forging test results in a source, outside of its test modules."""
     stack = [rust_asserts.parse(source).root_node]
     while stack:

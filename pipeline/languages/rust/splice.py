@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.languages.rust.regions import Around, Region, read_rust
 from pipeline.languages.rust.test_regions import RUST, only_test_regions
 from pipeline.languages.rust.tokens import SourceFault, line_of
+from pipeline.languages.sources.test_regions import Unspliced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,13 +28,6 @@ Key = tuple[tuple[bytes, ...], int]
 _BLANKS: Final = b" \t\r\n"
 _MOST: Final = 1000
 """Above so many regions and modules nothing is put together: the work grows with the square; people write fewer."""
-
-
-@dataclass(frozen=True)
-class Unspliced:
-    """Why two sources cannot be put together; `why` is a sentence without the path."""
-
-    why: str
 
 
 def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:

@@ -222,3 +222,6 @@ def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
     names = sorted({entry.split("::", 2)[-1] for entry in (selection and selection.ids) or ()})
     rest = () if len(names) <= _SHOWN else (f"... and {len(names) - _SHOWN} more",)
     return ("cargo", *env.command[1:], "--workspace", *(("--", "--exact", *names[:_SHOWN], *rest) if names else ()))
+
+
+TOOLCHAIN: Final = CargoToolchain()

@@ -1,1 +1,1 @@
-"""What is read from source texts, whatever their language: pure, and asked through `pipeline.readers`."""
+"""What is read from source texts, whatever their language: pure, and asked through `pipeline.languages.readers`."""

@@ -5,19 +5,17 @@ Of Rust, of Python, and of texts whose examples Python's doctest runs. Nothing h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Protocol, cast
 
-from pipeline.languages.python import examples as python_examples
 from pipeline.languages.sources.suite_changes import compare
-from pipeline.languages.sources.suites import Suite
+from pipeline.languages.sources.suites import THE_FILE, Suite
 from pipeline.languages.sources.weakening import MAX_BYTES
+from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pipeline.languages.sources.suites import Test
-
-_TEXTS: Final = (".txt", ".rst", ".md")
 
 
 def notes(
@@ -47,22 +45,22 @@ def notes(
 
 
 def _is_run(item: str, names: frozenset[str] | None) -> bool:
-    return names is not None and (item == python_examples.THE_FILE or item.rpartition(".")[2] in names)
+    return names is not None and (item == THE_FILE or item.rpartition(".")[2] in names)
 
 
 def suite_of(path: str, source: bytes | None) -> Suite | None:
     """Return the examples of a file, None where it has none of a kind that is known."""
     if source is None or len(source) > MAX_BYTES:
         return None
-    if path.endswith(".py"):
-        return python_examples.examples(source)
-    if path.endswith(_TEXTS):
-        return python_examples.examples_of_text(source)
-    if path.endswith(".rs"):
-        from pipeline.languages.rust import weakening as weakening_rust  # noqa: PLC0415  a parser that only such projects need
+    language = next((one for one in LANGUAGES.values() if path.endswith((*one.sources, *one.texts))), None)
+    part = language.part("documented") if language is not None else None
+    return cast("_Reader", part).read(source, path) if part is not None else None
 
-        return weakening_rust.documented(source)
-    return None
+
+class _Reader(Protocol):
+    """A language's module `documented`."""
+
+    def read(self, source: bytes, path: str) -> Suite | None: ...
 
 
 def _told(old: Suite, new: Suite, elsewhere: Iterable[Test]) -> Iterator[str]:

@@ -7,7 +7,9 @@ when a source of that language is read.
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
+
+from pipeline.languages.table import LANGUAGES, has_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,37 +29,22 @@ class Reader(Protocol):
         ...
 
 
-SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-MANIFESTS: Final = frozenset({"Cargo.toml", "package.json", "go.mod"})
-CODE: Final = frozenset({".py", ".rs", ".go", *SCRIPTS})
-
-
 def is_read(path: str) -> bool:
     """Return whether the text of a file at this path says anything about imports."""
-    pure = PurePosixPath(path)
-    return pure.suffix in CODE or pure.name in MANIFESTS
+    return has_part(path, "import_graph") or PurePosixPath(path).name in _manifests()
 
 
 def import_graph(sources: Mapping[str, str]) -> Graph:
     """Return the graph of the project's files, given their texts by path."""
-    endings = {PurePosixPath(path).suffix for path in sources}
-    return {path: used - {path} for reader in _readers(endings) for path, used in reader(sources)}
+    return {path: used - {path} for reader in _readers(tuple(sources)) for path, used in reader(sources)}
 
 
-def _readers(endings: set[str]) -> Iterator[Reader]:
-    if ".py" in endings:
-        from pipeline.languages.python.import_graph import read  # noqa: PLC0415  (each only where such files are)
+def _manifests() -> set[str]:
+    return {name for language in LANGUAGES.values() for name in language.manifests}
 
-        yield read
-    if ".rs" in endings:
-        from pipeline.languages.rust.import_graph import read as read_rust  # noqa: PLC0415
 
-        yield read_rust
-    if ".go" in endings:
-        from pipeline.languages.go.import_graph import read as read_go  # noqa: PLC0415
-
-        yield read_go
-    if not endings.isdisjoint(SCRIPTS):
-        from pipeline.languages.javascript.import_graph import read as read_script  # noqa: PLC0415
-
-        yield read_script
+def _readers(paths: tuple[str, ...]) -> Iterator[Reader]:
+    for language in LANGUAGES.values():
+        part = language.part("import_graph") if any(path.endswith(language.sources) for path in paths) else None
+        if part is not None:
+            yield cast("Reader", part.read)

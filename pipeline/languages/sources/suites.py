@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 EXACT: Final = 4
 """A check for one value."""
@@ -23,7 +23,11 @@ PRESENCE: Final = 1
 NOTHING: Final = 0
 """Only says what it saw."""
 
+THE_FILE: Final = "the file"
+"""What the examples of a module, or of a text, document."""
+
 _SHOWN: Final = 60
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True)
@@ -147,3 +151,10 @@ def either(checks: Sequence[Check], whole: str, line: int) -> Check:
 def shown(text: str) -> str:
     """Return a piece of source, cut to what a line can take."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+
+
+def listed(tests: Collection[str]) -> str:
+    """Return the names of tests, of many the first ones and how many more there are."""
+    names = list(tests)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"

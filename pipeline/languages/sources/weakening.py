@@ -8,25 +8,40 @@ only where a file of that language is judged. Nothing here performs I/O.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from pipeline.languages.sources.suite_changes import compare
 from pipeline.languages.sources.suites import Suite, Test, Weakening
+from pipeline.languages.table import has_part, part_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.languages.python.weakening import File
 
 MAX_BYTES: Final = 512 * 1024
 """Above this size no file is read; people write smaller ones."""
 
-SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-"""The endings of JavaScript and TypeScript."""
-
 
 class _Reader(Protocol):
-    def __call__(self, source: bytes, path: str) -> Suite | None: ...
+    """A language's module `weakening`."""
+
+    def read(self, source: bytes, path: str) -> Suite | None: ...
+
+
+class _Versions(Protocol):
+    """A language's module `versions`: what only two versions of a file together show."""
+
+    def compared(self, before: bytes, after: bytes) -> tuple[tuple[Weakening, ...], Suite, Suite] | None:
+        """Return what is told of constants, and what the tests check before and after; None: cannot be read."""
+        ...
+
+    def using_constants(self, before: bytes, after: bytes) -> tuple[str, ...]:
+        """Return the old tests that use a constant of which something is gone."""
+        ...
+
+    def as_named(self, after: bytes) -> Iterable[Test]:
+        """Return the tests with the names of constants in the place of their values."""
+        ...
 
 
 def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test] = ()) -> tuple[Weakening, ...]:
@@ -62,10 +77,8 @@ def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
 
 def suite_of(path: str, source: bytes) -> Suite | None:
     """Return what a file of tests checks; None where its language is not known, or it cannot be read."""
-    reader = _reader(path)
-    if reader is None or len(source) > MAX_BYTES:
-        return None
-    return reader(source, path)
+    part = part_for(path, "weakening") if len(source) <= MAX_BYTES else None
+    return cast("_Reader", part).read(source, path) if part is not None else None
 
 
 def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
@@ -83,68 +96,31 @@ def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
 
 
 def _using_constants(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
-    """Return the old tests of a Python file that use a constant of which something is gone."""
-    found = _python(path, before, after)
-    if found is None:
-        return ()
-    from pipeline.languages.python import weakening as weakening_python  # noqa: PLC0415
-
-    return tuple(test for _, tests in weakening_python.changed_constants(*found) for test in tests)
+    """Return the old tests that use a constant of their file of which something is gone, where that can be read."""
+    versions = _versions(path, before, after)
+    return versions.using_constants(before, after) if versions is not None else ()
 
 
 def _both(path: str, before: bytes, after: bytes) -> tuple[tuple[Weakening, ...], Suite | None, Suite | None]:
     """Return what is told of the file's constants, and what its tests check, before and after."""
-    found = _python(path, before, after)
-    if found is None:
-        return (), suite_of(path, before), suite_of(path, after)
-    from pipeline.languages.python import weakening as weakening_python  # noqa: PLC0415
-
-    return (*weakening_python.constants_told(*found),), *weakening_python.read_both(*found)
-
-
-def _python(path: str, before: bytes, after: bytes) -> tuple[File, File] | None:
-    """Return two readable Python sources."""
-    if not path.endswith(".py") or max(len(before), len(after)) > MAX_BYTES:
-        return None
-    from pipeline.languages.python import weakening as weakening_python  # noqa: PLC0415
-
-    old, new = weakening_python.file_of(before), weakening_python.file_of(after)
-    return (old, new) if old is not None and new is not None else None
+    versions = _versions(path, before, after)
+    read = versions.compared(before, after) if versions is not None else None
+    return read if read is not None else ((), suite_of(path, before), suite_of(path, after))
 
 
 def _as_named(path: str, after: bytes, found: Sequence[Test]) -> tuple[Test, ...]:
-    """Return the same tests of a Python file with the names of constants: it may import what the old file has."""
-    if not found or not path.endswith(".py"):
-        return ()
-    from pipeline.languages.python import weakening as weakening_python  # noqa: PLC0415
-
-    plain = weakening_python.read_plain(after)
+    """Return the same tests with the names of constants: the file may import what the old one has."""
+    versions = _versions(path, after) if found else None
     lines = {test.line for test in found}
-    again = plain.tests.values() if plain is not None else ()
+    again = versions.as_named(after) if versions is not None else ()
     return tuple(test for test in again if test.line in lines and test not in found)
 
 
 def is_read(path: str) -> bool:
     """Return whether files of this language are read."""
-    return path.endswith((".py", ".rs", ".go", *SCRIPTS))
+    return has_part(path, "weakening")
 
 
-def _reader(path: str) -> _Reader | None:
-    # each parser is a shared library that only projects of its language need
-    if path.endswith(".py"):
-        from pipeline.languages.python import weakening as weakening_python  # noqa: PLC0415
-
-        return weakening_python.read
-    if path.endswith(".rs"):
-        from pipeline.languages.rust import weakening as weakening_rust  # noqa: PLC0415
-
-        return weakening_rust.read
-    if path.endswith(".go"):
-        from pipeline.languages.go import weakening as weakening_go  # noqa: PLC0415
-
-        return weakening_go.read
-    if path.endswith(SCRIPTS):
-        from pipeline.languages.javascript import weakening as weakening_javascript  # noqa: PLC0415
-
-        return weakening_javascript.read
-    return None
+def _versions(path: str, *texts: bytes) -> _Versions | None:
+    """Return what reads two versions of a file together, None where its language has nothing of the kind."""
+    return cast("_Versions | None", part_for(path, "versions") if max(map(len, texts)) <= MAX_BYTES else None)

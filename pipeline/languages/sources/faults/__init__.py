@@ -7,32 +7,16 @@ Python are loaded when a file of theirs is read.
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from pipeline.languages.sources.faults.mutant import Mutant, Rank
 from pipeline.languages.sources.faults.ranking import spread
+from pipeline.languages.table import part_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable
 
-__all__ = ["AT_MOST", "LANGUAGES", "Mutant", "Rank", "mutants", "spread"]
-
-LANGUAGES: Final[dict[str, str]] = {
-    ".py": "python",
-    ".rs": "rust",
-    ".js": "script",
-    ".mjs": "script",
-    ".cjs": "script",
-    ".jsx": "script",
-    ".ts": "script",
-    ".mts": "script",
-    ".cts": "script",
-    ".tsx": "script",
-    ".go": "golang",
-}
-"""Which module of this package reads a file, by its ending."""
+__all__ = ["AT_MOST", "Mutant", "Rank", "mutants", "spread"]
 
 AT_MOST: Final = 200
 _LARGEST: Final = 1_000_000
@@ -60,10 +44,10 @@ def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = 
         lines: The lines that may be changed, from 1.
         at_most: How many are wanted.
     """
-    name = LANGUAGES.get(PurePosixPath(path).suffix)
-    if name is None or not lines or len(source) > _LARGEST:
+    part = part_for(path, "operators") if lines and len(source) <= _LARGEST else None
+    if part is None:
         return ()
-    language = cast("_Language", import_module(f"{__name__}.{name}"))
+    language = cast("_Language", part)
     seen = {language.form(path, source), None}
     kept: list[Mutant] = []
     for mutant in spread(language.candidates(path, source, frozenset(lines))):

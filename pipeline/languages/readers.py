@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.languages.python import cosmetic, served
-from pipeline.languages.rust import splice as rust_splice
+from pipeline.languages.rust import splice as spliced
 from pipeline.languages.rust import test_regions
 from pipeline.languages.sources import (
     borrowed_cases,
@@ -22,6 +22,7 @@ from pipeline.languages.sources import (
 )
 from pipeline.languages.sources import import_graph as imports
 from pipeline.languages.sources.suites import Weakening
+from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
@@ -111,20 +112,20 @@ def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
         return (f"it {error}",)
 
 
-def regions_of(source: bytes) -> dict[str, bytes] | rust_splice.Unspliced:
+def regions_of(source: bytes) -> dict[str, bytes] | Unspliced:
     """Return the test regions of a Rust source by name."""
     try:
-        return limited(rust_splice.regions_of)(source)
+        return limited(spliced.regions_of)(source)
     except UnreadableError as error:
-        return rust_splice.Unspliced(f"it {error}")
+        return Unspliced(f"it {error}")
 
 
-def splice(tests_from: bytes, production_from: bytes) -> bytes | rust_splice.Unspliced:
+def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:
     """Return the production of one Rust source with the test regions of another."""
     try:
-        return limited(rust_splice.splice)(tests_from, production_from)
+        return limited(spliced.splice)(tests_from, production_from)
     except UnreadableError as error:
-        return rust_splice.Unspliced(f"it {error}")
+        return Unspliced(f"it {error}")
 
 
 def means(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -> tuple[str, ...]:

@@ -9,21 +9,21 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.python.asserts import assertions
-from pipeline.languages.sources.suites import EXACT, PART, Check, Suite, Test
+from pipeline.languages.sources.suites import EXACT, PART, THE_FILE, Check, Suite, Test
+from pipeline.languages.table import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-THE_FILE: Final = "the file"
-"""What the examples of a module, or of a text, document."""
 
 _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _SKIP: Final = doctest.OPTIONFLAGS_BY_NAME["SKIP"]
 _ELLIPSIS: Final = doctest.OPTIONFLAGS_BY_NAME["ELLIPSIS"]
 
 
-def examples(source: bytes) -> Suite | None:
-    """Return the examples in the docstrings of a source, those of one docstring together; None if it is no Python."""
+def read(source: bytes, path: str) -> Suite | None:
+    """Return the examples of a source or a text, those of one docstring together; None if it is no Python."""
+    if not path.endswith(PYTHON.sources):
+        return _examples_of_text(source)
     module = _parsed(source.decode("utf-8", "replace"))
     if module is None:
         return None
@@ -32,7 +32,7 @@ def examples(source: bytes) -> Suite | None:
     )
 
 
-def examples_of_text(source: bytes) -> Suite:
+def _examples_of_text(source: bytes) -> Suite:
     """Return the examples in a text that is no source, all together."""
     test = _test(source.decode("utf-8", "replace"), 1)
     return Suite({f"examples of {THE_FILE}": test} if test is not None else {})

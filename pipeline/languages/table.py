@@ -1,0 +1,137 @@
+"""The languages there are: one table. A new language is a folder beside this file, and a line in it.
+
+What stands here is plain: names, endings, files. What reads sources or runs tests is a module of the language's folder,
+which is loaded when a project, or a file, of that language is met: each parser is a shared library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from pipeline.languages.protocol import Toolchain
+
+Part = Literal[
+    "weakening",
+    "versions",
+    "documented",
+    "borrowed_cases",
+    "forgery",
+    "import_graph",
+    "operators",
+    "test_regions",
+    "compile_time",
+]
+"""A module that reads sources of the language; `languages.sources` asks it, and has its protocol."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """What is known of a language without loading anything of it.
+
+    Args:
+        name: What it is called in `[toolchains.NAME]`.
+        package: The folder of its modules; `toolchain` in it has `TOOLCHAIN`.
+        sources: The endings of its files.
+        marks: The files by which a project is recognised, and what a person is told was looked for.
+        parts: The modules that the folder has for reading its sources.
+        manifests: Files beside its sources whose texts say something about imports.
+        further: Endings of files that are its code, too, though no runner knows them.
+        texts: Endings of texts whose examples its runner tests.
+        runners: The programs that start its tests. What else a command starts with is run on the host.
+        ids_by_path: Whether an id begins with the path of the test file, or of its folder.
+        stub_first: Whether new symbols are scaffolded before their tests, unless the user says otherwise.
+    """
+
+    name: str
+    package: str
+    sources: tuple[str, ...]
+    marks: tuple[str, ...]
+    parts: frozenset[Part] = frozenset()
+    manifests: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    runners: frozenset[str] = frozenset()
+    ids_by_path: bool = True
+    stub_first: bool = False
+
+    @property
+    def toolchain(self) -> Toolchain:
+        """Return what runs its tests."""
+        return cast("Toolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
+
+    def part(self, name: Part) -> ModuleType | None:
+        """Return a module that reads its sources, None where the language has none."""
+        return import_module(f"{self.package}.{name}") if name in self.parts else None
+
+
+PYTHON: Final = Language(
+    "pytest",
+    "pipeline.languages.python",
+    sources=(".py",),
+    marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
+    parts=frozenset({"weakening", "versions", "documented", "borrowed_cases", "forgery", "import_graph", "operators"}),
+    further=(".pyw", ".pyi"),
+    texts=(".txt", ".rst", ".md"),
+    runners=frozenset({"pytest", "py.test"}),
+)
+RUST: Final = Language(
+    "cargo",
+    "pipeline.languages.rust",
+    sources=(".rs",),
+    marks=("Cargo.toml",),
+    parts=frozenset(
+        {"weakening", "documented", "forgery", "import_graph", "operators", "test_regions", "compile_time"}
+    ),
+    manifests=("Cargo.toml",),
+    runners=frozenset({"cargo"}),
+    ids_by_path=False,
+    stub_first=True,
+)
+JAVASCRIPT: Final = Language(
+    "node",
+    "pipeline.languages.javascript",
+    sources=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"),
+    marks=("package.json",),
+    parts=frozenset({"weakening", "borrowed_cases", "forgery", "import_graph", "operators"}),
+    manifests=("package.json",),
+    runners=frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
+)
+GO: Final = Language(
+    "go",
+    "pipeline.languages.go",
+    sources=(".go",),
+    marks=("go.mod",),
+    parts=frozenset({"weakening", "borrowed_cases", "forgery", "import_graph", "operators"}),
+    manifests=("go.mod",),
+    runners=frozenset({"go"}),
+    stub_first=True,
+)
+
+LANGUAGES: Mapping[str, Language] = {language.name: language for language in (PYTHON, RUST, JAVASCRIPT, GO)}
+"""Each language by its name, in the order in which a repository is asked for them."""
+
+DEFAULT: Final = PYTHON
+"""What is measured with where nothing is recognised: its first words say what is missing."""
+
+
+def language_of(path: str) -> Language | None:
+    """Return the language of a file by its ending, None where it is none of these."""
+    return next((language for language in LANGUAGES.values() if path.endswith(language.sources)), None)
+
+
+def has_part(path: str, name: Part) -> bool:
+    """Return whether the language of a file has a part; nothing is loaded."""
+    language = language_of(path)
+    return language is not None and name in language.parts
+
+
+def part_for(path: str, name: Part) -> ModuleType | None:
+    """Return the module that reads a file of this path, None where its language has none."""
+    language = language_of(path)
+    return language.part(name) if language is not None else None
