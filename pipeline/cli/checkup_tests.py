@@ -10,10 +10,9 @@ from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.languages.choosing import choose, looked_for
 from pipeline.languages.protocol import Missing
-from pipeline.languages.python.environment import lock_tool, pythons
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import toolchains_in
-from pipeline.languages.table import DEFAULT
+from pipeline.languages.table import LANGUAGES
 from pipeline.service.reading import Check
 
 if TYPE_CHECKING:
@@ -64,11 +63,13 @@ async def _one(
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
         return _check(id_, "warn", message, "start it once")
-    if command is None and toolchain is DEFAULT.toolchain and lock_tool(repository.worktree, search_path):
-        found = pythons((repository.worktree, repository.main_checkout), locked=True)
+    known = LANGUAGES[toolchain.name].checkouts if command is None and not isinstance(toolchain, Rooted) else None
+    if known is not None and known.is_locked(repository.worktree, search_path):
+        found = known.interpreters((repository.worktree, repository.main_checkout), locked=True)
         if not found:
-            return _check(id_, "warn", "uv.lock without .venv: the first run makes an environment from it", "uv sync")
-        command = (str(found[0]), "-m", "pytest")
+            message = f"{known.LOCK} without {known.PLACES[0]}: the first run makes an environment from it"
+            return _check(id_, "warn", message, known.MADE_BY.removesuffix(" --frozen"))
+        command = known.first_run(found[0])
     try:
         env = await toolchain.find_environment(
             repository.worktree, repository.main_checkout, command, state_folder(environ), search_path

@@ -10,7 +10,7 @@ from pipeline.trees import Files
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
@@ -223,4 +223,34 @@ class Toolchain(Protocol):
             after: The sources as the stub pass left them; a file that is missing here was deleted.
             symbols: What the task introduces; a dotted name is a member.
         """
+        ...
+
+
+class Checkouts(Protocol):
+    """The environments that a checkout has, where a language keeps them there: a module of its folder.
+
+    `PLACES` are their folders, `LOCK` is the file that `MADE_BY` makes one from; `BUILT` says what that runs on the
+    host, `INSTEAD` what a person can do who does not want it.
+    """
+
+    PLACES: tuple[str, ...]
+    LOCK: str
+    MADE_BY: str
+    BUILT: str
+    INSTEAD: str
+
+    def is_locked(self, folder: Path, search_path: str) -> bool:
+        """Return whether a run would make the environment from a lock."""
+        ...
+
+    def interpreters(self, folders: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
+        """Return what the environments in these checkouts are started by, in the order in which they are asked."""
+        ...
+
+    def has_runner(self, interpreter: Path, folder: Path, search_path: str) -> bool:
+        """Return whether an environment has the test runner; nothing of the project is run."""
+        ...
+
+    def first_run(self, interpreter: Path) -> tuple[str, ...]:
+        """Return the command that runs tests with an environment, without making one."""
         ...

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.protocol import Checkouts, Toolchain
 
 Part = Literal[
     "weakening",
@@ -26,8 +26,9 @@ Part = Literal[
     "operators",
     "test_regions",
     "compile_time",
+    "checkouts",
 ]
-"""A module that reads sources of the language; `languages.sources` asks it, and has its protocol."""
+"""A module that a language may have. `languages.sources` asks those that read its sources, and has their protocols."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,17 @@ class Language:
     stub_first: bool = False
 
     @property
+    def checkouts(self) -> Checkouts | None:
+        """Return what knows the environments that checkouts have, None where the language keeps none there."""
+        return cast("Checkouts | None", self.part("checkouts"))
+
+    @property
     def toolchain(self) -> Toolchain:
         """Return what runs its tests."""
         return cast("Toolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
 
     def part(self, name: Part) -> ModuleType | None:
-        """Return a module that reads its sources, None where the language has none."""
+        """Return a module of its folder, None where the language has no such part."""
         return import_module(f"{self.package}.{name}") if name in self.parts else None
 
 
@@ -75,7 +81,9 @@ PYTHON: Final = Language(
     "pipeline.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=frozenset({"weakening", "versions", "documented", "borrowed_cases", "forgery", "import_graph", "operators"}),
+    parts=frozenset(
+        {"weakening", "versions", "documented", "borrowed_cases", "forgery", "import_graph", "operators", "checkouts"}
+    ),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     runners=frozenset({"pytest", "py.test"}),

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.trust import Widening
 from pipeline.git.tracked import TrackedFiles
 from pipeline.languages.choosing import choose
-from pipeline.languages.python import probe
-from pipeline.languages.python.environment import PLACES, lock_tool, pythons
 from pipeline.languages.rooted import Rooted
 from pipeline.languages.several import toolchains_in
-from pipeline.languages.table import DEFAULT
+from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.steps.ignored_files import INCLUDE_FILE, include_patterns
 
 if TYPE_CHECKING:
@@ -25,10 +23,9 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.protocol import Checkouts, Toolchain
 
 _STARTED: Final = "this program of the repository is started on the host to ask for its environment"
-_BUILT: Final = "uv runs what builds the project, on the host; no environment with pytest is there yet"
 _CARRIED: Final = "ignored files that match are shown to the tests, also in what is kept of them"
 
 
@@ -51,9 +48,10 @@ class _Files:
     def widening(self) -> Iterator[Widening]:
         tables, keys = self._loaded.config.toolchains, {item.key for item in self._loaded.widening}
         for toolchain in self._toolchains():
-            command = tables.of(toolchain.name).command
-            if command is None and toolchain.name == "pytest":
-                yield from self._of_environments(toolchain, prepared=tables.of("pytest").setup is not None)
+            table, checkouts = tables.of(toolchain.name), LANGUAGES[toolchain.name].checkouts
+            command = table.command
+            if command is None and checkouts is not None:
+                yield from self._of_environments(toolchain, checkouts, prepared=table.setup is not None)
             elif command is not None and f"toolchains.{toolchain.name}.command" not in keys:
                 yield from self._of_program(self._folders(toolchain)[0] / command[0], command[0])
         patterns = include_patterns(self._repository.worktree)
@@ -78,26 +76,22 @@ class _Files:
         if "/" in word and (self._tracked.lead_to(program) or self._tracked.set_up(program.parent)):
             yield Widening(self._shown(program), "tracked", _STARTED, is_file=True)
 
-    def _of_environments(self, toolchain: Toolchain, *, prepared: bool) -> Iterator[Widening]:
+    def _of_environments(self, toolchain: Toolchain, known: Checkouts, *, prepared: bool) -> Iterator[Widening]:
         folders = self._folders(toolchain)
-        places = [folder / name for folder in folders for name in PLACES]
+        places = [folder / name for folder in folders for name in known.PLACES]
         theirs = [place for place in places if self._is_theirs(place)]
         for place in theirs:
             yield Widening(self._shown(place), "tracked", _STARTED, is_file=True)
-        if prepared or lock_tool(folders[0], self._search_path) is None:
+        if prepared or not known.is_locked(folders[0], self._search_path):
             return
-        own = [python for python in pythons(folders, locked=True) if python.parent.parent not in theirs]
-        if not any(self._has_pytest(python, folders[0]) for python in own):
-            key, instead = self._shown(folders[0] / "uv.lock"), "or make the environment yourself: uv sync"
-            yield Widening(key, "uv sync --frozen", _BUILT, is_file=True, instead=instead)
+        own = [one for one in known.interpreters(folders, locked=True) if one.parent.parent not in theirs]
+        if not any(known.has_runner(one, folders[0], self._search_path) for one in own):
+            key = self._shown(folders[0] / known.LOCK)
+            yield Widening(key, known.MADE_BY, known.BUILT, is_file=True, instead=known.INSTEAD)
 
     def _is_theirs(self, place: Path) -> bool:
         python = place / "bin" / "python"
         return self._tracked.lead_to(place) and (os.path.lexists(python) or self._tracked.lead_to(python))
-
-    def _has_pytest(self, python: Path, folder: Path) -> bool:
-        facts = probe.ask(python, folder, {"PATH": self._search_path})
-        return facts is not None and bool(facts.pytest)
 
     def _shown(self, path: Path) -> str:
         top = self._repository.worktree
