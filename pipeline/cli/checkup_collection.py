@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.cli.laboratory import laboratory
-from pipeline.config.model import ToolchainName
 from pipeline.dispatch.box import open_box
 from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
 from pipeline.languages.protocol import Selection
 from pipeline.languages.several import toolchains_in
+from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.uncollectable import no_baseline, uncollected
 from pipeline.service.reading import Check
@@ -85,7 +85,7 @@ def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
 
 def _bounded(config: Config, limit_s: float) -> Config:
     """Return the configuration in which no toolchain takes longer."""
-    tables = {name.value: config.toolchains.of(name.value) for name in ToolchainName}
+    tables = {name: config.toolchains.of(name) for name in LANGUAGES}
     longer = {name: table for name, table in tables.items() if table.timeout_s > limit_s}
     update = {name: table.model_copy(update={"timeout_s": limit_s}) for name, table in longer.items()}
     return config.model_copy(update={"toolchains": config.toolchains.model_copy(update=update)})

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, bare, laid_over
 from pipeline.config.budget import Budget
@@ -17,12 +17,20 @@ from pipeline.config.closed import Closed, Seconds
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.evidence.quarantine import Quarantined
+from pipeline.languages.table import LANGUAGES
 from pipeline.reports.fields import RelPath
 from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.vocabulary import Loop, Role
 
 SEVERAL: Final = "+"
 """What stands between the names of several toolchains that measure one project together."""
+
+
+if TYPE_CHECKING:
+    ToolchainName = str
+else:
+    ToolchainName = StrEnum("ToolchainName", {name.upper(): name for name in LANGUAGES})
+    ToolchainName.__doc__ = "The toolchains there are, in the order in which they are looked for."
 
 
 class SandboxMode(StrEnum):
@@ -105,13 +113,8 @@ class Outage(Closed):
     ] = 300
 
 
-class StubFirst(Closed):
+class _StubFirst(Closed):
     """`[stub_first]`: the toolchains in which new symbols are scaffolded before their tests."""
-
-    pytest: bool = False
-    cargo: bool = True
-    node: bool = False
-    go: bool = True
 
     def of(self, name: str) -> bool:
         """Return whether it holds for a toolchain.
@@ -119,18 +122,9 @@ class StubFirst(Closed):
         Raises:
             KeyError: there is none of that name.
         """
-        if name not in type(self).model_fields:
+        if name not in LANGUAGES:
             raise KeyError(name)
         return getattr(self, name)
-
-
-class ToolchainName(StrEnum):
-    """The toolchains there are, in the order in which they are looked for."""
-
-    PYTEST = "pytest"
-    CARGO = "cargo"
-    NODE = "node"
-    GO = "go"
 
 
 class Toolchain(Closed):
@@ -146,16 +140,12 @@ class Toolchain(Closed):
     workers: Annotated[int, Field(ge=1, le=64, description="Parts of a whole test run side by side")] = 1
 
 
-class Toolchains(Closed):
+class _Toolchains(Closed):
     """`[toolchains]`."""
 
     use: Annotated[
         tuple[ToolchainName, ...] | None, Field(min_length=1, description="None: each that recognises the project")
     ] = None
-    pytest: Toolchain = Toolchain()
-    cargo: Toolchain = Toolchain()
-    node: Toolchain = Toolchain()
-    go: Toolchain = Toolchain()
 
     def of(self, name: str) -> Toolchain:
         """Return the table of a toolchain; of several (`pytest+cargo`) the time that they may take together.
@@ -182,9 +172,29 @@ class Toolchains(Closed):
         return said or (self.use is not None and name in self.use)
 
     def _one(self, name: str) -> Toolchain:
-        if name not in set(ToolchainName):
+        if name not in LANGUAGES:
             raise KeyError(name)
         return getattr(self, name)
+
+
+if TYPE_CHECKING:  # a type checker cannot see what is made from a table
+    StubFirst = _StubFirst
+    Toolchains = _Toolchains
+else:
+    StubFirst = create_model(
+        "StubFirst",
+        __base__=_StubFirst,
+        __module__=__name__,
+        __doc__=_StubFirst.__doc__,
+        **{name: (bool, language.stub_first) for name, language in LANGUAGES.items()},
+    )
+    Toolchains = create_model(
+        "Toolchains",
+        __base__=_Toolchains,
+        __module__=__name__,
+        __doc__=_Toolchains.__doc__,
+        **{name: (Toolchain, Toolchain()) for name in LANGUAGES},
+    )
 
 
 class Checks(Closed):

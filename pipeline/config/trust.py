@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from pipeline.config.agents import TAKES_MODEL
 from pipeline.config.folders import state_folder
 from pipeline.config.keys import dotted
 from pipeline.errors import UserError
+from pipeline.languages.table import LANGUAGES
 from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 VARIABLE: Final = "REDFIRST_TRUST"
 _CREDENTIAL: Final = "this decides where your credential for a model is sent, and for what"
 _WITH_A_MODEL: Final = frozenset(backend.value for backend in TAKES_MODEL)
-_PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
-_RUNNERS: Final[Mapping[str, frozenset[str]]] = {
-    "pytest": frozenset({"pytest", "py.test"}),
-    "cargo": frozenset({"cargo"}),
-    "node": frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
-    "go": frozenset({"go"}),
-}
 _INSTALLED: Final = frozenset({".venv", "venv", "node_modules"})
 
 
@@ -212,11 +205,7 @@ def _starts_the_runner(toolchain: str, words: list[str]) -> bool:
     name, folders = Path(words[0]).name, Path(words[0]).parts[:-1]
     if folders and folders[0] not in _INSTALLED:
         return False
-    if toolchain == "pytest" and _PYTHON.fullmatch(name):
-        return words[1:3] == ["-m", "pytest"]
-    if toolchain in {"cargo", "go"} and words[1:2] not in ([], ["test"]):
-        return False  # `cargo run cargo test`
-    return name in _RUNNERS[toolchain]
+    return LANGUAGES[toolchain].starts_runner(name, words[1:])
 
 
 def _variable(environ: Mapping[str, str]) -> bool:

@@ -6,12 +6,13 @@ which is loaded when a project, or a file, of that language is met: each parser 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import ModuleType
 
     from pipeline.languages.protocol import Checkouts, Toolchain
@@ -45,6 +46,9 @@ class Language:
         further: Endings of files that are its code, too, though no runner knows them.
         texts: Endings of texts whose examples its runner tests.
         runners: The programs that start its tests. What else a command starts with is run on the host.
+        interpreters: A pattern for the names of programs that start its tests with `-m` and `module`.
+        module: See there.
+        subcommand: The word that a runner needs, where it could run anything: `cargo run cargo test` runs no tests.
         ids_by_path: Whether an id begins with the path of the test file, or of its folder.
         stub_first: Whether new symbols are scaffolded before their tests, unless the user says otherwise.
     """
@@ -58,8 +62,19 @@ class Language:
     further: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     runners: frozenset[str] = frozenset()
+    interpreters: str = ""
+    module: str = ""
+    subcommand: str = ""
     ids_by_path: bool = True
     stub_first: bool = False
+
+    def starts_runner(self, program: str, words: Sequence[str]) -> bool:
+        """Return whether a command starts with the test runner: the name of its program, and the words behind it."""
+        if self.interpreters and re.fullmatch(self.interpreters, program):
+            return list(words[:2]) == ["-m", self.module]
+        if self.subcommand and words and words[0] != self.subcommand:
+            return False
+        return program in self.runners
 
     @property
     def checkouts(self) -> Checkouts | None:
@@ -87,6 +102,8 @@ PYTHON: Final = Language(
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     runners=frozenset({"pytest", "py.test"}),
+    interpreters=r"(python|pypy)\d*(\.\d+)?t?",
+    module="pytest",
 )
 RUST: Final = Language(
     "cargo",
@@ -98,6 +115,7 @@ RUST: Final = Language(
     ),
     manifests=("Cargo.toml",),
     runners=frozenset({"cargo"}),
+    subcommand="test",
     ids_by_path=False,
     stub_first=True,
 )
@@ -118,6 +136,7 @@ GO: Final = Language(
     parts=frozenset({"weakening", "borrowed_cases", "forgery", "import_graph", "operators"}),
     manifests=("go.mod",),
     runners=frozenset({"go"}),
+    subcommand="test",
     stub_first=True,
 )
 
