@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PLAIN: Final = "TESTS_EXEC"
+LANGUAGE: Final = "TESTS_LANGUAGE"
+"""A package of tests with a language that is to be in the table (`languages.sums`), where the environment names one."""
 _LENGTH: Final = struct.Struct("!I")
 _STATUS: Final = struct.Struct("!i")
 
@@ -57,7 +59,8 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
     Raises:
         subprocess.TimeoutExpired: it did not end in time.
     """
-    if os.environ.get(PLAIN):
+    language = env.get(LANGUAGE, "")
+    if os.environ.get(PLAIN) and not language:
         return subprocess.run(
             [sys.executable, "-P", *argv] if argv[0].endswith(".py") else argv,
             cwd=cwd,
@@ -74,7 +77,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
         Path(os.devnull).open("rb") as nothing,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line,
     ):
-        line.connect(_server())
+        line.connect(_server(language))
         request = json.dumps({"argv": [str(word) for word in argv], "cwd": str(cwd), "env": dict(env)}).encode()
         socket.send_fds(line, [_LENGTH.pack(len(request))], [nothing.fileno(), out.fileno(), err.fileno()])
         line.sendall(request)
@@ -106,10 +109,10 @@ def _receive(line: socket.socket, size: int) -> bytes:
 
 
 @functools.cache
-def _server() -> str:
+def _server(language: str) -> str:
     """Start the process that forks, once for each process of tests; return its address, once it can be asked."""
     here, there = socket.socketpair()
-    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": ""}
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": "", LANGUAGE: language}
     # no `Popen`: nobody waits for it, and one that is dropped while its process lives warns
     command = [sys.executable, "-P", str(Path(__file__).resolve())]
     os.posix_spawn(sys.executable, command, env, file_actions=[(os.POSIX_SPAWN_DUP2, there.fileno(), 0)])
@@ -128,6 +131,9 @@ _HELD: Final[list[socket.socket]] = []
 def _load() -> None:
     """Import what `redfirst` may import, whatever it is asked for."""
     sys.argv[0] = "redfirst"
+    if os.environ[LANGUAGE]:
+        sys.path.append(str(Path(__file__).parent))
+        importlib.import_module(os.environ[LANGUAGE]).add_to_table()
     pipeline = importlib.import_module("pipeline")
     importlib.import_module("redfirst")
     for module in pkgutil.walk_packages(pipeline.__path__, "pipeline."):

@@ -58,6 +58,7 @@ def place() -> Generator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.broad
 def test_the_positive_control_and_the_key_attacks_end_the_same_for_an_ordinary_user(place: Path) -> None:
     chosen = ("tests/attacks/test_attacks_dispatch.py", "-k", " or ".join(CASES))
     said = as_the_user(place, chosen)

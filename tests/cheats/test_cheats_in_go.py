@@ -17,5 +17,6 @@ pytestmark = [pytest.mark.slow, needs_go]
 
 
 @pytest.mark.parametrize("one", params(GROUP))
+@pytest.mark.broad
 def test_it_ends_as_the_catalogue_says(one: Cheat | Honest, theatre: Theatre, request: pytest.FixtureRequest) -> None:
     check(theatre, one, request)

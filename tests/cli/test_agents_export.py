@@ -179,6 +179,7 @@ def test_opencode_lists_them_and_keeps_to_their_permissions(here: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_claude_lists_them_and_offers_their_tools(here: Path) -> None:
     export("--to", "claude")
     for name in ("redfirst-check", "redfirst-make"):

@@ -179,6 +179,7 @@ def test_nothing_waits(repository: Repository) -> None:
         ('{"result": "INCOMPLETE", "blocking_issue": "..."}', "At /blocking_issue nothing is filled in"),
     ],
 )
+@pytest.mark.broad(but_first=2)
 def test_a_report_that_is_wrong_is_not_handed_in(
     repository: Repository, tmp_path: Path, text: str | None, words: str
 ) -> None:

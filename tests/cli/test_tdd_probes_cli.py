@@ -45,6 +45,7 @@ def test_faults_that_no_test_notices_are_shown_and_refuse_nothing(tmp_path: Path
     assert last == f"GREEN, 1 test of the base kept; no test notices {unnoticed} of {tried} small faults."
 
 
+@pytest.mark.broad
 def test_a_test_that_passes_over_the_base_as_well_is_refused(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.probed = True

@@ -36,7 +36,7 @@ RIGHT = {**FILES, "src/core/__init__.py": "def answer():\n    return 42\n"}
 
 
 @pytest.mark.parametrize("how", ["a path", "a finder", "nothing"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_the_desk_is_tested_and_not_the_worktree_it_was_made_from(tmp_path: Path, how: str) -> None:
     tree = write(tmp_path / "tree", FILES)
     lines = {"a path": [str(tree / "src")], "a finder": ["import __editable___core_finder"], "nothing": []}[how]

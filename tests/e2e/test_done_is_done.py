@@ -138,6 +138,7 @@ def test_dead_code_is_removed_together_with_its_test(tmp_path: Path) -> None:
     assert "rests on no test" in project.redfirst("verify", "HEAD~1").stdout, "what no test shows is not claimed"
 
 
+@pytest.mark.broad
 def test_a_test_that_goes_while_its_code_stays_is_not_done(tmp_path: Path) -> None:
     project, first, made = removal(tmp_path)
     gone = {**TESTS, "files": {"tests/test_dead.py": None}, "report": {"verdict": "TESTS_READY"}}

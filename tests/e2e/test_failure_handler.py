@@ -115,6 +115,7 @@ def test_a_failure_that_cannot_be_published_says_what_is_left(tmp_path: Path) ->
     assert project.git("for-each-ref", "refs/redfirst/claims") == ""
 
 
+@pytest.mark.broad
 def test_a_run_out_of_dispatches_is_parked_and_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
     parked = play(make_project(tmp_path), HONEST, "--approve", "plan", "--set", "limits.dispatches=2")
     document = parked.document

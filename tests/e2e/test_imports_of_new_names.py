@@ -78,6 +78,7 @@ def test_a_test_that_only_sees_that_the_name_is_there_is_no_red(tmp_path: Path) 
     assert document.get("outcome") != "completed"
 
 
+@pytest.mark.broad
 def test_a_name_that_the_task_does_not_introduce_is_no_red(tmp_path: Path) -> None:
     code = {"shop/greet.py": GREET + BYE}
     project, document = played(tmp_path, imports("from shop.greet import farewel"), code, NEW)

@@ -153,6 +153,7 @@ def converged(redrafted: Played) -> Played:
     return play(redrafted.project, entries, extra=FAST, name="run-GAL-1@2")
 
 
+@pytest.mark.broad
 def test_a_review_that_finds_nothing_new_converges_and_leaves_a_blocker(converged: Played) -> None:
     assert converged.document.get("run_id") == "run-GAL-1@2", converged.document
     assert converged.rows[2:6] == [
@@ -182,6 +183,7 @@ def test_simplify_that_is_off_is_never_asked(converged: Played) -> None:
     assert len(converged.dispatches("final-review", role="check")) == 1
 
 
+@pytest.mark.broad
 def test_three_reviews_with_new_findings_each_go_on_with_the_blockers(tmp_path: Path) -> None:
     entries = [
         PLAN,

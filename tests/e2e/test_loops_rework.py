@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 FAST = '[agents.simplify]\nbackend = "off"\n'
 
@@ -73,7 +73,6 @@ def resumed(parked: Played) -> Played:
     return go_on(parked, "resume")
 
 
-@pytest.mark.broad
 def test_an_environment_at_fault_parks_the_run(parked: Played) -> None:
     assert (parked.document.get("outcome"), parked.document.get("reason")) == ("parked", "environment"), parked.document
     assert parked.document["_code"] == 4
@@ -116,7 +115,6 @@ def test_a_resumed_run_asks_again_who_blamed_the_environment(resumed: Played) ->
     assert resumed.tasks() == {"5": "done"}
 
 
-@pytest.mark.broad
 def test_prose_that_calls_a_task_by_a_number_that_is_gone_is_sent_back(tmp_path: Path) -> None:
     def about(number: int) -> Entry:
         return split_into(module_task(2), module_task(3, description=f"Task {number} reads it, and task 1 is done."))
@@ -191,7 +189,6 @@ EMPTY: list[Entry] = [
 ]
 
 
-@pytest.mark.broad
 def test_an_empty_purse_leads_where_the_bounds_say(tmp_path: Path) -> None:
     project = modules_project(tmp_path, range(1, 2), more={"m30.py": ""})
     played = play(project, EMPTY, extra=FAST + NONE_LEFT)

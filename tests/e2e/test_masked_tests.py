@@ -49,6 +49,7 @@ def test_a_new_file_that_patches_the_code_hides_no_broken_test(tmp_path: Path, f
     assert HIDDEN in told
 
 
+@pytest.mark.broad
 def test_new_files_that_hide_nothing_are_measured_once_more_and_done(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     document = story(project, {"tests/__init__.py": "", "tests/test_new.py": TEST_NEW}, GREET_DONE)

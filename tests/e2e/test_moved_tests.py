@@ -50,6 +50,7 @@ def moved_only(tmp_path: Path, text: str, *answers: Entry) -> tuple[Project, dic
     return played(tmp_path, text, *answers, evidence="regression", files=[], symbols=[])
 
 
+@pytest.mark.broad
 def test_a_task_may_move_a_test_file_and_nothing_else(tmp_path: Path) -> None:
     project, document = moved_only(tmp_path, BEFORE)
     assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])

@@ -37,6 +37,7 @@ def test_the_summary_and_the_console_name_them_with_the_limit(tmp_path: Path) ->
         assert sentence in line
 
 
+@pytest.mark.broad
 def test_where_everything_passed_nothing_is_said(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)

@@ -182,6 +182,7 @@ def test_two_worktrees_that_run_one_issue_at_once_are_one_run_and_one_refusal(tm
         assert project.git("status", "--porcelain", cwd=where) == ""
 
 
+@pytest.mark.broad
 def test_two_drivers_that_begin_one_run_at_once_in_one_worktree_never_drive_it_both(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)

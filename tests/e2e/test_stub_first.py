@@ -100,6 +100,7 @@ def test_a_test_that_passes_on_stubs_comes_back(tmp_path: Path) -> None:
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_a_stub_that_is_left_is_not_green(tmp_path: Path) -> None:
     project = make(tmp_path, RUST)
     both = STUB + STUB.replace("bye", "hello")

@@ -33,7 +33,8 @@ def groups(ids: set[str]) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_whole_run_takes_a_case_of_each_group_and_test_all_takes_all() -> None:
+def test_a_whole_run_takes_some_cases_and_test_all_takes_all() -> None:
     some, everything = collected(None), collected("all")
     assert some < everything
-    assert groups(some) == groups(everything)
+    assert groups(some) < groups(everything)
+    assert groups(some)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from languages import crates, direct, modules, nodes
+from languages import crates, direct, modules, nodes, sums
 from languages.direct import context_of, write
 
 from pipeline.evidence.classify import RedClass, Symbol, classify
@@ -106,15 +106,29 @@ GO = Language(
     "return n * 2",
     modules.measure,
 )
+SUMS = Language(
+    "sums",
+    {
+        "sums.project": "",
+        "double.sum": "# Doubles.\ndouble n = n\n",
+        "double.check": "nothing: double 0 = 0\n",
+    },
+    "double.sum",
+    "double.check",
+    "two: double 2 = 4\n",
+    "= n",
+    "= n * 2",
+    sums.measure,
+)
 
 
 @pytest.mark.parametrize(
     "language",
-    [PYTHON, pytest.param(RUST, marks=crates.needs_cargo), NODE, pytest.param(GO, marks=modules.needs_go)],
+    [PYTHON, pytest.param(RUST, marks=crates.needs_cargo), NODE, pytest.param(GO, marks=modules.needs_go), SUMS],
     ids=lambda language: language.name,
 )
 def test_from_a_baseline_over_red_and_stubs_to_green(language: Language, tmp_path: Path) -> None:
-    toolchain = LANGUAGES[language.name].toolchain
+    toolchain = {**LANGUAGES, "sums": sums.SUMS}[language.name].toolchain
     symbol = Symbol(language.code, "Double" if language.name == "go" else "double")
     run = language.measure
 

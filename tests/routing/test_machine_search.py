@@ -47,6 +47,7 @@ SMALL: Final[Mapping[str, tuple[Mapping[Loop, int], tuple[NewTask, ...]]]] = {
 
 
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.broad(but_first=3)
 def test_a_small_run_never_stands_in_the_same_situation_twice(name: str) -> None:
     purses, split = SMALL[name]
     found = Search([split]).run(begin(purses))

@@ -1,0 +1,42 @@
+"""A fifth language, for tests: sums such as `double n = n * 2`, and checks such as `two: double 2 = 4`.
+
+Its tests run within the driver, without a process or a box: whole runs in it try what redfirst does, not how it
+measures. It is all that a language has to be: a folder, and a line in the table.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import anyio
+
+from pipeline.dispatch.nobox import NoBox
+from pipeline.languages import table
+from pipeline.languages.protocol import Environment, View
+from pipeline.process import Mount
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.evidence.observation import Observation
+    from pipeline.languages.protocol import Selection
+
+SUMS = table.Language(
+    "sums",
+    "languages.sums",
+    sources=(".sum",),
+    marks=("sums.project",),
+    stub_first=True,
+)
+
+
+def add_to_table() -> None:
+    """Put the line into the table, before any module has read it."""
+    cast("dict[str, table.Language]", table.LANGUAGES)[SUMS.name] = SUMS
+
+
+def measure(root: Path, selection: Selection | None = None, *, trace: bool = False) -> Observation:
+    """Return what a run of the project in `root` showed."""
+    env = Environment(("sums",), (), root, ())
+    return anyio.run(partial(SUMS.toolchain.run_tests, NoBox(), View(Mount(root, root)), env, selection, trace=trace))
