@@ -13,13 +13,18 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 	$(BIN)/redfirst demo
 
-# pytest comes last: its closing line is the last line of the log.
-test: $(STAMP)  ## everything; the tests of real agents need `make agents` once, and say so
+# Tests wait for processes, limits and each other: three for two cores.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores + (cores + 1) / 2)))
+
+# Style and types are looked at beside the tests. pytest comes last: its closing line is the last line of the log.
+test: $(STAMP)  ## ten minutes; the tests of real agents need `make agents` once, and say so (docs/testing.md)
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
 	scripts/js-runners.sh --show
-	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	wait $$lint || { cat $(VENV)/lint.log; echo 'make test: style, types or import contracts (above)'; exit 1; }; \
+	exit $$tests
 
 test-all: $(STAMP)  ## the same with all broad cases (tests/conftest.py): an hour and more
 	TESTS_BROAD=all $(MAKE) --no-print-directory test
