@@ -1,1 +1,5 @@
-"""The command line: one module a command or group, no logic; `driving` is the composition root."""
+"""What does a person type, and what is printed? One module for each command or group, no logic.
+
+A command parses words, makes one call into `service`, and prints words or one JSON document. It may import everything;
+nothing imports it but `redfirst.py`. Start with `main.py`; `errors.py` is the one handler of what goes wrong.
+"""

@@ -1,1 +1,5 @@
-"""What the user may set, where each value comes from, and what a repository may not widen by itself (contract 4)."""
+"""What may the user set, where does each value come from, and what may a repository not widen (contract 4)?
+
+Plain frozen models with a default for every key. It may import `evidence`, `reports`, `routing` and `languages.table`.
+Start with `model.py`; `load.py` reads the layers, `trust.py` says which values need the user's word.
+"""

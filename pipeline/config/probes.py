@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from pipeline.config.closed import Closed, Seconds
-
-
-class Engine(StrEnum):
-    """What puts faults into the code: redfirst itself, or a program of the project's environment."""
-
-    BUILTIN = "builtin"
-    MUTMUT = "mutmut"
-    CARGO_MUTANTS = "cargo-mutants"
 
 
 class Probes(Closed):
@@ -28,7 +19,6 @@ class Probes(Closed):
     ] = 12
     seconds: Annotated[Seconds, Field(description="What trying these may take for one task, in seconds")] = 60
     jobs: Annotated[int, Field(ge=1, le=16, description="How many are tried side by side")] = 2
-    engine: Engine = Engine.BUILTIN
     repeat: Annotated[
         int, Field(ge=1, le=10, description="How often the task's tests must be GREEN; 1 for no repetition")
     ] = 2

@@ -1,1 +1,4 @@
-"""A whole run on an example project, with scripted agents: what `redfirst demo` shows."""
+"""What does `redfirst demo` show? A whole run on an example project, with scripted agents that it calls scripted.
+
+It may import what `cli` may. Start with `show.py`; `project` is the example, somebody else's code.
+"""

@@ -1,1 +1,5 @@
-"""What a measured test run proves: classification, the RED ledger, GREEN. Pure: values in, values out."""
+"""What does a measured test run prove? Classification, the RED ledger, GREEN, regressions.
+
+Pure: values in, values out; it imports nothing of ours, and knows no language. Start with
+`observation.py` (the facts), then `classify.py`, `ledger.py` (RED) and `compare.py` (GREEN).
+"""

@@ -1,6 +1,6 @@
 """What steps and `verify` measure with: trees put together for a measurement, test runs over them, probes of tests.
 
-It may import `dispatch`, `toolchains`, `runs` and what decides, never a step. Whoever measures has an `Apparatus`: a
+It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has an `Apparatus`: a
 run's context is one, and so is a laboratory without a run. Start reading at `measuring.measure`, then at
 `composing.compose`.
 """

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import Apparatus
 
-BUILTIN: Final = "builtin"
 _PLAIN: Final = frozenset({"100644", "100755"})
 _PATIENCE: Final = 3.0
 _STARTUP_S: Final = 2.0
@@ -93,7 +92,7 @@ async def mutation_probe(
     sources = changed_sources(ctx, base, tree, layout)
     chosen = choose(sources, allowance.mutants)
     if not chosen or not judges.own:
-        return MutationEvidence(engine=BUILTIN)
+        return MutationEvidence()
     ctx.say(f"    {len(chosen)} faults in the changed lines, at most {allowance.seconds:g} s ...")
     trial = _Trial(ctx, tree, judges, begun + allowance.seconds)
     trouble = await trial.time_own()
@@ -101,7 +100,6 @@ async def mutation_probe(
     survivors = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
     counted = list(fates.values())
     return MutationEvidence(
-        engine=BUILTIN,
         killed=counted.count(Fate.KILLED),
         survivors=tuple(_survivor(ctx, mutant, sources[mutant.path].content) for mutant in survivors),
         unfit=counted.count(Fate.UNFIT),

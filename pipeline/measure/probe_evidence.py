@@ -39,16 +39,16 @@ class MutationEvidence(_Value):
     """Faults put into the changed lines, one at a time.
 
     `unfit` are those that did not compile, or could not be imported: they say nothing. `not_tried` is what the time was
-    not enough for; None where the engine does not tell. `trouble` says why nothing was tried. `asked` is how many tests
-    were run over each survivor; 0 where the engine does not tell. `unnoticed` are the changed functions of which no
-    test notices anything, where enough was tried. It is empty for other engines: tested code could write their results.
+    not enough for. `trouble` says why nothing was tried. `asked` is how many tests were run over each survivor.
+    `unnoticed` are the changed functions of which no test notices anything, where enough was tried. `engine` is what
+    older runs could choose.
     """
 
-    engine: str
+    engine: str = "builtin"
     killed: int = 0
     survivors: tuple[Survivor, ...] = ()
     unfit: int = 0
-    not_tried: int | None = 0
+    not_tried: int | None = 0  # None in runs with another engine
     seconds: float = 0.0
     trouble: str = ""
     asked: int = 0

@@ -107,7 +107,7 @@ def _mutated(found: MutationEvidence) -> str:
         counted.append(f"{found.unfit} did not compile or could not be imported")
     if found.not_tried:
         counted.append(f"{found.not_tried} not tried, the time was over")
-    head = f"Engine {found.engine}, {found.seconds:.0f} s: {', '.join(counted)}."
+    head = f"{found.seconds:.0f} s: {', '.join(counted)}."
     if found.unnoticed:
         functions = bullets(f"`{name}`" for name in found.unnoticed)
         head = f"{head}\n\nNo test notices any fault that was tried in:\n\n{functions}"

@@ -1,4 +1,4 @@
-"""What words and code in a draft give away. Heuristics on lines and blocks; `policy.hygiene` makes rules of them.
+"""What words and code in a draft give away. Heuristics on lines and blocks; `reports.hygiene` makes rules of them.
 
 Each is written against its false alarms first: `await`, "wait, then retry", a folder called TODO, a forbidden command
 that is named in order to forbid it.

@@ -12,7 +12,7 @@ from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.orphans import end_lost
 from pipeline.errors import UserError
 from pipeline.measure.measuring import forget_cache
-from pipeline.policy.hygiene import lint_split
+from pipeline.reports.hygiene import lint_split
 from pipeline.reports.tasks import execution_order
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event, TaskStatus

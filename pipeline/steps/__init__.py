@@ -1,4 +1,8 @@
-"""One module per step of the matrix. Each dispatches, measures, and returns one event with one signal."""
+"""What is done at each step of the matrix? One module for each: it dispatches, measures, and returns one event.
+
+Never a routing decision. It may import everything below it: `measure`, `dispatch`, `runs`. Start with `context.py`,
+what every step is given, then `write_tests.py` and `implement.py`.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Signature
 from pipeline.policy.characters import visible
-from pipeline.policy.hygiene import SUBJECT
 from pipeline.reports.fields import Evidence
+from pipeline.reports.hygiene import SUBJECT
 from pipeline.steps import tracker
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.follow_ups import file_items

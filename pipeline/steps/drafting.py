@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pipeline.policy.hygiene import Problem
+    from pipeline.reports.hygiene import Problem
     from pipeline.steps.asking import Answer
     from pipeline.steps.context import Context
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
-from pipeline.policy.hygiene import drafted, lint_plan
 from pipeline.reports.artifacts import plan_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanReport
+from pipeline.reports.hygiene import drafted, lint_plan
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step

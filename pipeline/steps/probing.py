@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.config.probes import Engine
 from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.compare import passed
 from pipeline.measure.mutating import Allowance, Judges, mutation_probe
@@ -16,7 +15,6 @@ from pipeline.measure.probe_evidence import MutationEvidence, ProbeEvidence, Rev
 from pipeline.measure.probe_words import in_short, probes_md
 from pipeline.measure.reaching import reach_probe
 from pipeline.measure.repeating import repeat, repeat_old
-from pipeline.steps.engines import engine_probe
 from pipeline.steps.quarantining import day_of, quarantine
 from pipeline.steps.reverting import revert_check
 from pipeline.steps.sanity import baseline_of
@@ -168,7 +166,7 @@ async def probes_of(
 async def faults(
     ctx: Apparatus, wanted: Probes, base: str, tree: str, judges: Judges, layout: Layout
 ) -> MutationEvidence:
-    """Return what the configured engine says of the tests.
+    """Return which faults in the changed lines the tests notice.
 
     Without a box nothing is tried: code with a fault in it could remove what it should have kept.
 
@@ -176,11 +174,9 @@ async def faults(
         UnmeasurableError: the environment broke meanwhile.
     """
     if ctx.sandbox.name == NoBox.name:
-        return MutationEvidence(engine=wanted.engine.value, trouble=_UNBOXED)
+        return MutationEvidence(trouble=_UNBOXED)
     allowance = Allowance(wanted.mutants, wanted.seconds, wanted.jobs)
-    if wanted.engine is Engine.BUILTIN:
-        return await mutation_probe(ctx, base, tree, judges, layout, allowance)
-    return await engine_probe(ctx, wanted.engine, base, tree, judges, layout, allowance)
+    return await mutation_probe(ctx, base, tree, judges, layout, allowance)
 
 
 def probe_artifacts(ctx: Context, tasks: Collection[str]) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
-from pipeline.policy.hygiene import drafted
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
+from pipeline.reports.hygiene import drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event

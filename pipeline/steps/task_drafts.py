@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.named import called
 from pipeline.measure.composing import shares_file
-from pipeline.policy.hygiene import Problem, lint_split, lint_task, plausible_test_path
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.fields import Action, Evidence
+from pipeline.reports.hygiene import Problem, lint_split, lint_task, plausible_test_path
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import MAKING, moves_tests, tasks_from_split
 from pipeline.routing.arrival import SETTLED

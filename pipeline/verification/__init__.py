@@ -1,1 +1,5 @@
-"""Measuring again what was measured: `redfirst verify` and `redfirst tdd`. No agent, no run, nothing written down."""
+"""What does a commit claim, and does it still hold? `redfirst verify` and `redfirst tdd`.
+
+No agent, no run, nothing written down. It may import `measure` and what decides, and of `steps` what a run and a commit
+have in common. Start with `recheck.py` (verify) and `tdd.py`.
+"""

@@ -27,12 +27,12 @@ from markdown_it import MarkdownIt
 
 from pipeline.dispatch.roles import load_roles
 from pipeline.policy.characters import HIDDEN
-from pipeline.policy.hygiene import drafted, lint_task
 from pipeline.policy.roles import Network, Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant
 from pipeline.policy.scope import judge as judge_change
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
+from pipeline.reports.hygiene import drafted, lint_task
 from pipeline.reports.parse import parse_report
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import tasks_from_split

@@ -9,7 +9,7 @@ import pytest
 from config.reading import read, refused
 
 from pipeline.config.layers import Flags
-from pipeline.config.probes import Engine, Probes
+from pipeline.config.probes import Probes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +33,11 @@ def test_the_defaults(tmp_path: Path) -> None:
 def test_keys_of_all_layers(tmp_path: Path) -> None:
     loaded = read(
         tmp_path,
-        '[probes]\nmutants = 3\nengine = "mutmut"\nrevert = false\n',
+        "[probes]\nmutants = 3\nrevert = false\n",
         environ={"REDFIRST_PROBES__SECONDS": "5"},
         flags=Flags.parse(["probes.repeat=3"]),
     )
-    assert loaded.config.probes == Probes(mutants=3, engine=Engine.MUTMUT, revert=False, seconds=5, repeat=3)
+    assert loaded.config.probes == Probes(mutants=3, revert=False, seconds=5, repeat=3)
     assert loaded.widening == ()
 
 
@@ -63,7 +63,7 @@ def test_an_entry_lacks_nothing(tmp_path: Path, key: str) -> None:
     [
         ("[probes]\nrepeat = 0\n", "probes.repeat"),
         ("[probes]\nmutants = 1000\n", "probes.mutants"),
-        ('[probes]\nengine = "mutmutt"\n', 'Did you mean "mutmut"'),
+        ('[probes]\nengine = "mutmut"\n', "probes.engine"),
         ("[probes]\nmutant = 3\n", 'Did you mean "mutants"'),
         (ENTRY.replace("2026-12-31", '"soon"'), "quarantine.0.expires"),
         (ENTRY.replace('"Ada"', '" "'), "quarantine.0.owner"),

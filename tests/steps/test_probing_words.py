@@ -20,7 +20,7 @@ def test_nothing_of_the_code_becomes_a_heading_or_ends_a_fence() -> None:
     probes = ProbeEvidence(
         repeated=RepeatEvidence(runs=2, unstable={HOSTILE: ("passed", "failed")}),
         revert=RevertEvidence(production="t", problems={HOSTILE: HOSTILE}, passing=(HOSTILE,)),
-        mutation=MutationEvidence(engine="builtin", killed=3, survivors=(survivor,), trouble=""),
+        mutation=MutationEvidence(killed=3, survivors=(survivor,), trouble=""),
         quarantine=(HOSTILE,),
     )
     document = parse(probes_md("1", probes))
@@ -38,7 +38,7 @@ def test_nothing_of_the_code_becomes_a_heading_or_ends_a_fence() -> None:
 
 def test_how_many_tests_were_run_over_what_nobody_noticed_is_said() -> None:
     survivor = Survivor(path="a.py", line=3, what="`<` becomes `>`", source="a < b")
-    found = MutationEvidence(engine="builtin", survivors=(survivor,), asked=12)
+    found = MutationEvidence(survivors=(survivor,), asked=12)
     text = probes_md("1", ProbeEvidence(mutation=found))
     assert "With each of these changes all of the 12 test(s) that were run pass" in text
     assert "all tests" not in text
@@ -48,7 +48,7 @@ def test_good_news_are_told_too() -> None:
     probes = ProbeEvidence(
         repeated=RepeatEvidence(runs=2),
         revert=RevertEvidence(production="t", held=("a", "b")),
-        mutation=MutationEvidence(engine="builtin", killed=4, unfit=1, not_tried=2, seconds=3.4),
+        mutation=MutationEvidence(killed=4, unfit=1, not_tried=2, seconds=3.4),
     )
     text = probes_md("7", probes)
     assert "2 runs of the task's tests agree" in text
@@ -60,8 +60,8 @@ def test_good_news_are_told_too() -> None:
 
 
 def test_why_nothing_was_tried_is_said() -> None:
-    probes = ProbeEvidence(mutation=MutationEvidence(engine="mutmut", trouble="there is no mutmut"))
-    assert "Nothing was tried: there is no mutmut" in probes_md("1", probes)
-    assert in_short(probes) == "no faults tried: there is no mutmut"
+    probes = ProbeEvidence(mutation=MutationEvidence(trouble="there is no box"))
+    assert "Nothing was tried: there is no box" in probes_md("1", probes)
+    assert in_short(probes) == "no faults tried: there is no box"
     unsure = ProbeEvidence(revert=RevertEvidence(production="t", unsure=("src/lib.rs: two regions",)))
     assert "- src/lib.rs: two regions" in probes_md("1", unsure)

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.hygiene import (
+from pipeline.reports.artifacts import plan_md
+from pipeline.reports.decode import Malformed
+from pipeline.reports.drafts import PlanReport, SplitReport
+from pipeline.reports.fields import Action, FileChange
+from pipeline.reports.hygiene import (
     RULES,
     Problem,
     Weight,
@@ -17,10 +21,6 @@ from pipeline.policy.hygiene import (
     lint_task,
     plausible_test_path,
 )
-from pipeline.reports.artifacts import plan_md
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanReport, SplitReport
-from pipeline.reports.fields import Action, FileChange
 from pipeline.reports.parse import parse_report
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task, tasks_from_split
