@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from pipeline.dispatch.box import open_box
+from pipeline.boxes.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import redfirst
 from pipeline.backends.scripted import ScriptedBackend
-from pipeline.dispatch import canary, copies, decoy, dispatcher, shadow
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.views import Views
+from pipeline.boxes import canary
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
+from pipeline.dispatch import dispatcher
 from pipeline.git import Repository
 from pipeline.languages.python import environment as pytest_environment
 from pipeline.languages.python.toolchain import PytestToolchain
@@ -30,6 +30,8 @@ from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.journal import Journal
 from pipeline.runs.run import Run
 from pipeline.service import isolation
+from pipeline.views import copies, decoy, shadow
+from pipeline.views.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable

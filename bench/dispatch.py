@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pipeline.dispatch.box import try_boxes
+from pipeline.boxes.box import try_boxes
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
-from pipeline.dispatch.views import Views
 from pipeline.git import Entry, Repository, TreeChange
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Grant
 from pipeline.process import Command
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.views.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
 
 RUN = "run-B-1"
 PARTS = ("open", "fingerprint", "box", "gate", "apply", "close")

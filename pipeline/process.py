@@ -1,4 +1,4 @@
-"""Values for one process run: what to start, how it ended. The box (`dispatch/box.py`) is what runs them.
+"""Values for one process run: what to start, how it ended. The box (`boxes/box.py`) is what runs them.
 
 A command that fails is data (`Completed`); a sandbox that fails is an exception (`SandboxError`). RED must never be
 inferred from the second.

@@ -42,6 +42,8 @@ def read_mapping(front: str, name: str) -> dict[str, Node]:
         root = _compose(yaml.parse(front, Loader=_Loader), name)
     except yaml.MarkedYAMLError as error:
         line = None if error.problem_mark is None else error.problem_mark.line + FIRST_LINE
+        if "nesting depth" in str(error.problem):  # libyaml has a limit of its own since PyYAML 6.0.4
+            raise _too_deep(name, line) from None
         raise invalid(f"The front matter is not YAML: {error.problem}.", path=name, line=line) from None
     except yaml.YAMLError as error:
         raise invalid(f"The front matter is not YAML: {str(error).splitlines()[0]}.", path=name) from None
@@ -66,7 +68,7 @@ def _compose(events: Iterator[Any], name: str) -> Node | None:
                 node = Scalar(event.value, plain, start.index, end.index)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 if len(stack) == MAX_DEPTH:
-                    raise invalid(f"The front matter is nested deeper than {MAX_DEPTH} levels.", path=name, line=line)
+                    raise _too_deep(name, line)
                 stack.append(_Open({} if isinstance(event, yaml.MappingStartEvent) else []))
                 continue
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
@@ -80,6 +82,10 @@ def _compose(events: Iterator[Any], name: str) -> Node | None:
         else:
             root = node
     return root
+
+
+def _too_deep(name: str, line: int | None) -> TrackerError:
+    return invalid(f"The front matter is nested deeper than {MAX_DEPTH} levels.", path=name, line=line)
 
 
 def _add(parent: _Open, node: Node, name: str, line: int) -> None:

@@ -12,8 +12,8 @@ import anyio
 import typer
 
 from pipeline.backends import BACKENDS
+from pipeline.boxes.box import open_box
 from pipeline.cli.plain import block, plain
-from pipeline.dispatch.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates

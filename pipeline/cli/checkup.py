@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline import VERSION
 from pipeline.backends import BACKENDS
 from pipeline.backends.logins import require_login
+from pipeline.boxes.box import open_box
 from pipeline.cli.checkup_collection import check_collection
 from pipeline.cli.checkup_tests import check_tests
 from pipeline.cli.config import file_at_head, uncounted
@@ -20,7 +21,6 @@ from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
 from pipeline.config.load import load, require_agents
 from pipeline.config.model import SandboxMode
-from pipeline.dispatch.box import open_box
 from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.git import Repository
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pipeline.boxes.box import Box
     from pipeline.cli.plain import Colour
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
-    from pipeline.dispatch.box import Box
     from pipeline.dispatch.choice import Choice
 
 _GIT_NEEDED: Final = (2, 36)

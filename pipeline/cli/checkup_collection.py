@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.boxes.box import open_box
+from pipeline.boxes.nobox import NoBox
 from pipeline.cli.laboratory import laboratory
-from pipeline.dispatch.box import open_box
-from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
 from pipeline.languages.protocol import Selection

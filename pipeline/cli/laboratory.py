@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import typer
 
+from pipeline.boxes.box import open_box
 from pipeline.cli.config import file_at_head, uncounted
 from pipeline.cli.plain import plain
 from pipeline.config import trust
 from pipeline.config.load import load
-from pipeline.dispatch.box import open_box
 from pipeline.dispatch.escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
@@ -30,8 +30,8 @@ from pipeline.verification.laboratory import Laboratory
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
+    from pipeline.boxes.box import Box
     from pipeline.config.model import Config
-    from pipeline.dispatch.box import Box
 
 _OF_AGENTS: Final = ("agents.", "providers.")
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import typer
 
+from pipeline.boxes.box import open_box
 from pipeline.cli.plain import plain, print_document
 from pipeline.demo.document import DemoDocument
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
-from pipeline.dispatch.box import open_box
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import anyio
 from pipeline.backends import BACKENDS
 from pipeline.backends.human import TIMEOUT_S
 from pipeline.backends.protocol import AgentJob, Fault
+from pipeline.boxes.children import recorded
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.dispatch.caches import Cache
 from pipeline.dispatch.calling import call
-from pipeline.dispatch.children import recorded
 from pipeline.dispatch.choice import choices, retries_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
@@ -33,7 +33,6 @@ from pipeline.dispatch.request import Tools
 from pipeline.dispatch.results import Left, result_of, together
 from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
-from pipeline.dispatch.views import Views
 from pipeline.dispatch.workbench import bench_of
 from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
@@ -46,14 +45,15 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import Reserved, Try
 from pipeline.trees import remove_tree
+from pipeline.views.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.backends.protocol import AgentResult
+    from pipeline.boxes.box import Box
     from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config
-    from pipeline.dispatch.box import Box
     from pipeline.dispatch.choice import Choice
     from pipeline.dispatch.prompt import DispatchDocument, Template
     from pipeline.dispatch.request import Request

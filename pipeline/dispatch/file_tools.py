@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.protocol import Mishap, ToolAnswer
-from pipeline.dispatch.manifest import Limits
-from pipeline.dispatch.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 from pipeline.languages.readers import region_fault
 from pipeline.policy.characters import visible
 from pipeline.policy.filetools import judge_deletion, judge_path
 from pipeline.policy.paths import malformed
 from pipeline.trees import NotRegularError, read_regular
+from pipeline.views.manifest import Limits
+from pipeline.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
-from pipeline.dispatch.manifest import EntryKind
 from pipeline.languages import readers
 from pipeline.languages.sources import compile_time
 from pipeline.languages.table import has_part
 from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
+from pipeline.views.manifest import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pipeline.dispatch.view import Survey, View
+    from pipeline.views.view import Survey, View
 
 _PLAIN: Final = "100644"
 _EXECUTABLE: Final = "100755"

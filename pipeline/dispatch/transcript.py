@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentResult
     from pipeline.config.model import Config
     from pipeline.dispatch.gate import GateResult
-    from pipeline.dispatch.view import View
+    from pipeline.views.view import View
 
 _COPY_LIMIT: Final = 1_000_000
 """A refused file of more bytes is named and not copied."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.box_folder import private_place
-from pipeline.dispatch.manifest import EntryKind, scan
-from pipeline.dispatch.renames import Traces, watched_folders
 from pipeline.languages.protocol import Cache, View
 from pipeline.process import Mount
+from pipeline.views.manifest import EntryKind, scan
+from pipeline.views.renames import Traces, watched_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.model import Toolchain as Table
-    from pipeline.dispatch.renames import Traces
     from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
     from pipeline.process import Sandbox
+    from pipeline.views.renames import Traces
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.model import Config
-    from pipeline.dispatch.copies import Copies
-    from pipeline.dispatch.renames import Traces
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.events import JournalEvent
+    from pipeline.views.copies import Copies
+    from pipeline.views.renames import Traces
 
 CACHE = "pycache"
 """The folder, in the run's own place, of compiled code and of what else the baseline leaves for later runs."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 import anyio
 
 from pipeline import VERSION
+from pipeline.boxes.orphans import end_lost
 from pipeline.config.agents import Backend
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.orphans import end_lost
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
 from pipeline.languages.choosing import choose
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pipeline.boxes.box import Box
     from pipeline.config.model import Config
-    from pipeline.dispatch.box import Box
     from pipeline.git import Repository
     from pipeline.languages.protocol import Toolchain
 

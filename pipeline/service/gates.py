@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from pipeline.boxes.nobox import NoBox
+from pipeline.boxes.orphans import end_lost
 from pipeline.config.model import Config
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.orphans import end_lost
 from pipeline.errors import UserError
 from pipeline.measure.measuring import forget_cache
 from pipeline.reports.hygiene import lint_split

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from pipeline.boxes.box import hinted, open_box, refusal, try_boxes
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import SandboxMode
-from pipeline.dispatch.box import hinted, open_box, refusal, try_boxes
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.overlay import overlay_works
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Reason, Role
 from pipeline.service.reading import Check
+from pipeline.views.overlay import overlay_works
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from pipeline.boxes.box import Box, Trial
     from pipeline.config.model import Config
-    from pipeline.dispatch.box import Box, Trial
 
 
 async def box_of(config: Config) -> Box:

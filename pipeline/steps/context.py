@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.dispatch.copies import Copies
 from pipeline.dispatch.escape import watched
 from pipeline.errors import UserError
 from pipeline.reports.decode import Malformed
@@ -15,6 +14,7 @@ from pipeline.routing.matrix import MATRIX
 from pipeline.routing.vocabulary import Reason, Role, Step
 from pipeline.runs.events import DecisionMade
 from pipeline.runs.files import to_json
+from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

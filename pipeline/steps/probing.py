@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.compare import passed
 from pipeline.measure.mutating import Allowance, Judges, mutation_probe
 from pipeline.measure.probe_evidence import MutationEvidence, ProbeEvidence, RevertEvidence

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.copies import Copies
 from pipeline.dispatch.escape import watched
 from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.steps import setup
 from pipeline.steps.ignored_files import include_ignored
+from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ import pytest
 from languages.crates import MANIFEST, measure, needs_cargo
 from languages.direct import write
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, Observation, RunState
 
 if TYPE_CHECKING:

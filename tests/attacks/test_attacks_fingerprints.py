@@ -10,12 +10,12 @@ import pytest
 from kit import BARE_PYTEST, FILES, HONEST, TEST_GREET, TEST_GREET_NEW, TESTS, UNTIL_TESTS, Entry, make_project
 from steps.probed import laboratory, seen, tree_of
 
-from pipeline.dispatch.copies import Copies
 from pipeline.dispatch.escape import EscapeError
 from pipeline.git import Repository
 from pipeline.measure.measuring import measure_types
 from pipeline.process import SandboxError
 from pipeline.runs.store import publish_ref
+from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from languages.direct import environment, measure, write
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.limits import BOX_USER
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.limits import BOX_USER
+from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.installed import linked
 from pipeline.languages.protocol import InstalledFolder, View

@@ -13,8 +13,8 @@ import pytest
 from languages import crates, modules
 from languages.direct import write
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.go import processes
 from pipeline.languages.rust import processes as cargo_processes

@@ -16,7 +16,7 @@ from kit import FILES, GREET, MAKE, TESTS, UNTIL_TESTS, make_project
 from languages.crates import MANIFEST, needs_cargo
 from languages.direct import measure, write
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from attacks.world import World
 
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
     from pipeline.evidence.compare import GreenVerdict
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import TestRecord

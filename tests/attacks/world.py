@@ -15,8 +15,8 @@ import anyio
 from attacks.catalogue import HERE, Verdict
 from attacks.host import PWNED, Host, make_host
 
+from pipeline.boxes.box import try_boxes
 from pipeline.config.model import Config
-from pipeline.dispatch.box import try_boxes
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request, Tools
 from pipeline.dispatch.roles import load_roles, load_templates
@@ -30,7 +30,7 @@ from pipeline.runs.info import DispatchRecord
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
     from pipeline.process import Mount
     from pipeline.runs.info import DispatchResult
 

@@ -11,13 +11,13 @@ import anyio
 from backends.acp_stand import COMPLETE, Stand
 
 from pipeline.backends.acp import AcpBackend
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile
-from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, AgentResult
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
 
 AGENT = Path(__file__).with_name("acp_agent.py")
 REPORT = json.dumps(COMPLETE)

@@ -16,16 +16,16 @@ from pydantic import SecretStr
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.protocol import AgentJob, Service, Session
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
-from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.calling import call
-from pipeline.dispatch.view import ShadowView
 from pipeline.gateway.halting import Patience
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
+from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
     from pipeline.policy.scope import ChangeKind
 
 SECRET = "sk-the-real-credential/0123456789"

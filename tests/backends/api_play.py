@@ -14,16 +14,16 @@ from pydantic import SecretStr
 
 from pipeline.backends.api import ApiBackend
 from pipeline.backends.protocol import AgentJob, Service, Session
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.providers import Api, Provider
-from pipeline.dispatch.nobox import NoBox
 from pipeline.dispatch.roles import load_roles
-from pipeline.dispatch.view import ShadowView
 from pipeline.dispatch.workbench import Workbench
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
+from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

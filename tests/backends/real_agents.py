@@ -15,14 +15,14 @@ from pydantic import SecretStr
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, Session
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.config.providers import CredentialHeader, Provider
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.view import ShadowView
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
+from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
     from pipeline.policy.scope import ChangeKind
 
 SECRET = "sk-the-real-credential/0123456789"

@@ -16,9 +16,9 @@ from pipeline.backends.codex import CODEX
 from pipeline.backends.homes import Place, home_for
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Session
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.policy.roles import Network
 from pipeline.process import Mount

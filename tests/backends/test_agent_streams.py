@@ -17,7 +17,7 @@ from pipeline.backends.forms import form
 from pipeline.backends.heard import anew, result_of
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.process import Completed, Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role

@@ -13,14 +13,14 @@ from backends.acp_stand import AGAIN, COMPLETE, boxed
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.acp_values import Policy
 from pipeline.backends.protocol import Ended, Fault, Usage
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
 
 
 @pytest.fixture(params=["bwrap", "none"])

@@ -18,11 +18,11 @@ from model_service.service import ModelService
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.protocol import Ended, Fault
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.limits import BOX_USER
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile
 from pipeline.config.providers import Api
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.limits import BOX_USER
-from pipeline.dispatch.nobox import NoBox
 from pipeline.pids import carries, pids
 from pipeline.process import Mount
 

@@ -15,8 +15,8 @@ from backends.acp_stand import Stand, boxed
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.acp_wire import LONGEST
 from pipeline.backends.protocol import Ended
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile
-from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.pids import carries, pids
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
 
 
 @pytest.fixture(params=["bwrap", "none"])

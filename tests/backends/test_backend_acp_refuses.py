@@ -13,9 +13,9 @@ from backends.acp_stand import Stand
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.protocol import Service
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
-from pipeline.dispatch.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.policy.roles import Network
 

@@ -17,8 +17,8 @@ from model_service.script import Empty, Report, Say, Use, call, conversation, ed
 from model_service.service import ModelService
 
 from pipeline.backends.protocol import Ended, Fault
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.providers import Api
-from pipeline.dispatch.bubblewrap import Bubblewrap
 from pipeline.dispatch.request import Tools
 
 pytestmark = pytest.mark.slow

@@ -18,10 +18,10 @@ from model_service.script import Hang, Report, Use, conversation, run, write
 from model_service.service import ModelService
 
 from pipeline.backends import BACKENDS
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.limits import BOX_USER
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.limits import BOX_USER
-from pipeline.dispatch.nobox import NoBox
 from pipeline.pids import carries, pids
 from pipeline.policy.roles import Network
 from pipeline.process import WORKSPACE

@@ -16,16 +16,16 @@ import pytest
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, AgentResult, Ended
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.view import ShadowView
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.policy.scope import ChangeKind
 from pipeline.process import Mount
+from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
 
 BWRAP = shutil.which("bwrap")
 WORK = Path("/view")

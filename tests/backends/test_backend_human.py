@@ -15,12 +15,12 @@ import pytest
 from pipeline.backends import BACKENDS
 from pipeline.backends.desk import Desk, desk_around, desks_of
 from pipeline.backends.protocol import AgentJob, AgentResult, Ended, Session
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.view import ShadowView
+from pipeline.boxes.nobox import NoBox
 from pipeline.policy.scope import ChangeKind
 from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
+from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 

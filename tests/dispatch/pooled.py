@@ -9,11 +9,11 @@ from pathlib import Path
 
 from runs.real import git, make_repository
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.manifest import scan
-from pipeline.dispatch.view import ShadowView
-from pipeline.dispatch.views import Views
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.views.manifest import scan
+from pipeline.views.view import ShadowView
+from pipeline.views.views import Views
 
 Facts = tuple[object, ...]
 

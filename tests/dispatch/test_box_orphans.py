@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.dispatch.children import recorded
-from pipeline.dispatch.limits import MARK
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.orphans import clear_orphans, end_lost
-from pipeline.dispatch.recording import Recorded
+from pipeline.boxes.children import recorded
+from pipeline.boxes.limits import MARK
+from pipeline.boxes.nobox import NoBox
+from pipeline.boxes.orphans import clear_orphans, end_lost
+from pipeline.boxes.recording import Recorded
 from pipeline.pids import ProcessId, boot_id, pids
 from pipeline.process import Command, Completed
 
@@ -117,8 +117,8 @@ def driver(script: str, record: Path) -> subprocess.Popen[str]:
     program = f"""
 import anyio
 from pathlib import Path
-from pipeline.dispatch.children import recorded
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.children import recorded
+from pipeline.boxes.nobox import NoBox
 from pipeline.process import Command
 
 async def main():

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.dispatch.box import Box, open_box
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.box import Box, open_box
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.process import Command, Completed, Mount, SandboxError
 from pipeline.routing.vocabulary import Reason
@@ -135,8 +135,8 @@ def test_when_the_driver_is_killed_its_commands_die(box: Box) -> None:
     driver = f"""
 import anyio
 from pathlib import Path
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.process import Command
 box = {f"Bubblewrap({BWRAP!r})" if isinstance(box, Bubblewrap) else f"{type(box).__name__}()"}
 anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep 31735"), Path("/"), timeout_s=60))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.process import Command, Completed, Talk
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
-    from pipeline.dispatch.box import Box
+    from pipeline.boxes.box import Box
 
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")

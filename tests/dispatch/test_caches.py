@@ -9,9 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.caches import Cache
-from pipeline.dispatch.nobox import NoBox
 from pipeline.process import Command, Completed, Mount
 
 BWRAP = shutil.which("bwrap")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.limits import BOX_USER
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.limits import BOX_USER
+from pipeline.boxes.nobox import NoBox
 from pipeline.process import NO_ANSWER, Answer, Command, Completed, Mount
 from pipeline.programs import locate
 

@@ -13,13 +13,13 @@ import pytest
 from dispatch.pooled import Place, check, sh, state, use
 from runs.real import alone, git
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.copies import Copies
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.shadow import stamps_hold
-from pipeline.dispatch.views import Views
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.policy.scope import ChangeKind
+from pipeline.views.copies import Copies
+from pipeline.views.shadow import stamps_hold
+from pipeline.views.views import Views
 
 pytestmark = pytest.mark.slow
 
@@ -94,8 +94,8 @@ def test_the_time_of_a_change_is_tried(tmp_path: Path) -> None:
 AS_ORDINARY_USER = """
 import os, subprocess, sys
 from pathlib import Path
-from pipeline.dispatch.manifest import Limits, scan
-from pipeline.dispatch.shadow import Shadow
+from pipeline.views.manifest import Limits, scan
+from pipeline.views.shadow import Shadow
 
 top = Path(sys.argv[1])
 if os.geteuid() == 0:

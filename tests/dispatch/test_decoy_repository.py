@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import alone, make_repository
 
-from pipeline.dispatch.decoy import Decoy, Source
 from pipeline.errors import UserError
 from pipeline.process import SandboxError
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.views.decoy import Decoy, Source
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
-from pipeline.dispatch.view import ShadowView
 from pipeline.policy.paths import ignored_by
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Grant
+from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

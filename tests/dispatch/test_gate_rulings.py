@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.dispatch.gate import AdmittedChange, GateResult, Policy, inspect
-from pipeline.dispatch.view import ShadowView
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, ChangeKind, Grant, TestScope
+from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 

@@ -17,9 +17,9 @@ from typing import Final
 import anyio
 import pytest
 
-from pipeline.dispatch import seccomp, syscalls
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.seccomp import UnknownProcessorError, program
+from pipeline.boxes import seccomp, syscalls
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.seccomp import UnknownProcessorError, program
 from pipeline.process import Command, Completed, Mount
 from pipeline.programs import locate
 

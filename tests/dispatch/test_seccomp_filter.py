@@ -12,8 +12,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.seccomp import UnknownProcessorError, program
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.seccomp import UnknownProcessorError, program
 from pipeline.process import Command, Completed, Mount
 from pipeline.programs import locate
 

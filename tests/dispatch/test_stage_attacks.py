@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.limits import BOX_USER
+from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.caches import CACHE, Cache
-from pipeline.dispatch.limits import BOX_USER
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.overlay import OverlayView
 from pipeline.process import WORKSPACE, Command, Completed, Mount, SandboxError
+from pipeline.views.overlay import OverlayView
 
 if TYPE_CHECKING:
     import socket

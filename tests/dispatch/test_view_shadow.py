@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.dispatch.manifest import Limits
-from pipeline.dispatch.view import ShadowView
 from pipeline.policy.scope import ChangeKind
 from pipeline.process import SandboxError
+from pipeline.views.manifest import Limits
+from pipeline.views.view import ShadowView
 
 FILES = {
     "src/app.py": "a = 1\n",

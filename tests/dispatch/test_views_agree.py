@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.dispatch.overlay import OverlayView, overlay_works
-from pipeline.dispatch.view import ShadowView
+from pipeline.views.overlay import OverlayView, overlay_works
+from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipeline.dispatch.view import View
+    from pipeline.views.view import View
 
 FILES = {"app.py": "one\n", "src/a.py": "a\n", "src/b.py": "b\n", "src/deep/c.py": "c\n", "tests/test_a.py": "t\n"}
 

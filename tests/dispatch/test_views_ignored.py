@@ -9,18 +9,18 @@ import pytest
 from dispatch.pooled import Place
 from runs.real import git
 
-from pipeline.dispatch.copies import Copies
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.views import Views
+from pipeline.boxes.nobox import NoBox
 from pipeline.steps.ignored_files import include_ignored
+from pipeline.views.copies import Copies
+from pipeline.views.views import Views
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.dispatch.renames import Traces
-    from pipeline.dispatch.view import View
+    from pipeline.views.renames import Traces
+    from pipeline.views.view import View
 
 MADE = "src/_version.py"
 HARMS = {

@@ -12,15 +12,15 @@ import anyio
 import pytest
 from languages.direct import environment, write
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.request import Request, Tools
 from pipeline.dispatch.roles import load_roles
-from pipeline.dispatch.view import ShadowView
 from pipeline.dispatch.workbench import Workbench, bench_of
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.routing.vocabulary import Role
+from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

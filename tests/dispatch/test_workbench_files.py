@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.gate import Policy, inspect
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.overlay import OverlayView, overlay_works
 from pipeline.dispatch.roles import load_roles
-from pipeline.dispatch.view import ShadowView
-from pipeline.dispatch.view_files import opened_top, put_file
 from pipeline.dispatch.workbench import Workbench
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.routing.vocabulary import Role
+from pipeline.views.overlay import OverlayView, overlay_works
+from pipeline.views.view import ShadowView
+from pipeline.views.view_files import opened_top, put_file
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.dispatch.view import View
+    from pipeline.views.view import View
 
 GRANTS = (
     Grant("src/app.py", Action.MODIFY),

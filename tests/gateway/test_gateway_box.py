@@ -16,7 +16,7 @@ from gateway.box import SECRET, provider
 from gateway.upstream import Answer, upstream
 from pydantic import SecretStr
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import Spent

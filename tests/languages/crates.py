@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.languages.protocol import Cache, Environment, Selection, View
 from pipeline.languages.rust.toolchain import CargoToolchain
 from pipeline.process import Mount

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.classify import Context
 from pipeline.languages.protocol import Cache, Environment, Selection, View
 from pipeline.languages.python.toolchain import PytestToolchain

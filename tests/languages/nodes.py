@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 from js_runners import installed_set, search_path
 
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.languages.javascript.toolchain import NodeToolchain
 from pipeline.languages.protocol import Environment, Missing, Selection, View
 from pipeline.process import Mount

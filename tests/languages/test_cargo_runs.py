@@ -12,7 +12,7 @@ import pytest
 from languages.crates import MANIFEST, TOOLCHAIN, check_types, environment, measure, needs_cargo
 from languages.direct import context_of, files_of, write
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.classify import RedClass, Symbol
 from pipeline.evidence.compare import expectations, judge_green, judge_stubs
 from pipeline.evidence.ledger import judge_red

@@ -10,7 +10,7 @@ import pytest
 from languages.direct import write
 from languages.modules import MANIFEST, measure, needs_go
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Selection
 

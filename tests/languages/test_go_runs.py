@@ -14,7 +14,7 @@ import pytest
 from languages.direct import context_of, files_of, write
 from languages.modules import MANIFEST, TOOLCHAIN, check_types, environment, measure, needs_go, seeded
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.classify import RedClass, Symbol
 from pipeline.evidence.compare import expectations, judge_green, judge_stubs
 from pipeline.evidence.ledger import judge_red

@@ -10,7 +10,7 @@ import pytest
 from languages.direct import write
 from languages.nodes import JEST, NODE, VITEST, measure
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Selection
 from pipeline.languages.watched import REPLACED

@@ -12,7 +12,7 @@ from js_runners import installed_set, search_path
 from languages.direct import context_of, files_of, write
 from languages.nodes import JEST, NODE, TOOLCHAIN, VITEST, find, manifest, measure
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.classify import RedClass, Symbol
 from pipeline.evidence.compare import expectations, judge_green, judge_stubs
 from pipeline.evidence.ledger import judge_red

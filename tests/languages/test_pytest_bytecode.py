@@ -13,7 +13,7 @@ import pytest
 from languages.direct import TOOLCHAIN, environment, write
 
 from pipeline.box_folder import BoxFolder
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Cache, Selection, View
 from pipeline.languages.python.bytecode import Place, keep, lay_out

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
-from pipeline.dispatch.bubblewrap import Bubblewrap
+from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, RunState
 from pipeline.languages.protocol import Environment
 

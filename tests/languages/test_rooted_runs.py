@@ -12,7 +12,7 @@ from languages import crates, direct, modules
 from languages.direct import write
 from languages.modules import needs_go
 
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import EditableRoot, Environment, Missing, Selection, View
 from pipeline.languages.rooted import Rooted

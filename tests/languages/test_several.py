@@ -14,9 +14,9 @@ import pytest
 from languages import crates, direct
 from languages.direct import write
 
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchain as Table
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.observation import Ended, Layout, Observation, RunState
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View

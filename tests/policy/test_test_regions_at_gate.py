@@ -8,10 +8,10 @@ import pytest
 from policy.region_cases import BASE, NEW, with_line
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
-from pipeline.dispatch.view import ShadowView
 from pipeline.languages.rust.test_regions import only_test_regions
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.views.view import ShadowView
 
 TESTS = TestScope(files=(Grant("tests/it.rs", Action.CREATE),), folders=("tests",))
 POLICY = Policy(Writes.TESTS, (), TESTS, only_test_regions)

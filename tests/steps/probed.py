@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import anyio
 from kit import BARE_PYTEST, make_project
 
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Config
-from pipeline.dispatch.nobox import NoBox
 from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure

@@ -11,9 +11,9 @@ import pytest
 from kit import make_project
 from steps.probed import PYPROJECT, laboratory, seen, tree_of
 
+from pipeline.boxes.box import open_box
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.probes import Probes
-from pipeline.dispatch.box import open_box
-from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence.classify import Context
 from pipeline.evidence.ledger import judge_red
 from pipeline.languages.protocol import Selection

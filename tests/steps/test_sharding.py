@@ -16,8 +16,8 @@ from languages.direct import measure as measure_directly
 from languages.direct import write
 from steps.probed import PYPROJECT, laboratory, tree_of
 
+from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Config
-from pipeline.dispatch.nobox import NoBox
 from pipeline.evidence import shards
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState

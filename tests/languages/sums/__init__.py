@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes.nobox import NoBox
 from pipeline.languages import table
 from pipeline.languages.protocol import Environment, View
 from pipeline.process import Mount

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.dispatch.recording import Recording
+from pipeline.boxes.recording import Recording
 from pipeline.process import NO_ANSWER, Answer, Completed, SandboxError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-    from pipeline.dispatch.channel import Channel
+    from pipeline.boxes.channel import Channel
     from pipeline.process import Talk
 
 _GRACE_S: Final = 5.0

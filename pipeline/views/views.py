@@ -10,21 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.copies import Copies, move
-from pipeline.dispatch.decoy import Decoy, Source
-from pipeline.dispatch.overlay import OverlayView, overlay_works
-from pipeline.dispatch.view import ShadowView
 from pipeline.process import WORKSPACE
 from pipeline.runs.ignored import ignored_names, kept_ignored
 from pipeline.trees import remove_tree
+from pipeline.views.copies import Copies, move
+from pipeline.views.decoy import Decoy, Source
+from pipeline.views.overlay import OverlayView, overlay_works
+from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.dispatch.box import Box
-    from pipeline.dispatch.manifest import Manifest
-    from pipeline.dispatch.view import View
+    from pipeline.boxes.box import Box
     from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.views.manifest import Manifest
+    from pipeline.views.view import View
 
 
 @dataclass

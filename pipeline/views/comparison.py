@@ -9,14 +9,14 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.dispatch.manifest import EntryKind
 from pipeline.policy.paths import collision_key
 from pipeline.policy.scope import Change, ChangeKind
+from pipeline.views.manifest import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from pipeline.dispatch.manifest import Entry
+    from pipeline.views.manifest import Entry
 
 _REPOSITORY: Final = ("/HEAD", "/objects", "/refs")
 

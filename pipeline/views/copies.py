@@ -11,25 +11,25 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.dispatch.decoy import Source
-from pipeline.dispatch.manifest import Limits
-from pipeline.dispatch.nobox import NoBox
-from pipeline.dispatch.renames import Traces, watched_folders
-from pipeline.dispatch.shadow import Shadow, stamps_hold
+from pipeline.boxes.nobox import NoBox
 from pipeline.git import GitError
 from pipeline.process import SandboxError
 from pipeline.runs.files import disk
 from pipeline.runs.ignored import ignored_names, put_ignored
 from pipeline.trees import remove_tree
+from pipeline.views.decoy import Source
+from pipeline.views.manifest import Limits
+from pipeline.views.renames import Traces, watched_folders
+from pipeline.views.shadow import Shadow, stamps_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pipeline.dispatch.manifest import Manifest
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.views.manifest import Manifest
 
 
 class Movable(Protocol):

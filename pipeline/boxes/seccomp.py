@@ -16,7 +16,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.syscalls import LAST, NUMBERS
+from pipeline.boxes.syscalls import LAST, NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,18 +13,18 @@ import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.dispatch.decoy import Decoy
-from pipeline.dispatch.decoy_copy import DecoyCopy
-from pipeline.dispatch.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
 from pipeline.process import SandboxError
 from pipeline.runs.files import disk
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
+from pipeline.views.decoy import Decoy
+from pipeline.views.decoy_copy import DecoyCopy
+from pipeline.views.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
-    from pipeline.dispatch.decoy import Source
+    from pipeline.views.decoy import Source
 
 TOP: Final = "."
 """The path by which a scan names the folder itself."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pipeline.dispatch import canary
-from pipeline.dispatch.bubblewrap import Bubblewrap
-from pipeline.dispatch.canary import Proof
-from pipeline.dispatch.limits import BOX_USER
-from pipeline.dispatch.nobox import NoBox
+from pipeline.boxes import canary
+from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.canary import Proof
+from pipeline.boxes.limits import BOX_USER
+from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.process import Sandbox
 from pipeline.routing.vocabulary import Reason

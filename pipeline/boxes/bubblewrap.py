@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.dispatch import canary, seccomp
-from pipeline.dispatch.bubblewrap_options import ENV, MADE_UP, options
-from pipeline.dispatch.channel import opened_channel
-from pipeline.dispatch.children import run_child, wait_gone
-from pipeline.dispatch.limits import OWN_LIMITS
-from pipeline.dispatch.mount_points import mount_points, refuse_links
-from pipeline.dispatch.orphans import clear_orphans
-from pipeline.dispatch.staging import entering, memory_file, ordered, received, tool
+from pipeline.boxes import canary, seccomp
+from pipeline.boxes.bubblewrap_options import ENV, MADE_UP, options
+from pipeline.boxes.channel import opened_channel
+from pipeline.boxes.children import run_child, wait_gone
+from pipeline.boxes.limits import OWN_LIMITS
+from pipeline.boxes.mount_points import mount_points, refuse_links
+from pipeline.boxes.orphans import clear_orphans
+from pipeline.boxes.staging import entering, memory_file, ordered, received, tool
 from pipeline.process import MODEL_PORT, Completed, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pipeline.dispatch.canary import Proof
-    from pipeline.dispatch.channel import Channel
-    from pipeline.dispatch.children import Child, Outcome
+    from pipeline.boxes.canary import Proof
+    from pipeline.boxes.channel import Channel
+    from pipeline.boxes.children import Child, Outcome
     from pipeline.process import Command, Gateway, Namespaces
 
 _STAGED: Final = next((path for path in ("/mnt", "/tmp") if Path(path).is_dir()), "/")  # noqa: S108  (hidden by a tmpfs of our own)

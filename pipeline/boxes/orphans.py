@@ -14,8 +14,8 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.limits import BOX_USER, MARK
-from pipeline.dispatch.recording import Recorded
+from pipeline.boxes.limits import BOX_USER, MARK
+from pipeline.boxes.recording import Recorded
 from pipeline.errors import UserError
 from pipeline.pids import boot_id, carries, descendants, pids
 from pipeline.routing.vocabulary import Reason

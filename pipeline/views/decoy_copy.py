@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.manifest import Stamp
 from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
+from pipeline.views.manifest import Stamp
 
 if TYPE_CHECKING:
-    from pipeline.dispatch.decoy import Decoy
+    from pipeline.views.decoy import Decoy
 
 
 @dataclass

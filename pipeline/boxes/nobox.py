@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.canary import Proof
-from pipeline.dispatch.channel import opened_channel
-from pipeline.dispatch.children import run_child, wait_gone
-from pipeline.dispatch.limits import LIMITS
+from pipeline.boxes.canary import Proof
+from pipeline.boxes.channel import opened_channel
+from pipeline.boxes.children import run_child, wait_gone
+from pipeline.boxes.limits import LIMITS
 from pipeline.pids import carries, pids, stat_of
 from pipeline.process import Command, Completed, SandboxError
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
-    from pipeline.dispatch.children import Child
+    from pipeline.boxes.children import Child
 
 _MARK: Final = "REDFIRST_BOX"
 _ROUNDS: Final = 50

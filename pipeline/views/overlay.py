@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.comparison import compare, without
-from pipeline.dispatch.layers import Layered, Touched, lower_entry
-from pipeline.dispatch.manifest import EntryKind, Limits
-from pipeline.dispatch.staging import ordered, received, tool
-from pipeline.dispatch.view import Survey
+from pipeline.boxes.staging import ordered, received, tool
 from pipeline.process import Mount, Namespaces, SandboxError
 from pipeline.trees import opened_parent, read_regular
+from pipeline.views.comparison import compare, without
+from pipeline.views.layers import Layered, Touched, lower_entry
+from pipeline.views.manifest import EntryKind, Limits
+from pipeline.views.view import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable

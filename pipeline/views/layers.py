@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.manifest import Account, Entry, EntryKind, Limits, look, unreadable
 from pipeline.trees import opened, opened_parent
+from pipeline.views.manifest import Account, Entry, EntryKind, Limits, look, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

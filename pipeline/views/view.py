@@ -11,18 +11,18 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.dispatch.comparison import compare, without
-from pipeline.dispatch.manifest import EntryKind, Limits
-from pipeline.dispatch.shadow import Shadow
 from pipeline.process import Mount, SandboxError
 from pipeline.trees import opened, opened_parent, read_regular, remove_tree
+from pipeline.views.comparison import compare, without
+from pipeline.views.manifest import EntryKind, Limits
+from pipeline.views.shadow import Shadow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pipeline.dispatch.manifest import Entry, Manifest
     from pipeline.policy.scope import Change
+    from pipeline.views.manifest import Entry, Manifest
 
 
 @dataclass(frozen=True)
