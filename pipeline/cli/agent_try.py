@@ -13,7 +13,6 @@ import typer
 
 from pipeline.backends import BACKENDS
 from pipeline.boxes.box import open_box
-from pipeline.cli.plain import block, plain
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates
@@ -28,6 +27,7 @@ from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.orders import Order, load_config, refuse_recursion
 from pipeline.steps import tracker
+from pipeline.terminal import block, plain
 
 if TYPE_CHECKING:
     from pipeline.runs.info import DispatchResult

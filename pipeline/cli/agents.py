@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperCommand
 
 from pipeline.cli.agents_export import export
-from pipeline.cli.plain import plain
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
@@ -19,6 +18,7 @@ from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.routing.vocabulary import Reason, Role
+from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,10 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.cli.exporting import FOLDERS, Target, agent_file
-from pipeline.cli.plain import block, print_document
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
+from pipeline.terminal import block, print_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,6 @@ from pipeline.boxes.box import open_box
 from pipeline.cli.checkup_collection import check_collection
 from pipeline.cli.checkup_tests import check_tests
 from pipeline.cli.config import file_at_head, uncounted
-from pipeline.cli.plain import paint, plain
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
@@ -31,6 +30,7 @@ from pipeline.service.isolation import check_isolation, check_networks
 from pipeline.service.leftovers import check_leftovers
 from pipeline.service.reading import Check, DoctorDocument
 from pipeline.service.widening import widening_in
+from pipeline.terminal import paint, plain
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.boxes.box import Box
-    from pipeline.cli.plain import Colour
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
     from pipeline.dispatch.choice import Choice
+    from pipeline.terminal import Colour
 
 _GIT_NEEDED: Final = (2, 36)
 _GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from pipeline.cli.plain import plain
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load
 from pipeline.config.sources import LARGEST, Layer, RepositoryFile, repository_file, same_words
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.git import Repository
 from pipeline.service.widening import widening_in
+from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pipeline.config.sources import Origin

@@ -27,7 +27,7 @@ def doctor(
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.cli.checkup import checkup, checkup_text  # noqa: PLC0415  (the same)
-    from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     document = anyio.run(partial(checkup, agents=agents), Path.cwd(), os.environ)
     if as_document:

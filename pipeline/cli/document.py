@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.cli.plain import plain
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Outcome, Reason, exit_code
 from pipeline.runs.events import DecisionMade, Published, PublishIntended
 from pipeline.runs.reading import safe_next_actions, usage_of
 from pipeline.steps.reviews import all_last_reviews
+from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Final, cast
 import typer
 
 from pipeline import VERSION
-from pipeline.cli.plain import block, plain
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Outcome, Reason, exit_code
 from pipeline.runs.files import full_disk
+from pipeline.terminal import block, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

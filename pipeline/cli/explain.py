@@ -22,9 +22,9 @@ def explain(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.explaining import explain_run, explain_text  # noqa: PLC0415  (the same)
-    from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.store import find_run  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     document = explain_run(find_run(Repository.find(Path.cwd()), name), last=last)
     if as_document:

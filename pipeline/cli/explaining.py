@@ -19,7 +19,6 @@ from pipeline.cli.facts import (
     read_review,
     then_words,
 )
-from pipeline.cli.plain import paint, plain
 from pipeline.reports.markdown import parse
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
@@ -39,13 +38,14 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import counter_of, exhausted_counter, place_of
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.service.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
+from pipeline.terminal import paint, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.cli.plain import Colour
     from pipeline.runs.journal import Line
     from pipeline.runs.run import Decided
+    from pipeline.terminal import Colour
 
 _ROWS: Final = {row.id: row for row in MATRIX}
 _REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from pydantic import ValidationError
 
-from pipeline.cli.plain import plain
 from pipeline.reports.findings import Stage
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.vocabulary import Outcome, Step
@@ -14,6 +13,7 @@ from pipeline.runs.records import read_record
 from pipeline.service.reading import DispatchLine, EvidenceShown, FindingLine, GreenLine, RedLine
 from pipeline.steps.evidence_files import TaskEvidence, name_of
 from pipeline.steps.reviews import ReviewRecord
+from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,6 @@ import typer
 from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
 from pipeline.backends.layout import Difference, manifest_of
 from pipeline.cli.filling import Wanted, filled, written
-from pipeline.cli.plain import plain
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.git import Repository
@@ -29,6 +28,7 @@ from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Reason, Role
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
+from pipeline.terminal import plain
 
 SCHEMA: Final = "redfirst.hand-in/1"
 _SHOWN: Final = 20

@@ -14,7 +14,6 @@ import typer
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.cli.config import file_at_head
 from pipeline.cli.issue import FOLDER
-from pipeline.cli.plain import plain
 from pipeline.config.load import load
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
@@ -23,6 +22,7 @@ from pipeline.routing.vocabulary import Reason
 from pipeline.runs.files import disk
 from pipeline.service.starting import HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.widening import widening_in
+from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

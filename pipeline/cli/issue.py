@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from pipeline.cli.plain import block, plain
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
+from pipeline.terminal import block, plain
 from todo import (
     ErrorKind,
     FolderSource,

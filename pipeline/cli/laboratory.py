@@ -13,7 +13,6 @@ import typer
 
 from pipeline.boxes.box import open_box
 from pipeline.cli.config import file_at_head, uncounted
-from pipeline.cli.plain import plain
 from pipeline.config import trust
 from pipeline.config.load import load
 from pipeline.dispatch.escape import EscapeError
@@ -25,6 +24,7 @@ from pipeline.languages.table import DEFAULT
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.widening import widening_in
+from pipeline.terminal import plain
 from pipeline.verification.laboratory import Laboratory
 
 if TYPE_CHECKING:

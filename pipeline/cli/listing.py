@@ -6,7 +6,6 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.plain import paint, plain
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.machine import MatrixMachine
@@ -17,12 +16,13 @@ from pipeline.runs.reading import progress_of
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, run_names
 from pipeline.service.reading import RunLine, RunsDocument
+from pipeline.terminal import paint, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pipeline.cli.plain import Colour
+    from pipeline.terminal import Colour
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE

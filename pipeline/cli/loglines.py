@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.plain import plain
 from pipeline.runs.events import (
     ArtifactWritten,
     ChangeAdmitted,
@@ -29,6 +28,7 @@ from pipeline.runs.events import (
 )
 from pipeline.runs.journal import Journal
 from pipeline.runs.lease import FileLease
+from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

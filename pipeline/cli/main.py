@@ -13,9 +13,9 @@ import typer
 from pipeline import VERSION
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.later import Later, group_of
-from pipeline.cli.plain import block, plain, print_document
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Reason
+from pipeline.terminal import block, plain, print_document
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

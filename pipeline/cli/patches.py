@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.plain import block, colours, paint, plain
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.routing.machine import MatrixMachine
@@ -14,10 +13,11 @@ from pipeline.runs.reading import work_tree
 from pipeline.runs.run import Run
 from pipeline.runs.store import find_run, run_ref
 from pipeline.service.reading import DiffDocument, DiffFile
+from pipeline.terminal import block, colours, paint, plain
 
 if TYPE_CHECKING:
-    from pipeline.cli.plain import Colour
     from pipeline.git import Repository
+    from pipeline.terminal import Colour
 
 _COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (
     ("+++", None), ("---", None), ("+", "green"), ("-", "red"), ("@@", "cyan"),

@@ -18,8 +18,8 @@ def runs(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.listing import list_runs, runs_text  # noqa: PLC0415  (the same)
-    from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     document = list_runs(Repository.find(Path.cwd()), linked=True)
     if as_document:

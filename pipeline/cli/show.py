@@ -28,11 +28,11 @@ def show(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.loglines import follow as follow_log  # noqa: PLC0415  (the same)
-    from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
     from pipeline.cli.showing import find, log_document, log_text, show_run, show_text  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.routing.vocabulary import Reason  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     if follow and (as_document or not log):
         raise UserError("--follow belongs to --log, and prints lines as they come: no --json.", Reason.USAGE)
@@ -65,8 +65,8 @@ def diff(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.patches import diff_run, diff_text  # noqa: PLC0415  (the same)
-    from pipeline.cli.plain import print_document  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     document = diff_run(Repository.find(Path.cwd()), name, task=task, stat=stat)
     if as_document:

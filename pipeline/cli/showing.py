@@ -15,7 +15,6 @@ from pipeline.cli.facts import (
 )
 from pipeline.cli.listing import newest
 from pipeline.cli.loglines import log_line
-from pipeline.cli.plain import paint, plain
 from pipeline.errors import UserError
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import TaskStatus
@@ -36,6 +35,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import find_run
 from pipeline.service.costs import cost_text, costs_of
 from pipeline.service.reading import LogDocument, ReviewShown, ShowDocument, TaskShown
+from pipeline.terminal import paint, plain
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:

@@ -120,8 +120,8 @@ def _answer(
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.cli.laboratory import opened_laboratory  # noqa: PLC0415  (the same)
-    from pipeline.cli.plain import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.cli.verify_text import tdd_text  # noqa: PLC0415  (the same)
+    from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
     with opened_laboratory(Path.cwd(), os.environ) as laboratory:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.config import file_at_head
-from pipeline.cli.plain import plain
 from pipeline.config import trust as store
 from pipeline.config.load import load
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.vocabulary import Reason
 from pipeline.service.widening import widening_in
+from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pipeline.config.trust import Widening

@@ -37,8 +37,8 @@ def verify(
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.cli.laboratory import opened_laboratory  # noqa: PLC0415  (the same)
-    from pipeline.cli.plain import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.cli.verify_text import verify_text  # noqa: PLC0415  (the same)
+    from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
     with opened_laboratory(Path.cwd(), os.environ) as laboratory:

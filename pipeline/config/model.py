@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, create_model
 
@@ -17,14 +17,10 @@ from pipeline.config.closed import Closed, Seconds
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.evidence.quarantine import Quarantined
-from pipeline.languages.table import LANGUAGES
+from pipeline.languages.table import LANGUAGES, SEVERAL
 from pipeline.reports.fields import RelPath
 from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.vocabulary import Loop, Role
-
-SEVERAL: Final = "+"
-"""What stands between the names of several toolchains that measure one project together."""
-
 
 if TYPE_CHECKING:
     ToolchainName = str

@@ -17,11 +17,11 @@ import anyio
 import typer
 
 from pipeline.boxes.box import open_box
-from pipeline.cli.plain import plain, print_document
 from pipeline.demo.document import DemoDocument
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.errors import UserError
+from pipeline.terminal import plain, print_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.config.model import Toolchains
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.protocol import Tables, Toolchain
 
 _DEPTH: Final = 2
 _NOT_OURS: Final = frozenset(
@@ -35,7 +34,7 @@ _NOT_OURS: Final = frozenset(
 )  # fmt: skip
 
 
-def choose(worktree: Path, tables: Toolchains, tracked: Iterable[str] = ()) -> Toolchain | None:
+def choose(worktree: Path, tables: Tables, tracked: Iterable[str] = ()) -> Toolchain | None:
     """Return what measures the project: one toolchain, several as one, or None where none recognises it.
 
     Args:
@@ -67,7 +66,7 @@ def folder_below(name: str, tracked: Iterable[str]) -> str | None:
     return outer[0] if len(outer) == 1 else None
 
 
-def _chosen(name: str, worktree: Path, tables: Toolchains, tracked: tuple[str, ...]) -> Toolchain | None:
+def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...]) -> Toolchain | None:
     toolchain, folder = LANGUAGES[name].toolchain, tables.of(name).folder
     if folder is not None:
         return Rooted(toolchain, folder)

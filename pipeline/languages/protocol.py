@@ -226,6 +226,30 @@ class Toolchain(Protocol):
         ...
 
 
+class Settings(Protocol):
+    """`[toolchains.NAME]`, as far as a language is concerned; times are in seconds."""
+
+    @property
+    def folder(self) -> str | None: ...  # noqa: D102
+    @property
+    def command(self) -> tuple[str, ...] | None: ...  # noqa: D102
+    @property
+    def timeout_s(self) -> float: ...  # noqa: D102
+    @property
+    def test_timeout_s(self) -> float: ...  # noqa: D102
+    @property
+    def workers(self) -> int: ...  # noqa: D102
+
+
+class Tables(Protocol):
+    """`[toolchains]`: which are to be used, in order, and the settings of each."""
+
+    @property
+    def use(self) -> Sequence[str] | None: ...  # noqa: D102
+    def of(self, name: str) -> Settings: ...  # noqa: D102
+    def is_configured(self, name: str) -> bool: ...  # noqa: D102
+
+
 class Checkouts(Protocol):
     """The environments that a checkout has, where a language keeps them there: a module of its folder.
 

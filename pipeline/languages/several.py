@@ -10,19 +10,28 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.config.model import SEVERAL
 from pipeline.evidence.observation import RunState
 from pipeline.languages import merging
 from pipeline.languages.apart import cache_of, own_views
 from pipeline.languages.memory import Memory, contents, key_of
-from pipeline.languages.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, Toolchain, View
+from pipeline.languages.protocol import (
+    Cache,
+    Environment,
+    Missing,
+    Selection,
+    Settings,
+    Stubbed,
+    StubFault,
+    Toolchain,
+    View,
+)
 from pipeline.languages.rooted import Rooted
+from pipeline.languages.table import SEVERAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.config.model import Toolchain as Table
     from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
     from pipeline.process import Sandbox
@@ -34,7 +43,7 @@ class Part:
     """One of several toolchains: its limits and command, and whether the user asks for it or it was only recognised."""
 
     toolchain: Toolchain
-    table: Table
+    table: Settings
     asked: bool = False
 
     @property

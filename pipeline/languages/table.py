@@ -140,6 +140,9 @@ GO: Final = Language(
     stub_first=True,
 )
 
+SEVERAL: Final = "+"
+"""What stands between the names of several toolchains that measure one project together."""
+
 LANGUAGES: Mapping[str, Language] = {language.name: language for language in (PYTHON, RUST, JAVASCRIPT, GO)}
 """Each language by its name, in the order in which a repository is asked for them."""
 

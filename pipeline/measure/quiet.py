@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.config.model import SEVERAL
 from pipeline.config.model import Toolchain as ToolchainTable
+from pipeline.languages.table import SEVERAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

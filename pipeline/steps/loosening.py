@@ -1,6 +1,6 @@
 """What a change of tests loosens: against the tests as they were, and against @test's own last ones (issue "freeze").
 
-Tests of Python, Rust, Go and JavaScript are read (`policy.weakening`). Of other files that serve tests (snapshots,
+Tests of each language are read (`sources.weakening`). Of other files that serve tests (snapshots,
 data, `conftest.py`, helpers) it is said that they changed and by how much: what that means is for @check to see.
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 import tomllib
 from typing import TYPE_CHECKING, Final
@@ -142,18 +141,3 @@ def test_a_tracked_runner_whose_version_is_without_end_takes_no_memory(tmp_path:
         check=False,
     )
     assert "The tests are run with vitest, which is not installed" in done.stdout, done
-
-
-@pytest.mark.parametrize("target", ["/dev/zero", "elsewhere"])
-def test_settings_of_a_copy_that_lead_elsewhere_are_neither_read_nor_written(tmp_path: Path, target: str) -> None:
-    (tmp_path / "elsewhere").write_text("[metadata]\n")
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    (copy / "setup.cfg").symlink_to(tmp_path / target)
-    code = "import pathlib, sys\nfrom pipeline.steps.engines import _configure\n"
-    code += "_configure(pathlib.Path(sys.argv[1]), ['a.py'], [])"
-    done = subprocess.run(
-        [*LIMITED, sys.executable, "-c", code, str(copy)], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "elsewhere").read_text() == "[metadata]\n"

@@ -35,7 +35,6 @@ from typer.testing import CliRunner
 from pipeline.cli.explain import explain
 from pipeline.cli.listing import list_runs, runs_text
 from pipeline.cli.loglines import log_line
-from pipeline.cli.plain import block, plain
 from pipeline.cli.runs import runs
 from pipeline.cli.show import diff, show
 from pipeline.errors import UserError
@@ -48,6 +47,7 @@ from pipeline.runs.info import Usage
 from pipeline.runs.journal import Line, text_of
 from pipeline.runs.lease import FileLease
 from pipeline.service.reading import READING_SCHEMAS, ShowDocument
+from pipeline.terminal import block, plain
 
 pytestmark = pytest.mark.slow
 

@@ -63,7 +63,7 @@ def test_an_entry_lacks_nothing(tmp_path: Path, key: str) -> None:
     [
         ("[probes]\nrepeat = 0\n", "probes.repeat"),
         ("[probes]\nmutants = 1000\n", "probes.mutants"),
-        ('[probes]\nengine = "mutmut"\n', "probes.engine"),
+        ('[probes]\nengine = "mutmut"\n', 'unknown key "engine"'),
         ("[probes]\nmutant = 3\n", 'Did you mean "mutants"'),
         (ENTRY.replace("2026-12-31", '"soon"'), "quarantine.0.expires"),
         (ENTRY.replace('"Ada"', '" "'), "quarantine.0.owner"),
