@@ -13,8 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 	$(BIN)/redfirst demo
 
-# Tests wait for processes, limits and each other: three for two cores.
-WORKERS ?= $(shell cores=$$(nproc); echo $$((cores + (cores + 1) / 2)))
+# Tests wait for processes and limits half of their time: two workers for each core.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 2 * cores : 12)))
 
 # Style and types are looked at beside the tests. pytest comes last: its closing line is the last line of the log.
 test: $(STAMP)  ## ten minutes; the tests of real agents need `make agents` once, and say so (docs/testing.md)
