@@ -15,6 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from pipeline.boxes.recording import Recording
+from pipeline.boxes.signals import default_for_children
 from pipeline.process import NO_ANSWER, Answer, Completed, SandboxError
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ async def wait_gone(pidfd: int, timeout_s: float) -> bool:
 async def _start(argv: tuple[str, ...], cwd: Path | None, env: Mapping[str, str], pass_fds: tuple[int, ...]) -> Process:
     await anyio.lowlevel.checkpoint()
     # Cancelled half-way, open_process would lose a process that runs already; the wait for its end can be cancelled.
-    with anyio.CancelScope(shield=True):
+    with anyio.CancelScope(shield=True), default_for_children():
         try:
             return await anyio.open_process(
                 argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds

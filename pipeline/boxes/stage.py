@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import signal
 import socket
 import struct
 import sys
@@ -153,6 +154,8 @@ def box(order: dict[str, Any]) -> None:
         os.setgroups([])
         os.setresgid(order["owner"], order["owner"], order["owner"])
         os.setresuid(order["owner"], order["owner"], order["owner"])
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores two signals that a program expects to have
+        signal.signal(number, signal.SIG_DFL)
     os.execv(order["argv"][0], order["argv"])  # noqa: S606  (no shell wanted)
 
 

@@ -167,15 +167,6 @@ def test_an_agent_that_kills_its_supervisor_is_found_by_its_mark(word: str) -> N
     assert with_word(word) == []
 
 
-@pytest.mark.parametrize("name", ["SIGPIPE", "SIGXFSZ", "SIGTERM", "SIGINT", "SIGCHLD"])
-def test_a_command_has_the_signals_of_any_program(name: str) -> None:
-    number = int(getattr(signal, name))
-    ended = sh("grep -E 'Sig(Blk|Ign)' /proc/self/status")
-    masks = {line.split(b":")[0]: int(line.split()[1], 16) for line in ended.stdout.splitlines()}
-    assert masks[b"SigBlk"] >> (number - 1) & 1 == 0
-    assert masks[b"SigIgn"] >> (number - 1) & 1 == 0
-
-
 # --- what is written down ---------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from pipeline.boxes.box import Box, open_box
 from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.process import Command, Completed, Mount, SandboxError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
 WORK = Path("/view")
+OWNERS = [None, BOX_USER] if os.geteuid() == 0 else [None]
 
 
 @pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
@@ -54,6 +56,25 @@ def sh(
 ) -> Completed:
     command = Command(("/bin/sh", "-c", script), cwd, mounts, env or {}, stdin, timeout_s, output_limit, network)
     return anyio.run(box.run, command)
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_a_command_has_the_signals_of_any_program(box: Box, owner: int | None) -> None:
+    """A shell starts what runs in the background with SIGINT ignored, `nohup` with SIGHUP: a test may need them."""
+    if owner is not None and isinstance(box, Bubblewrap):
+        box = Bubblewrap(box.program, owner)
+    ignored = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+    try:
+        ended = sh(box, "grep -E 'Sig(Blk|Ign)' /proc/self/status")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    masks = {line.split(b":")[0]: int(line.split()[1], 16) for line in ended.stdout.splitlines()}
+    expected = (*ignored, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGCHLD)
+    assert [masks[b"SigBlk"] >> (number - 1) & 1 for number in expected] == [0] * len(expected)
+    assert [masks[b"SigIgn"] >> (number - 1) & 1 for number in expected] == [0] * len(expected)
+    assert [signal.getsignal(number) for number in ignored] == list(before.values())
 
 
 def alive(marker: str) -> list[str]:
@@ -136,6 +157,7 @@ def test_when_the_driver_is_killed_its_commands_die(box: Box) -> None:
 import anyio
 from pathlib import Path
 from pipeline.boxes.bubblewrap import Bubblewrap
+from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import Command
 box = {f"Bubblewrap({BWRAP!r})" if isinstance(box, Bubblewrap) else f"{type(box).__name__}()"}
