@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from markdown_it import MarkdownIt
+from typer.core import TyperCommand, TyperGroup
+
+from pipeline.cli.later import Later
+from pipeline.cli.main import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +23,9 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
 PAGES: Final = ROOT / "docs" / "agents"
-DOCUMENTS: Final = (README, *sorted(PAGES.glob("*.md")))
+DESIGN: Final = ROOT / "DESIGN.md"
+CONTRACT: Final = ROOT / "docs" / "contract.md"
+DOCUMENTS: Final = (README, *sorted(CONTRACT.parent.glob("*.md")), *sorted(PAGES.glob("*.md")))
 
 _MARKDOWN: Final = MarkdownIt("commonmark").enable("table")
 _PROGRAM: Final = "redfirst "
@@ -60,6 +67,37 @@ def commands(document: Path) -> list[str]:
         elif token.type == "code_inline":
             found.append(" ".join(token.content.split()))
     return [line for line in found if line.startswith(_PROGRAM)]
+
+
+def command_of(words: list[str]) -> tuple[TyperCommand | TyperGroup, list[str]]:
+    """Return the command that is meant, and the words that follow its name."""
+    command: TyperCommand | TyperGroup = program()
+    while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"there is no command {words[0]}"
+        found, words = command.commands[words[0]], words[1:]
+        command = found.load() if isinstance(found, Later) else cast("TyperCommand | TyperGroup", found)
+    return command, words
+
+
+def words(document: Path) -> dict[str, set[str]]:
+    """Return the lists of words that a page marks as such, by their names."""
+    fences = [token for token in tokens(document) if token.type == "fence" and token.info.startswith("words ")]
+    return {token.info.removeprefix("words "): set(token.content.split()) for token in fences}
+
+
+def table(document: Path, *titles: str) -> list[list[str]]:
+    """Return the rows of the table with these titles, a text for each cell."""
+    found: list[list[str]] = []
+    lines = iter(document.read_text(encoding="utf-8").splitlines())
+    for line in lines:
+        if _cells(line) == list(titles):
+            next(lines)
+            found += [_cells(row) for row in itertools.takewhile(lambda row: row.startswith("|"), lines)]
+    return found
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def links(document: Path) -> list[str]:

@@ -9,15 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import pytest
-from house.documents import DOCUMENTS, PAGES, README, ROOT, agents_in, commands, headings, links, rows, tomls
-from typer.core import TyperCommand, TyperGroup
+from house.documents import (
+    DOCUMENTS,
+    PAGES,
+    README,
+    ROOT,
+    agents_in,
+    command_of,
+    commands,
+    headings,
+    links,
+    rows,
+    tomls,
+)
+from typer.core import TyperGroup
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.acp_profiles import PRODUCTS
 from pipeline.backends.claude import CLAUDE
 from pipeline.backends.codex import CODEX
-from pipeline.cli.later import Later
-from pipeline.cli.main import program
 from pipeline.config.agents import Backend, Profile
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
@@ -95,22 +105,12 @@ def test_every_block_of_configuration_holds(document: Path, block: str, tmp_path
 @pytest.mark.parametrize(("document", "line"), COMMANDS, ids=name_of)
 def test_every_command_is_one_that_the_program_understands(document: Path, line: str, tmp_path: Path) -> None:
     """Parsed by the program itself; one that a sentence names without any words must be there."""
-    command, words = find(shlex.split(line, comments=True)[1:])
+    command, words = command_of(shlex.split(line, comments=True)[1:])
     assert not isinstance(command, TyperGroup) or words, (document, line)
     said = command.make_context(line, words).params if words else {}
     one_for_each_role = cast("list[str] | None", said.get("agent")) if "values" in said else None
     flags = Flags.parse(said.get("values") or (), one_for_each_role or ())
     load(tmp_path, environ={"HOME": str(tmp_path)}, flags=flags)
-
-
-def find(words: list[str]) -> tuple[TyperCommand | TyperGroup, list[str]]:
-    """Return the command that is meant, and the words that follow its name."""
-    command: TyperCommand | TyperGroup = program()
-    while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
-        assert words[0] in command.commands, f"there is no command {words[0]}"
-        found, words = command.commands[words[0]], words[1:]
-        command = found.load() if isinstance(found, Later) else cast("TyperCommand | TyperGroup", found)
-    return command, words
 
 
 @pytest.mark.parametrize(
