@@ -1,4 +1,4 @@
-"""What a model can call when its loop is ours: each tool is a value, its fields are the arguments (ADR).
+"""What a model can call when its loop is ours: each tool is a value, its fields are the arguments (ADR-R57).
 
 The bench does the work and judges it; here is only what a model reads of it.
 """

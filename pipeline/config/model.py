@@ -45,7 +45,7 @@ class OnBlockers(StrEnum):
 
 
 class Keep(StrEnum):
-    """Where a failed run leaves its work: on the run's ref, or as the seed's wip commit on the branch."""
+    """Where a failed run leaves its work: on the run's ref, or as a wip commit on the branch."""
 
     REF = "ref"
     WIP = "wip"

@@ -76,7 +76,7 @@ def document_of(
         artifacts: What it may read.
         spec: The role.
         template: What it is asked.
-        phase: The seed's phase.
+        phase: The number of the step's phase.
         why: The row of the matrix that led here.
         instructions: Files of the project that speak to agents, relative to the workspace.
     """

@@ -25,7 +25,7 @@ _SUFFIX: Final = ".md"
 
 
 def data_folder(name: str) -> Traversable:
-    """Return `agents` or `commands`: inside the wheel, or beside `pipeline/` in a checkout (style 4.6).
+    """Return `agents` or `commands`: inside the wheel, or beside `pipeline/` in a checkout (architecture 2).
 
     The packaged one comes first: site-packages beside a wheel may hold an `agents` of somebody else.
     """

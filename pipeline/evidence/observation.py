@@ -177,7 +177,7 @@ class Layout(Value):
         """Return whether the runner collects this file, or would if it were new.
 
         Without `testpaths` a new file counts only in a folder of tests, or beside a file that is one: the name alone
-        would let a test writer add modules to the package (sandbox.md 6).
+        would let a test writer add modules to the package (ADR-R40).
         """
         if path in self.collected:
             return True

@@ -1,4 +1,4 @@
-"""How much of the model one dispatch may use. The agent could ask without end: nobody else counts (boxed.md 4)."""
+"""How much of the model one dispatch may use. The agent could ask without end: nobody else counts (ADR-R37)."""
 
 from __future__ import annotations
 

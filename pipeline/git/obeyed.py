@@ -1,7 +1,7 @@
 """What the user's own git obeys besides `.git/config`: the hooks folder, and configuration that is included by path.
 
 Both may lie in the tree itself (`core.hooksPath = .husky/_`, `include.path = ../.gitconfig`). What is changed there
-runs with the user's next git command, so nobody's change to it is admitted (reference: sandbox.md 4).
+runs with the user's next git command, so nobody's change to it is admitted (ADR-R40).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which programs an agent's tool may run, and with which words: closed tables (ADR on commands).
+"""Which programs an agent's tool may run, and with which words: closed tables (ADR-R38).
 
 An option that is not here is refused, so a new version of a tool cannot widen anything. What is left out on purpose is
 named as `refused`, to tell why. Nothing here is the wall: tests run arbitrary code, and box and gate hold that. The

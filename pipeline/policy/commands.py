@@ -1,4 +1,4 @@
-"""Whether a command may be run by a tool of ours: one literal argv, one listed program, listed options (ADR).
+"""Whether a command may be run by a tool of ours: one literal argv, one listed program, listed options (ADR-R38).
 
 For agents whose tool loop is ours. Any other agent runs its commands itself, confined in the box, and the gate judges
 what they leave behind. The answer is for the model: early, with what to do instead.

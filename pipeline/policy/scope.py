@@ -130,7 +130,7 @@ class TestScope:
         """Return whether a new file at `path` is a test, or a helper among tests, by what the toolchain collects.
 
         Where it names no folder, a name alone is not enough: `src/test_backdoor.py` would be a module of the package.
-        There must be tests in that folder already, or in a folder above it that is named for tests (sandbox.md 6).
+        There must be tests in that folder already, or in a folder above it that is named for tests (ADR-R40).
         """
         if any(folder.strip("/.") for folder in self.folders):
             return self.covers(path)

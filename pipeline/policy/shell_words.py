@@ -1,4 +1,4 @@
-"""A command line that says one thing only: one program with literal words (ADR on commands).
+"""A command line that says one thing only: one program with literal words (ADR-R38).
 
 tree-sitter-bash parses the text; every node must then be spelled so that it stands for itself in any shell. What is
 left is an argv that is executed as it is. No shell ever reads the text, so no difference between two parsers of bash

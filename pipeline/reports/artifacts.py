@@ -23,7 +23,7 @@ BEHAVIOURS = "Behaviours"
 
 
 def plan_md(report: PlanReport, issue_id: str, title: str, revision: int) -> str:
-    """Return the text of plan.md (contracts 1.5): problem, approach, files, risks, test design."""
+    """Return the text of plan.md: problem, approach, files, risks, test design."""
     design = report.test_design
     parts = (
         (BEHAVIOURS, bullets(f"ACTION: {b.action} OUTCOME: {b.outcome}" for b in design.behaviours)),

@@ -1,4 +1,4 @@
-"""Dispatch hygiene: what may not stand in a plan or a task before an agent is paid to read it (contracts 1.9).
+"""Dispatch hygiene: what may not stand in a plan or a task before an agent is paid to read it.
 
 A linter: texts in, problems out, each with a rule id and a line. Rules about words look at prose only; inline code,
 quotations, URLs and fenced blocks are what the author cites, not what the author says. An `error` sends the draft back

@@ -72,7 +72,7 @@ class ResultReview(CheckReview):
 
 
 class SplitAnswers(Closed):
-    """The six questions of the split review (seed 004, ADR-9 and Q1); yes, no, or a sentence."""
+    """The six questions of the split review (ADR-9, ADR-R2); yes, no, or a sentence."""
 
     coverage: bool | str = ""
     overlap: bool | str = ""

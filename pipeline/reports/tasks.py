@@ -201,7 +201,7 @@ def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
 
 
 def _body(task: SplitTask, id_: str) -> str:
-    """Return the Markdown that agents read, section by section as reference practice has them (contracts 1.7)."""
+    """Return the Markdown that agents read, section by section."""
     context = "\n\n".join(f"`{snippet.path}`:\n\n{foreign.fenced(snippet.snippet)}" for snippet in task.code_context)
     criteria = filter(None, map(foreign.one_line, task.acceptance_criteria))
     return f"# Task {id_}: {foreign.one_line(task.title)}\n" + markdown.sections(

@@ -162,7 +162,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 class Bound:
     """A loop's purse: how often its edges may be taken within `scope`, and what happens then.
 
-    `reviews` marks the loops that are configured as a number of reviews (3 reviews = 2 retries), as the seed counts.
+    `reviews` marks the loops that are configured as a number of reviews (3 reviews = 2 retries; matrix 2).
     `by_role` overrides `exhausted` for some roles. A limit of None is unbounded: each turn costs a person's act.
     """
 

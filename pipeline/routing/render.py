@@ -27,7 +27,7 @@ _BLOCK: Final = re.compile(
 
 
 def table_markdown() -> str:
-    """Return the matrix as a Markdown table, in the order of the seed's phases."""
+    """Return the matrix as a Markdown table, in the order of the phases."""
     cells = [
         (
             _phase(row),

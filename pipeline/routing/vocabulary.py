@@ -1,6 +1,6 @@
 """The words of a run: steps, roles, signals, loops, outcomes. Closed enums; nothing here performs I/O.
 
-Spelling follows the seed where the seed has a word; `matrix.md` names what the seed leaves inside a phase.
+Spelling follows the founding document where that has a word; the steps inside its phases are ours (ADR-R3).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Step(StrEnum):
 
     @property
     def phase(self) -> str:
-        """Return the seed's phase number (seed 004, section 4); a gate and the failure handler have none."""
+        """Return the number of the phase (ADR-R3); a gate and the failure handler have none."""
         return _PHASES[self]
 
 

@@ -16,7 +16,7 @@ _ORDER: Final = list(Step)
 
 
 def step_words(step: Step) -> str:
-    """Return a step with the seed's phase number: `REVIEW_PLAN (4)`."""
+    """Return a step with its phase number: `REVIEW_PLAN (4)`."""
     return step.name if step.phase == "-" else f"{step.name} ({step.phase})"
 
 

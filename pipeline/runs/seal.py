@@ -1,7 +1,7 @@
 """Whether a folder of ours is still as we left it, told by what lstat says of each name: no content is read again.
 
 The change time is what makes that sound: a program can set a file's modification time back, but not this one, short of
-setting the clock (architecture 6, Gate; reference: sandbox.md 4).
+setting the clock (architecture 6, Gate; ADR-R23).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""REVIEW_SPLIT (phase 5.5): @check alone, with six named answers (ADR-9, Q1)."""
+"""REVIEW_SPLIT (phase 5.5): @check alone, with six named answers (ADR-9, ADR-R2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""summary.md, generated from the journal and the evidence, not by a model (seed phase 9)."""
+"""summary.md, generated from the journal and the evidence, not by a model."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 This file is copied out of the package and runs alone in the interpreter of the measured project: Python 3.8 syntax,
 pytest 6 and later, no import of ours. It records facts; `pipeline/evidence` judges them. The request comes, and the
 records go, over the socket whose number is in `REDFIRST_SOCKET`: nobody can open it by name, or read what was written.
-Code under test shares this interpreter: forgery is made conspicuous here, not impossible (sandbox.md 7). It stays one
+Code under test shares this interpreter: forgery is made conspicuous here, not impossible (ADR-R41). It stays one
 file because it travels alone, and has no assertions worth rewriting: PYTEST_DONT_REWRITE.
 """
 

@@ -1,7 +1,7 @@
 """Reads what `pytest.plugin` wrote and makes one `Observation` of it.
 
 The records decide, never the exit code alone: a session that did not write its end has crashed, whatever number the
-process returned (sandbox.md 7, VS-01).
+process returned (ADR-R95).
 """
 
 from __future__ import annotations

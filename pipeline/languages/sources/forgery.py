@@ -1,4 +1,4 @@
-"""What production code that looks at its own tests looks like: notes for @check on changes (sandbox.md 7).
+"""What production code that looks at its own tests looks like: notes for @check on changes (ADR-R41).
 
 Code under test shares the process with the test runner, so a forged result cannot be excluded by measuring. What can be
 done is to show a reviewer the means of forgery wherever a change brings one in. A note refuses nothing: honest code
