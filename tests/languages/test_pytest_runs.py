@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import context_of, environment, files_of, measure, write
 
-import pipeline.languages.python.plugin
+import pipeline.languages.python.scratch
 from pipeline.evidence.classify import RedClass, Symptom, classify
 from pipeline.evidence.observation import Ended, RunState
 from pipeline.languages.protocol import Environment, Selection
@@ -363,8 +363,10 @@ def test_which_files_are_tests_follows_the_runner(tmp_path: Path) -> None:
 
 
 def test_the_plugin_is_valid_python_3_8() -> None:
-    source = Path(pipeline.languages.python.plugin.__file__).read_text(encoding="utf-8")
-    assert ast.parse(source, feature_version=(3, 8))
+    modules = list(Path(pipeline.languages.python.scratch.__file__).with_name("plugin").glob("*.py"))
+    assert modules
+    for module in modules:
+        assert ast.parse(module.read_text(encoding="utf-8"), feature_version=(3, 8))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Reads what `pytest.plugin` wrote and makes one `Observation` of it.
+"""Reads what the plugin (`plugin`) wrote and makes one `Observation` of it.
 
 The records decide, never the exit code alone: a session that did not write its end has crashed, whatever number the
 process returned (ADR-R95).

@@ -47,9 +47,9 @@ class Scratch:
         """Lay our program out; nobody writes there."""
         program = place / "program"
         program.mkdir()
-        # copies in a folder of their own: beside it, the plugin's module would be importable as `pytest`
+        # in a folder of their own: what lies beside the plugin in the package would be importable, too
         here = Path(__file__)
-        shutil.copyfile(here.with_name("plugin.py"), program / f"{PLUGIN}.py")
+        shutil.copytree(here.with_name("plugin"), program / PLUGIN, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copyfile(here.with_name(_START), program / _START)
         return cls(place, program)
 

@@ -1,0 +1,120 @@
+"""Which functions, files and processes a test touches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .nodes import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import FrameType
+
+    from .workspace import Workspace
+
+REACH_LIMIT = 300
+_IS_FUNCTION = 1  # CO_OPTIMIZED: set for functions, not for modules and class bodies
+_PROCESS_EVENTS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.fork"}
+
+
+class Tracer:
+    """Notes which of the project's functions, files and processes a test touches; used for a few named tests only."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._functions: set[str] | None = None
+        self._doors: set[str] = set()
+        self._fixtures: dict[int, set[str]] = {}
+        self._names: dict[int, tuple[Any, str]] = {}
+        self._monitored = self._monitor()
+        sys.addaudithook(self._audit)
+
+    def _monitor(self) -> bool:
+        """Return whether functions are told by `sys.monitoring` (3.12): what is not the project's costs once only."""
+        monitoring: Any = getattr(sys, "monitoring", None)
+        try:
+            monitoring.use_tool_id(monitoring.PROFILER_ID, __name__)
+        except (AttributeError, ValueError):  # an older Python; or somebody else profiles
+            return False
+        disable = monitoring.DISABLE
+
+        def entered(code: Any, _offset: int) -> Any:
+            return None if self._note(code) else disable
+
+        events = monitoring.events
+        for event in (events.PY_START, events.PY_RESUME):
+            monitoring.register_callback(monitoring.PROFILER_ID, event, entered)
+        monitoring.set_events(monitoring.PROFILER_ID, events.PY_START | events.PY_RESUME)
+        return True
+
+    def start(self) -> None:
+        """Begin to note, for one test."""
+        self._functions, self._doors = set(), set()
+        if not self._monitored:
+            threading.setprofile(self._profile)
+            sys.setprofile(self._profile)
+
+    def stop(self, item: Any) -> dict[str, Any]:
+        """Return what was touched since `start`, and by the shared fixtures that the test uses."""
+        if not self._monitored:
+            sys.setprofile(None)
+            stop_threads: Any = threading.setprofile
+            stop_threads(None)
+        functions = self._functions or set()
+        self._functions = None
+        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        for found in definitions.values():
+            for definition in found:
+                functions |= self._fixtures.get(id(definition), set())
+        # examples are read again to show the one that fails, and doctest looks for settings of the debugger
+        doors = self._doors - {self._workspace.relative(path_of(item)), ".pdbrc"}
+        return {"functions": sorted(functions)[:REACH_LIMIT], "doors": sorted(doors)[:REACH_LIMIT]}
+
+    @contextmanager
+    def paused(self) -> Generator[None, None, None]:
+        """Note nothing meanwhile: pytest parses whole files to show a failure, and tracing that takes minutes."""
+        functions, self._functions = self._functions, None
+        profile = sys.getprofile()
+        if not self._monitored:
+            sys.setprofile(None)
+        try:
+            yield
+        finally:
+            self._functions = functions
+            if not self._monitored:
+                sys.setprofile(profile)
+
+    def fixture(self, definition: Any) -> Generator[None, Any, None]:
+        """Note what a fixture's set-up enters: the second test that shares it does not run it again."""
+        before = set(self._functions or ())
+        yield
+        self._fixtures[id(definition)] = set(self._functions or ()) - before
+
+    def _profile(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            self._note(frame.f_code)
+
+    def _note(self, code: Any) -> str:
+        """Note a function of the project; return its name, "" for other code."""
+        known = self._names.get(id(code))  # equal code may stand in two files
+        if known is None:
+            path = self._workspace.relative(code.co_filename) if code.co_flags & _IS_FUNCTION else ""
+            known = code, path and path + "::" + getattr(code, "co_qualname", code.co_name)
+            self._names[id(code)] = known
+        if known[1] and self._functions is not None:
+            self._functions.add(known[1])
+        return known[1]
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._functions is None:
+            return
+        if event in _PROCESS_EVENTS:
+            self._doors.add("process")
+        elif event == "open" and arguments and isinstance(arguments[0], (str, bytes)):
+            path = self._workspace.relative(os.fsdecode(arguments[0]))
+            if path and not path.endswith((".py", ".pyc")):
+                self._doors.add(path)

@@ -1,0 +1,157 @@
+"""Where the measured files are, and what their sources look like."""
+
+# os.path: resolving links is a decision here, not a habit
+# ruff: noqa: PTH100, PTH113, PTH114, PTH118, PTH206
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .syntax import SCOPES, first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .syntax import Part
+
+NOT_OURS = {"site-packages", "dist-packages", "node_modules", ".tox", ".nox", "__pypackages__"}
+
+
+class Workspace:
+    """Where the measured files are, and what their sources look like.
+
+    `roots` are (folder, its path inside the workspace): the workspace itself first, then the places where editable
+    installs see parts of it.
+    """
+
+    def __init__(self, roots: list[tuple[str, str]]) -> None:
+        self._top = roots[0][0]
+        places = {place: inside for root, inside in roots for place in (root, os.path.realpath(root))}
+        self.roots = sorted(places.items(), key=lambda pair: -len(pair[0]))
+        self._relative: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+        self._trees: dict[str, ast.Module | None] = {}
+        self._lines: dict[str, list[str]] = {}
+        self._functions: dict[str, dict[tuple[str, int], list[Any]]] = {}
+        self._tops: tuple[tuple[str, ...], set[str]] = ((), set())
+
+    def relative(self, name: str) -> str:
+        """Return the path inside the workspace with `/`, or "" for a file outside it or not the project's own."""
+        if name not in self._relative:
+            self._relative[name] = self._find(name)
+        return self._relative[name]
+
+    def _find(self, name: str) -> str:
+        if not name or name.startswith("<"):
+            return ""
+        for candidate in (os.path.abspath(name), self.real(name)):
+            for root, inside in self.roots:
+                if candidate.startswith(root + os.sep) and not self._in_environment(candidate):
+                    parts = candidate[len(root) + 1 :].split(os.sep)
+                    return "" if NOT_OURS.intersection(parts) else "/".join([*filter(None, [inside]), *parts])
+        return ""
+
+    def real(self, name: str) -> str:
+        """Return the path without links; hundreds of modules share a few folders, which are looked at once."""
+        folder, last = os.path.split(os.path.abspath(name))
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        found = os.path.join(self._folders[folder], last)
+        return os.path.realpath(found) if os.path.islink(found) else found
+
+    def _in_environment(self, candidate: str) -> bool:
+        """Return whether the file belongs to a virtual environment that lies inside the workspace."""
+        return any(
+            candidate.startswith(prefix + os.sep)
+            for prefix in (sys.prefix, sys.base_prefix)
+            if any(prefix.startswith(root + os.sep) for root, _ in self.roots)
+        )
+
+    def absolute(self, relative: str) -> Path:
+        """Return where a file of the workspace is."""
+        return Path(self._top, relative)
+
+    def sha256(self, relative: str) -> str:
+        """Return the hash of the file's raw bytes, or "" when it cannot be read."""
+        try:
+            return hashlib.sha256(self.absolute(relative).read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+    def tree(self, relative: str) -> ast.Module | None:
+        """Return the syntax tree, or None for what is not valid Python."""
+        if relative not in self._trees:
+            try:
+                source = self.absolute(relative).read_bytes()
+                self._trees[relative] = ast.parse(source)
+                self._lines[relative] = source.decode("utf-8", "surrogateescape").splitlines(True)
+            except (OSError, SyntaxError, ValueError):
+                self._trees[relative] = None
+        return self._trees[relative]
+
+    def functions(self, relative: str) -> dict[tuple[str, int], list[Any]]:
+        """Return the syntax nodes around each function and its own, by its name and its first line."""
+        if relative not in self._functions:
+            self._functions[relative] = found = {}
+            pending: list[tuple[Any, list[Any]]] = [(self.tree(relative), [])]
+            while pending:
+                node, around = pending.pop()
+                inside = [*around, node] if isinstance(node, SCOPES) else around
+                if inside is not around and not isinstance(node, ast.ClassDef):
+                    found[node.name, first_line(node)] = inside
+                pending += [(child, inside) for child in ast.iter_child_nodes(node)] if node is not None else []
+        return self._functions[relative]
+
+    def region_sha256(self, relative: str, parts: list[Part]) -> str:
+        """Return the hash of a test's lines, its decorators and those of its classes included; else the file's.
+
+        Of a class that inherits the test its bases and attributes count, too: they say what is tested.
+        """
+        if not parts:
+            return self.sha256(relative)
+        digest = hashlib.sha256()
+        for path, owner, inherits in parts[:-1]:
+            spans = list(owner.decorator_list)
+            if inherits:
+                own = [part for part in owner.body if not isinstance(part, SCOPES)]
+                spans += [*owner.bases, *(keyword.value for keyword in owner.keywords), *own]
+            for part in spans:
+                self._feed(digest, self._lines[path], part.lineno, part.end_lineno)
+        path, node, _ = parts[-1]
+        self._feed(digest, self._lines[path], first_line(node), node.end_lineno)
+        return digest.hexdigest()
+
+    @staticmethod
+    def _feed(digest: Any, lines: list[str], first: int, last: int) -> None:
+        digest.update("".join(lines[first - 1 : last]).encode("utf-8", "surrogateescape") + b"\0")
+
+    def top_level_names(self) -> set[str]:
+        """Return the modules and packages that the workspace offers for import at top level."""
+        inside = [entry for entry in (os.path.abspath(part or ".") for part in sys.path) if self._is_inside(entry)]
+        roots = [root for root, _ in self.roots]
+        offered = [*roots, *(os.path.join(root, "src") for root in roots), *inside]
+        places = tuple(dict.fromkeys(offered))
+        if self._tops[0] != places:
+            self._tops = (places, {name for place in places for name in _importable(place)})
+        return self._tops[1]
+
+    def _is_inside(self, place: str) -> bool:
+        return any(place == root or place.startswith(root + os.sep) for root, _ in self.roots) and not (
+            NOT_OURS.intersection(place.split(os.sep)) or self._in_environment(place)
+        )
+
+
+def _importable(place: str) -> Iterator[str]:
+    try:
+        entries = list(os.scandir(place))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.endswith(".py") and entry.name not in ("conftest.py", "setup.py", "__init__.py"):
+            yield entry.name[:-3]
+        elif os.path.isfile(os.path.join(entry.path, "__init__.py")):  # is_dir() raises for a link to itself
+            yield entry.name
