@@ -27,6 +27,8 @@ from pipeline.programs import SYSTEM_FOLDERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pipeline.programs import Program
+
 LIMIT_S: Final = 900.0
 """How long a wrapper may take, in seconds: the first `nix develop` builds what the shell is made of."""
 
@@ -67,6 +69,17 @@ class Shell:
     search_path: str
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     mounts: tuple[Mount, ...] = ()
+
+    def variables_for(self, prefix: Path) -> dict[str, str]:
+        """Return what goes into the box for a language installed at `prefix`, whose own programs come first on PATH."""
+        path = {"PATH": box_path(prefix, self.variables)} if "PATH" in self.variables else {}
+        return {**self.variables, **path}
+
+    def mounts_for(self, program: Program, prefix: Path, *more: Mount) -> tuple[Mount, ...]:
+        """Return what the box must show for a program of a language installed at `prefix`, and `more` that it needs."""
+        folders = tuple(dict.fromkeys((*_installation(prefix), *more, *self.mounts)))
+        own = (one for one in program.mounts if not any(one.target.is_relative_to(known.target) for known in folders))
+        return (*folders, *own)
 
 
 def split(
@@ -191,6 +204,14 @@ def _mounts(added: Sequence[Path], variables: Mapping[str, str]) -> Iterator[Mou
                 yield Mount(_NIX_STORE, _NIX_STORE)
     if str(_NIX_STORE) in " ".join(variables.values()) and _NIX_STORE.is_dir():
         yield Mount(_NIX_STORE, _NIX_STORE)
+
+
+def _installation(prefix: Path) -> tuple[Mount, ...]:
+    """Return the folder of an installation outside the system's own: beside a program lie others that it starts."""
+    if _is_system(prefix) or Path.home().is_relative_to(prefix):
+        return ()
+    shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix
+    return (Mount(shown.resolve(), shown),)
 
 
 def _is_system(folder: Path) -> bool:

@@ -43,7 +43,7 @@ class Memory:
             selection: What is to run.
         """
         known = self._known.get((name, key))
-        if known is None or selection is None or any(_is_in(selection, r.id, r.path) for r in known.records.values()):
+        if known is None or selection is None or any(selection.has(r.id, r.path) for r in known.records.values()):
             return None
         return known
 
@@ -85,11 +85,6 @@ def key_of(files: Mapping[str, str], others: Collection[str]) -> str:
         if not path.endswith(tuple(others)):
             whole.update(f"{path}\0{files[path]}\0".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
-
-
-def _is_in(selection: Selection, entry: str, path: str) -> bool:
-    chosen = selection.ids is None or entry in selection.ids
-    return chosen and (selection.files is None or path in selection.files)
 
 
 def _digest(path: Path) -> str:

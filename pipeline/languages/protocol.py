@@ -102,6 +102,10 @@ class Selection:
         """Return the selection that only collects."""
         return cls(ids=frozenset())
 
+    def has(self, entry: str, path: str) -> bool:
+        """Return whether a test is selected, by its id and its file."""
+        return (self.ids is None or entry in self.ids) and (self.files is None or path in self.files)
+
 
 @dataclass(frozen=True)
 class Cache:

@@ -1,10 +1,11 @@
-"""The readers of stubs, of each language, with limits: a file that cannot be read is left out, or is a fault itself.
+"""Stubs of each language, read with limits: a file that cannot be read is left out, or is a fault itself.
 
 They take all files at once. Where that fails each file is read for itself, to know which it is.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pipeline.languages.protocol import Stubbed, StubFault
@@ -19,6 +20,28 @@ if TYPE_CHECKING:
     Replaces = Callable[[Files, Sequence[Symbol]], Stubbed]
     Compares = Callable[[Files, Files], tuple[Symbol, ...]]
     Judges = Callable[[Files, Files, Sequence[Symbol]], tuple[StubFault, ...]]
+
+
+class Scaffolding:
+    """What a toolchain has of the protocol for stubs.
+
+    `stub_readers` are two modules that read sources of its language; they are loaded when they are needed, since most
+    parsers are shared libraries. The first has `stub_symbols` and `introduced`, the second `stub_faults`.
+    """
+
+    stub_readers: tuple[str, str]
+
+    def stub_symbols(self, files: Files, symbols: Sequence[Symbol]) -> Stubbed:
+        """Return the files with the bodies of the symbols replaced by the stub."""
+        return stub_symbols(import_module(self.stub_readers[0]).stub_symbols, files, symbols)
+
+    def introduced(self, before: Files, after: Files) -> tuple[Symbol, ...]:
+        """Return what the files define outside of tests that they did not define before."""
+        return introduced(import_module(self.stub_readers[0]).introduced, before, after)
+
+    def stub_faults(self, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
+        """Return what a stub pass changed that is more, or other, than a stub."""
+        return stub_faults(import_module(self.stub_readers[1]).stub_faults, before, after, symbols)
 
 
 def stub_symbols(read: Replaces, files: Files, symbols: Sequence[Symbol]) -> Stubbed:

@@ -16,9 +16,8 @@ from languages.direct import write
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.go import processes
-from pipeline.languages.rust import processes as cargo_processes
-from pipeline.languages.watched import REPLACED
+from pipeline.languages.runners import processes
+from pipeline.languages.runners.watched import REPLACED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,6 +162,11 @@ def test_no_other_program_speaks_for_a_go_test(tmp_path: Path, box: Sandbox) -> 
     assert REPLACED in seen.records[".::TestWanted"].reason
 
 
+def ended(argv: list[str], cwd: Path, *, watched: bool = False) -> processes.Ended:
+    out, err = processes.Tail(64_000), processes.Tail(64_000)
+    return processes.run(argv, 60, out, err, str(cwd), watched=watched, ends=True)
+
+
 @crates.needs_cargo
 def test_unwatched_it_does_for_rust(tmp_path: Path) -> None:
     env = {**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")}
@@ -173,7 +177,7 @@ def test_unwatched_it_does_for_rust(tmp_path: Path) -> None:
     (program,) = [found for line in built.stdout.splitlines() if (found := json.loads(line).get("executable"))]
     for name in ("wanted", "beside", "leaves"):
         argv = [program, "--exact", f"tests::{name}", "--nocapture"]
-        forged, watched = cargo_processes.run(argv, 60), cargo_processes.run(argv, 60, watched=True)
+        forged, watched = ended(argv, tmp_path), ended(argv, tmp_path, watched=True)
         assert (forged.code, f"test tests::{name} ... ok" in forged.stdout) == (0, True)
         assert (watched.code != 0) is (name != "leaves")
         assert watched.watch.left_aside is (name == "leaves")
@@ -185,7 +189,6 @@ def test_unwatched_it_does_for_go(tmp_path: Path) -> None:
     subprocess.run(["go", "test", "-c", "-o", program], cwd=write(tmp_path / "project", GO), check=True)
     for name in ("TestWanted", "TestBeside"):
         argv = [program, "-test.v=true", f"-test.run=^{name}$"]
-        forged = processes.run(argv, 60, str(tmp_path))
-        watched = processes.run(argv, 60, str(tmp_path), watched=True)
+        forged, watched = ended(argv, tmp_path), ended(argv, tmp_path, watched=True)
         assert (forged.code, forged.stdout.endswith(f"--- PASS: {name} (0.00s)\nPASS\n")) == (0, True)
         assert (watched.code, "--- PASS" in watched.stdout) == (1, False)

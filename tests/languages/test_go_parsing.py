@@ -15,9 +15,11 @@ from pipeline.languages.go import errors as go_errors
 from pipeline.languages.go import faults as go_faults
 from pipeline.languages.go import output as go_output
 from pipeline.languages.go import syntax as go_syntax
-from pipeline.languages.go.messages import read_session
-from pipeline.languages.go.processes import Ends, Frames
+from pipeline.languages.go.frames import Frames
+from pipeline.languages.go.messages import ADAPTER
 from pipeline.languages.go.sources import TestFunction, read_folder
+from pipeline.languages.runners.processes import Ends
+from pipeline.languages.runners.sessions import read_session
 from pipeline.process import Answer
 from pipeline.trees import Files
 
@@ -227,8 +229,8 @@ def test_errors_of_the_compiler_have_a_place_and_all_of_their_words() -> None:
 
 def test_records_that_are_not_ours_are_not_believed() -> None:
     good = b'{"kind": "start", "nonce": "n", "n": 0, "id": "x"}\n{"kind": "end", "nonce": "n", "n": 1}\n'
-    assert read_session(Answer(good), "n").is_whole
-    assert read_session(Answer(good), "other").fault.endswith("was not written by the harness")
-    assert read_session(Answer(good + good), "n").fault
-    assert read_session(Answer(good[:-5]), "n").fault == ""
-    assert not read_session(Answer(good[:-5]), "n").is_whole
+    assert read_session(Answer(good), "n", ADAPTER).is_whole
+    assert read_session(Answer(good), "other", ADAPTER).fault.endswith("was not written by the harness")
+    assert read_session(Answer(good + good), "n", ADAPTER).fault
+    assert read_session(Answer(good[:-5]), "n", ADAPTER).fault == ""
+    assert not read_session(Answer(good[:-5]), "n", ADAPTER).is_whole

@@ -17,8 +17,9 @@ from pipeline.languages.javascript import faults as node_faults
 from pipeline.languages.javascript import missing as node_missing
 from pipeline.languages.javascript.channel import Channel, Progress, json_of
 from pipeline.languages.javascript.imports import Binding
-from pipeline.languages.javascript.messages import Thrown, read_session
+from pipeline.languages.javascript.messages import ADAPTER, SaidLine, Thrown
 from pipeline.languages.javascript.sources import Sources
+from pipeline.languages.runners.sessions import read_session
 from pipeline.process import Answer
 
 if TYPE_CHECKING:
@@ -239,9 +240,10 @@ END: dict[str, object] = {"kind": "end"}
 
 
 def test_records_of_our_runner() -> None:
-    session = read_session(Answer(lines(SAID, END) + b'{"torn'), "n")
-    assert (session.fault, session.is_whole, len(session.said)) == ("", True, 1)
-    assert not read_session(Answer(lines(SAID)), "n").is_whole
+    session = read_session(Answer(lines(SAID, END)), "n", ADAPTER)
+    assert (session.fault, session.is_whole, len(session.of(SaidLine))) == ("", True, 1)
+    torn = read_session(Answer(lines(SAID) + b'{"torn'), "n", ADAPTER)
+    assert (torn.fault, torn.is_whole) == ("", False)
 
 
 @pytest.mark.parametrize(
@@ -250,17 +252,18 @@ def test_records_of_our_runner() -> None:
         lines(SAID, {**END, "nonce": "x"}),
         lines(SAID, {**END, "n": 7}),
         lines(END, SAID),
+        lines(SAID, END) + b'{"torn',
         lines({"kind": "other"}),
         b"garbage\n",
     ],
 )
 def test_a_line_of_somebody_else_is_a_fault(data: bytes) -> None:
-    assert read_session(Answer(data), "n").fault
+    assert read_session(Answer(data), "n", ADAPTER).fault
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_trip_the_readers(data: bytes) -> None:
-    read_session(Answer(data), "n")
+    read_session(Answer(data), "n", ADAPTER)
     json_of(data.decode("utf-8", "replace"))
 
 

@@ -7,48 +7,37 @@ measurement was set aside before the first of them ran.
 
 from __future__ import annotations
 
-import json
-import secrets
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.box_folder import BoxFolder
 from pipeline.languages import devshell
-from pipeline.languages.boxed import lay_out
 from pipeline.languages.go.command import GoTest, parse
-from pipeline.languages.go.messages import Session, read_session
+from pipeline.languages.go.messages import ADAPTER
 from pipeline.languages.go.records import IDLE
-from pipeline.process import Command, Completed, Mount, Sandbox
-from pipeline.programs import locate
+from pipeline.languages.runners import bench
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.languages.go.project import Project, Test, Unit
     from pipeline.languages.protocol import Cache, Environment, Selection, View
+    from pipeline.languages.runners.sessions import Session
+    from pipeline.process import Completed, Sandbox
 
 TARGET: Final = Path("/redfirst-go")
 """Where a box shows what is compiled."""
 
 _KEPT: Final = "gocache"
-_ANSWER: Final = 512_000_000
-_GRACE_S: Final = 20.0
-
-
 _ALL_ERRORS: Final = "-gcflags=-e"
 """Not the first ten only: each file that does not compile is told of its own."""
 
 
 @dataclass(frozen=True)
-class Bench:
+class Bench(bench.Bench):
     """Where one measurement is made: `compiled` is the compiler's cache, `tests` holds the executables."""
 
-    sandbox: Sandbox
-    view: View
-    env: Environment
-    runner: Path
     compiled: BoxFolder
     tests: BoxFolder
     cache: Cache | None
@@ -56,10 +45,10 @@ class Bench:
     @classmethod
     def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
         """Lay the place out: our program, and the folders of what is made."""
-        program, compiled = place / "runner", BoxFolder.made(place, "cache")
-        lay_out(program, "go", "runner.py", "processes.py")
+        compiled = BoxFolder.made(place, "cache")
         if cache is not None and not cache.warm:
             compiled.fill(cache.folder / _KEPT)
+        program = bench.lay_out(place, "go", "runner.py", "frames.py")
         return cls(sandbox, view, env, program, compiled, BoxFolder.made(place, "tests"), cache)
 
     async def build(
@@ -125,36 +114,14 @@ class Bench:
             "cwd": f"{project.workspace}/{unit.folder}".rstrip("/"),
         }
 
-    async def _run(self, ask: Mapping[str, object], limit_s: float, *, frozen: bool) -> tuple[Session, Completed]:
-        """Run the runner; `frozen` if what was compiled is not to be changed by what runs now."""
-        nonce = secrets.token_hex(16)
-        python = locate(sys.executable)
-        asked = {
-            **ask,
-            "nonce": nonce,
-            "timeout_s": limit_s,
-            "go": self.env.command[0],
-            "root": str(self.view.workspace),
-        }
-        completed = await self.sandbox.run(
-            Command(
-                argv=python.argv("-I", "-S", str(self.runner)),
-                cwd=self.view.workspace,
-                mounts=(
-                    self.view.mount,
-                    *self.env.mounts,
-                    *(mount for mount in python.mounts if mount not in self.env.mounts),
-                    Mount(self.runner, self.runner),
-                    self.compiled.mount(self._inside(self.compiled)),
-                    self.tests.mount(self._inside(self.tests), writable=not frozen),
-                ),
-                env=self._variables,
-                request=json.dumps(asked).encode(),
-                timeout_s=limit_s + _GRACE_S,
-                answer_limit=_ANSWER,
-            )
+    async def _run(self, request: Mapping[str, object], limit_s: float, *, frozen: bool) -> tuple[Session, Completed]:
+        """Run our program; `frozen` if what was compiled is not to be changed by what runs now."""
+        asked = {**request, "go": self.env.command[0], "root": str(self.view.workspace)}
+        folders = (
+            self.compiled.mount(self._inside(self.compiled)),
+            self.tests.mount(self._inside(self.tests), writable=not frozen),
         )
-        return read_session(completed.answer, nonce), completed
+        return await self.ask(asked, limit_s, ADAPTER, self._variables, *folders)
 
     @property
     def _variables(self) -> dict[str, str]:

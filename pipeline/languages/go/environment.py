@@ -20,7 +20,7 @@ from pipeline.languages.go.command import parse
 from pipeline.languages.go.pins import is_newer, wanted_toolchain
 from pipeline.languages.protocol import Environment, Missing
 from pipeline.process import Mount
-from pipeline.programs import SYSTEM_FOLDERS, locate
+from pipeline.programs import locate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,6 @@ HINT: Final = "install Go (https://go.dev/dl, or the package `golang-go`)"
 
 _ASK_TIMEOUT_S: Final = 60.0
 _OLDEST: Final = (1, 19)
-_NIX_STORE: Final = Path("/nix/store")
 _VERSION: Final = re.compile(r"go(\d+)\.(\d+)")
 _ASKED: Final = (
     "GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "GOTOOLCHAIN", "CGO_ENABLED", "CC",
@@ -84,19 +83,12 @@ def _environment(found: str, arguments: tuple[str, ...], told: Mapping[str, str]
     prefix = Path(told["GOROOT"])
     own = prefix / "bin" / "go"
     program = locate(str(own) if os.access(own, os.X_OK) else found)
-    folders = tuple(dict.fromkeys((*_toolchain(prefix), *_modules(told), *shell.mounts)))
-    own_mounts = [
-        mount for mount in program.mounts if not any(mount.target.is_relative_to(one.target) for one in folders)
-    ]
-    variables = dict(shell.variables)
-    if "PATH" in variables:
-        variables["PATH"] = devshell.box_path(prefix, variables)
     return Environment(
         command=program.argv("test", *arguments),
-        mounts=(*folders, *own_mounts),
+        mounts=shell.mounts_for(program, prefix, *_modules(told)),
         prefix=prefix,
         versions=(told["GOVERSION"],),
-        variables={**variables, **_OFFLINE, **_settings(told, shell.search_path)},
+        variables={**shell.variables_for(prefix), **_OFFLINE, **_settings(told, shell.search_path)},
     )
 
 
@@ -119,13 +111,6 @@ def _settings(told: Mapping[str, str], search_path: str) -> dict[str, str]:
 
 def _is_go_test(words: Sequence[str]) -> bool:
     return Path(words[0]).name == "go" and words[1:2] in {(), ("test",)}
-
-
-def _toolchain(prefix: Path) -> tuple[Mount, ...]:
-    if any(prefix.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
-        return ()
-    shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix
-    return (Mount(shown.resolve(), shown),)
 
 
 def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:

@@ -17,12 +17,13 @@ from pipeline.languages.go import errors as go_errors
 from pipeline.languages.go import messages
 from pipeline.languages.go.faults import Sources
 from pipeline.languages.go.sources import TESTDATA, Folder, digests_of, read_folder, text_of
+from pipeline.languages.runners.outcomes import COMPILING, Unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.languages.go.messages import Session
     from pipeline.languages.go.sources import TestFunction
+    from pipeline.languages.runners.sessions import Session
     from pipeline.trees import Files
 
 _UNFETCHED: Final = "module lookup disabled by GOPROXY=off"
@@ -151,15 +152,6 @@ class Project:
         return posixpath.normpath(posixpath.join(self.below(package.dir), name))
 
 
-@dataclass(frozen=True)
-class Unusable:
-    """Why there is nothing to run. `errors` are there if the project itself is at fault."""
-
-    state: RunState
-    detail: str
-    errors: tuple[CollectionError, ...] = ()
-
-
 def is_test_side(path: str) -> bool:
     """Return whether Go takes a file for tests: by its name, or because it lies in a `testdata` folder."""
     return path.endswith("_test.go") or TESTDATA in path.split("/")[:-1]
@@ -173,20 +165,20 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
         measured: What was compiled.
         workspace: The same as the box showed it.
     """
-    modules = next((line for line in session.records if isinstance(line, messages.Modules)), None)
+    modules = session.first(messages.Modules)
     if modules is None or modules.code:
         return _no_modules(modules)
-    listed = next((line for line in session.records if isinstance(line, messages.Packages)), None)
-    linked = [line for line in session.records if isinstance(line, messages.Linked)]
+    listed = session.first(messages.Packages)
+    linked = session.of(messages.Linked)
     if listed is None or listed.timed_out or any(line.timed_out for line in linked):
-        return Unusable(RunState.TIMED_OUT, "compiling the tests reached the time limit")
+        return Unusable(RunState.TIMED_OUT, COMPILING)
     texts = [(error.pos, error.said) for error in listed.errors]
     texts += [("", listed.stderr), *(("", line.stderr) for line in linked)]
     machine = [found for place, text in texts if (found := _about_the_machine(place, text))]
     if machine:  # it is said of each package in other words; the longest names the module
         return Unusable(RunState.UNUSABLE, max(machine, key=len))
     base = Project(measured, workspace, (), listed.packages, (), go_errors.Workspace({}, {}))
-    executables = {line.dir: line for line in session.records if isinstance(line, messages.Executable)}
+    executables = {line.dir: line for line in session.of(messages.Executable)}
     units = tuple(
         _unit(package, base.below(package.dir), executables.get(package.dir), measured)
         for package in listed.packages

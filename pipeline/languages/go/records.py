@@ -10,26 +10,26 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.observation import Ended, Observation, RunState, TestRecord
+from pipeline.evidence.observation import Ended, Observation, TestRecord
 from pipeline.languages.go import faults, messages
 from pipeline.languages.go import output as go_output
 from pipeline.languages.go.coverage import Map
-from pipeline.languages.watched import REPLACED, UNWATCHED
+from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
+from pipeline.languages.runners.watched import REPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.evidence.observation import Fault
     from pipeline.languages.go.memory import Memory
-    from pipeline.languages.go.messages import Session
     from pipeline.languages.go.output import Output
-    from pipeline.languages.go.project import Project, Test, Unusable
+    from pipeline.languages.go.project import Project, Test
+    from pipeline.languages.runners.sessions import Session
 
 IDLE: Final = "idle "
 """Begins the id of the run of an executable without any test: what is reached there is no test's doing."""
 
 _PANICKED: Final = 2
-_TAIL: Final = 8_000
 _STACK: Final = re.compile(r"^goroutine \d+[^\n]*:\n(?:.+\n)+", re.MULTILINE)
 _DEADLOCK: Final = "all goroutines are asleep"
 _OF_SUBTEST: Final = {"PASS": Ended.PASSED, "FAIL": Ended.FAILED, "SKIP": Ended.SKIPPED}
@@ -74,10 +74,10 @@ def observe(
         tail: What the compiler said, for people.
     """
     records = {test.id: _collected(test, test.id) for test in project.tests.values()}
-    lines = [line for line in session.records if isinstance(line, messages.Ended)]
+    lines = session.of(messages.Ended)
     idle = {line.id: dict(line.blocks or ()) for line in lines if line.id.startswith(IDLE)}
     reached = Map(project)
-    said = [tail, *(f"{UNWATCHED}: {why}" for why in sorted({line.unwatched for line in lines} - {""}))]
+    said = [tail, *unwatched(line.unwatched for line in lines)]
     shown: dict[tuple[str, str], list[str]] = {}
     ran: set[str] = set()
     for line in lines:
@@ -106,23 +106,16 @@ def observe(
         for test in project.tests.values()
         if test.id not in ran and _is_asked(records[test.id], asked)
     }
-    state, detail = _state(session, timed_out=timed_out)
+    state, detail = state_of(session, timed_out=timed_out)
     return Observation(
         state=state,
         detail=detail,
-        records=_with_the_last(records, session, state),
+        records=with_the_last(records, session, state),
         collection_errors=project.errors,
         files=project.files,
         layout=project.layout,
         command=command,
-        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-_TAIL:],
-    )
-
-
-def nothing(why: Unusable, *, command: tuple[str, ...], tail: str) -> Observation:
-    """Return the observation of a project that could not be compiled at all."""
-    return Observation(
-        state=why.state, detail=why.detail, collection_errors=why.errors, command=command, tail=tail[-_TAIL:]
+        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-TAIL:],
     )
 
 
@@ -171,25 +164,6 @@ def _remembered(
         names = () if whole else memory.of(test.id, test.source.sha256)
         found |= {entry: _collected(test, entry) for entry in names if entry not in records}
     return found
-
-
-def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
-    if session.fault:
-        return RunState.UNUSABLE, session.fault
-    if timed_out or any(isinstance(line, messages.OutOfTime) for line in session.records):
-        return RunState.TIMED_OUT, "the test run reached its time limit"
-    if not session.is_whole:
-        return RunState.CRASHED, "the test run died"
-    return RunState.COMPLETE, ""
-
-
-def _with_the_last(records: dict[str, TestRecord], session: Session, state: RunState) -> dict[str, TestRecord]:
-    """Return the records with the end of the test during which the run as a whole ended."""
-    started = [line.id for line in session.records if isinstance(line, messages.Start) and line.id in records]
-    if state not in {RunState.CRASHED, RunState.TIMED_OUT} or not started or records[started[-1]].outcome is not None:
-        return records
-    ended = Ended.TIMED_OUT if state is RunState.TIMED_OUT else Ended.CRASHED
-    return {**records, started[-1]: records[started[-1]].model_copy(update={"outcome": ended})}
 
 
 def _records(project: Project, run: _Run) -> Iterator[tuple[str, TestRecord]]:

@@ -1,9 +1,8 @@
 """Compiles the tests of Go modules inside the box and runs them, each test in a process of its own.
 
-Like `cargo.runner` it is copied out of the package (with `go.processes`, `recording` and `watched`) and runs alone: the
-standard library only. It records facts; `go.records` makes an observation of them. Tested code cannot write records in
-our name: see `recording`. Nothing of the project runs while it is compiled: which tests there are is read from the
-sources.
+It is copied out of the package (with `frames` and what all runners use) and runs alone: the standard library only. It
+records facts; `go.records` makes an observation of them. Tested code cannot write records in our name: see `recording`.
+Nothing of the project runs while it is compiled: which tests there are is read from the sources.
 """
 
 from __future__ import annotations
@@ -20,14 +19,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipeline.languages.go.processes import SAID, WHOLE, Ended, Frames, run
-from pipeline.languages.recording import Records, begin
+from pipeline.languages.go.frames import Frames
+from pipeline.languages.runners.processes import WHOLE, Ended, Ends, run
+from pipeline.languages.runners.recording import Records, begin
 
 _LOG = "# test log\n"
 _COVERED = "-test.gocoverdir="
 _BLOCKS = 50_000
 _DOORS = 500
 _ERRORS = 500
+_SAID = 64_000
+_PRINTED = 128_000
 _FIELDS = "ImportPath,Dir,Name,ForTest,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Deps,Module,Standard,Error,DepsErrors"
 
 
@@ -93,10 +95,11 @@ class Builder:
         save = shlex.join([sys.executable, "-I", "-S", program, "save", self._ask["out"]])
         flags = [*self._ask["build"], *self._ask["test"], *more, "-vet=off", "-count=1", "-exec", save]
         linked = self._run("test", *flags, *packages, *self._ask["rest"])
-        self._records.write("linked", **{**linked.facts(), "stdout": linked.stdout[-SAID:]})
+        self._records.write("linked", **{**linked.facts(), "stdout": linked.stdout[-_SAID:]})
 
     def _run(self, *arguments: str) -> Ended:
-        return run([self._go, *arguments], self._deadline - time.monotonic(), self._root)
+        argv, left = [self._go, *arguments], self._deadline - time.monotonic()
+        return run(argv, left, Ends(WHOLE), Ends(_PRINTED), self._root, {"PWD": self._root})
 
 
 def described(packages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -129,7 +132,7 @@ def errors_of(packages: list[dict[str, Any]]) -> list[dict[str, str]]:
         for error in [package.get("Error"), *(package.get("DepsErrors") or ())]:
             if error:
                 found.setdefault((error.get("Pos", ""), error.get("Err", "")))
-    return [{"pos": pos, "said": said[:SAID]} for pos, said in list(found)[:_ERRORS]]
+    return [{"pos": pos, "said": said[:_SAID]} for pos, said in list(found)[:_ERRORS]]
 
 
 def save(place: str, argv: list[str]) -> None:
@@ -156,7 +159,8 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
             own = [f"{_COVERED}{place}" if word.startswith(_COVERED) else word for word in test["argv"]]
             argv = [*own, *kept, *test["rest"]]
             left = min(limit_s, deadline - time.monotonic())
-            ended = run(argv, left, test["cwd"], Frames(), watched=True)
+            cwd: str = test["cwd"]
+            ended = run(argv, left, Frames(), Ends(_PRINTED), cwd, {"PWD": cwd}, watched=True)
             logged = text_of(log)
             doors = doors_in(logged) if request["trace"] else []
             said = {**ended.facts(), "logged": logged.startswith(_LOG)}

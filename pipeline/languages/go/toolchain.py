@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.box_folder import private_place
-from pipeline.evidence.observation import Observation, RunState
-from pipeline.languages import scaffolds
 from pipeline.languages.go import environment
 from pipeline.languages.go.command import GoTest, parse
+from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
+from pipeline.languages.scaffolds import Scaffolding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.classify import Symbol
-    from pipeline.languages.go.messages import Session
-    from pipeline.languages.go.project import Test
-    from pipeline.languages.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
+    from pipeline.evidence.observation import Observation
+    from pipeline.languages.go.project import Project, Test
+    from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
+    from pipeline.languages.runners.sessions import Session
     from pipeline.process import Completed, Sandbox
 
-_SHOWN: Final = 20
 _MARKERS: Final = ("go.mod", "go.work")
 _CONTROL: Final = frozenset(
     {
@@ -36,13 +34,14 @@ _CONTROL: Final = frozenset(
 )  # fmt: skip
 
 
-class GoToolchain:
+class GoToolchain(Scaffolding):
     """The `Toolchain` of Go modules and workspaces."""
 
     name = "go"
     sources: tuple[str, ...] = (".go",)
     stub = 'panic("not implemented")'
     stub_like = re.compile(r"\bpanic\(\s*[\"`]not implemented")
+    stub_readers = ("pipeline.languages.go.stubs", "pipeline.languages.go.stub_faults")
     install_hint = environment.HINT
 
     def detect(self, worktree: Path) -> bool:
@@ -90,8 +89,6 @@ class GoToolchain:
         # the parser is a shared library that only Go projects need
         from pipeline.languages.go import bench as go_bench  # noqa: PLC0415
         from pipeline.languages.go import memory, records  # noqa: PLC0415
-        from pipeline.languages.go import project as go_project  # noqa: PLC0415
-        from pipeline.languages.go.messages import Session  # noqa: PLC0415
 
         deadline = anyio.current_time() + timeout_s
         command = _shown(env, selection)
@@ -99,15 +96,13 @@ class GoToolchain:
             bench = go_bench.Bench.under(place, sandbox, view, env, cache)
             session, completed = await bench.build(timeout_s, selection=selection, trace=trace)
             tail = records.rendered(session)
-            if session.fault or completed.timed_out:
-                return _unfinished(session, completed, command, tail)
-            project = go_project.read_project(session, view.files, str(view.workspace))
-            if isinstance(project, go_project.Unusable):
-                return records.nothing(project, command=command, tail=tail or _text(completed))
+            project = _project(session, completed, view)
+            if isinstance(project, Unusable):
+                return nothing(project, completed, command=command, tail=tail)
             bench.keep()
             known = [test for test in project.tests.values() if _is_chosen(test, selection)]
             tests = [test for test in known if test.unit.executable]
-            ran = Session(session.records[-1:])
+            ran = session.last
             if tests:
                 left = max(1.0, deadline - anyio.current_time())
                 ran, completed = await bench.test(project, tests, left, per_test_timeout_s, trace=trace)
@@ -137,22 +132,18 @@ class GoToolchain:
         """
         from pipeline.languages.go import bench as go_bench  # noqa: PLC0415  (see run_tests)
         from pipeline.languages.go import memory, records  # noqa: PLC0415
-        from pipeline.languages.go import project as go_project  # noqa: PLC0415
-        from pipeline.languages.go.messages import Session  # noqa: PLC0415
 
         command = ("go", "test", "-run", "^$", "./...")
         with private_place("redfirst-go-") as place:
             bench = go_bench.Bench.under(place, sandbox, view, env, cache)
             session, completed = await bench.build(timeout_s, check=True)
         tail = records.rendered(session)
-        if session.fault or completed.timed_out:
-            return _unfinished(session, completed, command, tail)
-        project = go_project.read_project(session, view.files, str(view.workspace))
-        if isinstance(project, go_project.Unusable):
-            return records.nothing(project, command=command, tail=tail or _text(completed))
+        project = _project(session, completed, view)
+        if isinstance(project, Unusable):
+            return nothing(project, completed, command=command, tail=tail)
         return records.observe(
             project,
-            Session(session.records[-1:]),
+            session.last,
             frozenset(),
             memory.Memory(None),
             trace=False,
@@ -170,25 +161,13 @@ class GoToolchain:
         *folders, name = path.casefold().split("/")
         return name in _CONTROL or "vendor" in folders
 
-    def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-        """Return the files in which the bodies of the symbols begin with the stub, so that nothing of them runs."""
-        from pipeline.languages.go import stubs  # noqa: PLC0415  (see run_tests)
 
-        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
+def _project(session: Session, completed: Completed, view: View) -> Project | Unusable:
+    from pipeline.languages.go.project import read_project  # noqa: PLC0415  (see run_tests)
 
-    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-        """Return the new functions, methods, types, variables and constants outside of test files."""
-        from pipeline.languages.go import stubs  # noqa: PLC0415  (see run_tests)
-
-        return scaffolds.introduced(stubs.introduced, before, after)
-
-    def stub_faults(
-        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
-    ) -> tuple[StubFault, ...]:
-        """Return what a stub pass changed that is no stub."""
-        from pipeline.languages.go import stub_faults as go_stub_faults  # noqa: PLC0415  (see run_tests)
-
-        return scaffolds.stub_faults(go_stub_faults.stub_faults, before, after, symbols)
+    if session.fault or completed.timed_out:
+        return unfinished(session, completed)
+    return read_project(session, view.files, str(view.workspace))
 
 
 def _is_chosen(test: Test, selection: Selection | None) -> bool:
@@ -203,23 +182,12 @@ def _belongs(entry: str, test: str) -> bool:
     return entry == test or entry.startswith(f"{test}/")
 
 
-def _unfinished(session: Session, completed: Completed, command: tuple[str, ...], tail: str) -> Observation:
-    state = RunState.TIMED_OUT if completed.timed_out else RunState.UNUSABLE
-    detail = session.fault or "compiling the tests reached the time limit"
-    return Observation(state=state, detail=detail, command=command, tail=tail or _text(completed))
-
-
-def _text(completed: Completed) -> str:
-    return completed.stderr.decode("utf-8", "replace")
-
-
 def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
     """Return the command a person would type for the same tests; long lists are cut."""
     names = sorted({entry.partition("::")[2].partition("/")[0] for entry in (selection and selection.ids) or ()})
     found = parse(env.command[2:])
     kept = found if isinstance(found, GoTest) else GoTest()
-    more = "" if len(names) <= _SHOWN else f"|... and {len(names) - _SHOWN} more"
-    chosen = ("-run", f"^({'|'.join(names[:_SHOWN])}{more})$") if names else ()
+    chosen = ("-run", f"^({'|'.join(shortened(names))})$") if names else ()
     return ("go", "test", *kept.build, *kept.test, *(kept.patterns or ("./...",)), *chosen, *kept.rest)
 
 

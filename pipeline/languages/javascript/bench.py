@@ -6,53 +6,45 @@ themselves and are one job.
 
 from __future__ import annotations
 
-import json
-import secrets
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.box_folder import BoxFolder
 from pipeline.languages import devshell
-from pipeline.languages.boxed import lay_out
 from pipeline.languages.installed import installed_mounts, linked
-from pipeline.languages.javascript.messages import Session, read_session
-from pipeline.process import Command, Completed, Mount, Sandbox
-from pipeline.programs import locate
+from pipeline.languages.javascript.messages import ADAPTER
+from pipeline.languages.runners import bench
+from pipeline.process import Mount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.languages.javascript.command import Invocation
     from pipeline.languages.protocol import Environment, Selection, View
+    from pipeline.languages.runners.sessions import Session
+    from pipeline.process import Completed, Sandbox
 
 _SCRIPTS: Final = "js"
-_ANSWER: Final = 256_000_000
-_GRACE_S: Final = 20.0
 _RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
 """How many more processes there may be after tests that took theirs along."""
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Where one measurement is made."""
+class Bench(bench.Bench):
+    """Where one measurement is made; `shared` is what the runners keep for each other."""
 
-    sandbox: Sandbox
-    view: View
-    env: Environment
-    place: Path
     shared: BoxFolder
 
     @classmethod
     def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment) -> Bench:
         """Lay the place out: our programs, and a folder for what the runners keep for each other."""
-        program, shared = place / "program", BoxFolder.made(place, "shared")
-        lay_out(program, "javascript", "runner.py", "channel.py")
+        shared = BoxFolder.made(place, "shared")
+        program = bench.lay_out(place, "javascript", "runner.py", "channel.py")
         shutil.copytree(Path(__file__).with_name(_SCRIPTS), program / _SCRIPTS)
         shared.add("cache")
-        return cls(sandbox, view, env, place, shared)
+        return cls(sandbox, view, env, program, shared)
 
     @property
     def node(self) -> str:
@@ -61,34 +53,14 @@ class Bench:
 
     def script(self, name: str) -> str:
         """Return where one of our scripts is in the box."""
-        return str(self.place / "program" / _SCRIPTS / name)
+        return str(self.program / _SCRIPTS / name)
 
     async def run(self, request: Mapping[str, object], limit_s: float) -> tuple[Session, Completed]:
-        """Run our runner with its request, and return what it wrote."""
-        nonce = secrets.token_hex(16)
-        python = locate(sys.executable)
-        program = self.place / "program"
-        asked = {**request, "nonce": nonce, "timeout_s": limit_s}
+        """Run our program with its request, and return what it wrote."""
+        path = {"PATH": devshell.box_path(self.env.prefix, self.env.variables)}
+        shared = self.shared.mount(self.shared.path)
         with linked(self.env, self.view, isolated=self.sandbox.maps_paths):
-            completed = await self.sandbox.run(
-                Command(
-                    argv=python.argv("-I", "-S", str(program)),
-                    cwd=self.view.workspace,
-                    mounts=(
-                        self.view.mount,
-                        *self._packages,
-                        *self.env.mounts,
-                        *(mount for mount in python.mounts if mount not in self.env.mounts),
-                        Mount(program, program),
-                        self.shared.mount(self.shared.path),
-                    ),
-                    env={"PATH": devshell.box_path(self.env.prefix, self.env.variables)},
-                    request=json.dumps(asked).encode(),
-                    timeout_s=limit_s + _GRACE_S,
-                    answer_limit=_ANSWER,
-                )
-            )
-        return read_session(completed.answer, nonce), completed
+            return await self.ask(request, limit_s, ADAPTER, path, shared, packages=self._packages)
 
     @property
     def _packages(self) -> tuple[Mount, ...]:

@@ -22,7 +22,7 @@ from pipeline.languages.javascript.project import Project, read_project
 from pipeline.languages.pins import chosen_versions
 from pipeline.languages.protocol import Environment, InstalledFolder, Missing
 from pipeline.process import Mount
-from pipeline.programs import SYSTEM_FOLDERS, locate
+from pipeline.programs import locate
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ _ASK_TIMEOUT_S: Final = 60.0
 _LARGEST: Final = 1_000_000
 _OLDEST: Final = 20
 _OLDEST_RUNNER: Final[Mapping[Runner, int]] = {"vitest": 3, "jest": 28}
-_NIX_STORE: Final = Path("/nix/store")
 _INSTALL: Final = (
     'install what package.json asks for (`npm ci`), or let redfirst do it: [toolchains.node] setup = ["npm", "ci"]'
 )
@@ -105,17 +104,12 @@ async def find_environment(
         return runner
     found = locate(str(program))
     prefix = program.parent.parent
-    folders = tuple(dict.fromkeys((*_toolchain(prefix), *shell.mounts)))
-    own = [mount for mount in found.mounts if not any(mount.target.is_relative_to(one.target) for one in folders)]
-    variables = {**shell.variables, "NODE_OPTIONS": _SHIM}
-    if "PATH" in variables:
-        variables["PATH"] = devshell.box_path(prefix, variables)
     return Environment(
         command=found.argv(*invocation.words()),
-        mounts=(*folders, *own, Mount(Path(str(READONLY)), Path(str(READONLY)))),
+        mounts=(*shell.mounts_for(found, prefix), Mount(Path(str(READONLY)), Path(str(READONLY)))),
         prefix=prefix,
         versions=(f"Node {version}", *runner),
-        variables=variables,
+        variables={**shell.variables_for(prefix), "NODE_OPTIONS": _SHIM},
         installed=installed,
         test_variables=_test_variables(invocation),
     )
@@ -156,14 +150,6 @@ async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
     if int(number[1]) < _OLDEST:
         return Missing(f"{path} is node {version}; {HINT}.")
     return Path(path), version
-
-
-def _toolchain(prefix: Path) -> tuple[Mount, ...]:
-    """Return the folder of an installation outside the system's own: npm and npx lie beside node in it."""
-    if any(prefix.is_relative_to(folder) for folder in SYSTEM_FOLDERS) or Path.home().is_relative_to(prefix):
-        return ()
-    shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix
-    return (Mount(shown.resolve(), shown),)
 
 
 def _installed(project: Project, worktree: Path, main: Path) -> tuple[InstalledFolder, ...] | Missing:

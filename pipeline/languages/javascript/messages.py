@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from pipeline.languages.sessions import read_records
-
-if TYPE_CHECKING:
-    from pipeline.process import Answer
+from pipeline.languages.runners import sessions
+from pipeline.languages.runners.sessions import Line, OutOfTime, ProcessLine
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Site(_Value):
+class Site(sessions.Said):
     """A frame that a runner has taken apart, its place mapped back to the source."""
 
     file: str = ""
@@ -26,7 +19,7 @@ class Site(_Value):
     method: str | None = ""
 
 
-class Thrown(_Value):
+class Thrown(sessions.Said):
     """Something that was thrown; `compared` if it carries two values that were compared."""
 
     kind: str
@@ -40,7 +33,7 @@ class Thrown(_Value):
     frames: tuple[Site, ...] = ()
 
 
-class PlaceOf(_Value):
+class PlaceOf(sessions.Said):
     """Where a test is defined."""
 
     path: str
@@ -48,7 +41,7 @@ class PlaceOf(_Value):
     column: int | None = None
 
 
-class Item(_Value):
+class Item(sessions.Said):
     """A test that exists. `at` is the stack of its definition, where the runner does not say the place."""
 
     kind: Literal["item"]
@@ -59,14 +52,14 @@ class Item(_Value):
     place: PlaceOf | None = None
 
 
-class Start(_Value):
+class Start(sessions.Said):
     """A test begins."""
 
     kind: Literal["start"]
     id: str
 
 
-class End(_Value):
+class End(sessions.Said):
     """A test ended by itself. `inverted`: it is expected to fail."""
 
     kind: Literal["end"]
@@ -80,7 +73,7 @@ class End(_Value):
     errors: tuple[Thrown, ...] = ()
 
 
-class Cut(_Value):
+class Cut(sessions.Said):
     """A test took its process along, or was ended with it because it took too long."""
 
     kind: Literal["crashed", "limit"]
@@ -88,7 +81,7 @@ class Cut(_Value):
     how: str = ""
 
 
-class ReachLine(_Value):
+class ReachLine(sessions.Said):
     """What a traced test touched: functions by the engine's bare names, files, processes."""
 
     kind: Literal["reach"]
@@ -97,14 +90,14 @@ class ReachLine(_Value):
     doors: tuple[str, ...] = ()
 
 
-class FileLine(_Value):
+class FileLine(sessions.Said):
     """A test file was loaded."""
 
     kind: Literal["file"]
     path: str
 
 
-class Uncollected(_Value):
+class Uncollected(sessions.Said):
     """A test file could not be loaded, or failed outside of its tests; `how` says how its process ended instead."""
 
     kind: Literal["uncollected"]
@@ -113,21 +106,21 @@ class Uncollected(_Value):
     how: str = ""
 
 
-class LayoutLine(_Value):
+class LayoutLine(sessions.Said):
     """Where the runner's configuration looks for tests."""
 
     kind: Literal["layout"]
     patterns: tuple[str, ...] = ()
 
 
-class Done(_Value):
+class Done(sessions.Said):
     """The runner came to its end; `canaries` say what its assertions make of certain values."""
 
     kind: Literal["done"]
     canaries: dict[str, bool]
 
 
-class Tampered(_Value):
+class Tampered(sessions.Said):
     """Tested code got hold of something of ours."""
 
     kind: Literal["tampered", "too_long"]
@@ -140,12 +133,7 @@ Said = Annotated[
 ]
 
 
-class _Line(_Value):
-    nonce: str
-    n: int
-
-
-class SaidLine(_Line):
+class SaidLine(Line):
     """What a process of the test run wrote."""
 
     kind: Literal["said"]
@@ -153,70 +141,23 @@ class SaidLine(_Line):
     said: Said
 
 
-class EndedLine(_Line):
+class EndedLine(ProcessLine):
     """A process of the test run is over; see `watched.Watch` for what it asked for."""
 
     kind: Literal["ended"]
     job: int
-    code: int
-    timed_out: bool
     forged: str
     done: bool
-    stdout: str
-    stderr: str
     replaced: bool = False
     unwatched: str = ""
 
 
-class PrintedLine(_Line):
+class PrintedLine(ProcessLine):
     """What a program that is no test has printed."""
 
     kind: Literal["printed"]
     job: int
-    code: int
-    stdout: str
-    stderr: str
 
 
-class OutOfTime(_Line):
-    """The time for everything is used up."""
-
-    kind: Literal["out_of_time"]
-
-
-class LastLine(_Line):
-    """Our runner came to its end."""
-
-    kind: Literal["end"]
-
-
-Record = SaidLine | EndedLine | PrintedLine | OutOfTime | LastLine
-_ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
-
-
-@dataclass(frozen=True)
-class Session:
-    """The records of one run of our runner. `fault` says why they cannot be believed, or is empty."""
-
-    records: tuple[Record, ...]
-    fault: str = ""
-
-    @property
-    def is_whole(self) -> bool:
-        """Return whether our runner came to its end."""
-        return bool(self.records) and isinstance(self.records[-1], LastLine)
-
-    @property
-    def said(self) -> list[Said]:
-        """Return what the processes wrote, in order."""
-        return [record.said for record in self.records if isinstance(record, SaidLine)]
-
-    @property
-    def ended(self) -> list[EndedLine]:
-        """Return the ends of the processes, in order."""
-        return [record for record in self.records if isinstance(record, EndedLine)]
-
-
-def read_session(answer: Answer, nonce: str) -> Session:
-    """Return the records that came; a line that is not ours makes the session unusable."""
-    return Session(*read_records(answer, nonce, _ADAPTER, LastLine))
+Record = SaidLine | EndedLine | PrintedLine | OutOfTime | sessions.End
+ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])

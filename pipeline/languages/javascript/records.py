@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import (
@@ -30,17 +31,16 @@ from pipeline.languages.javascript.messages import (
     FileLine,
     Item,
     LayoutLine,
-    OutOfTime,
     ReachLine,
     Said,
     SaidLine,
-    Session,
     Start,
     Tampered,
     Uncollected,
 )
 from pipeline.languages.javascript.project import PATTERNS, expanded, names_in
-from pipeline.languages.watched import REPLACED, UNWATCHED
+from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched
+from pipeline.languages.runners.watched import REPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from pipeline.languages.javascript.regions import Region
     from pipeline.languages.javascript.sources import Sources
     from pipeline.languages.protocol import Selection
+    from pipeline.languages.runners.sessions import Session
 
-_TAIL: Final = 8_000
 _SHOWN: Final = 400
 _CANARIES: Final = {"fail": True, "pass": True}
 
@@ -68,15 +68,25 @@ class Run:
     place: str
     _sites: dict[str, faults.Site] = field(default_factory=dict[str, faults.Site], compare=False, repr=False)
 
+    @cached_property
+    def said(self) -> list[Said]:
+        """What the processes wrote, in order."""
+        return [line.said for line in self.session.of(SaidLine)]
+
+    @cached_property
+    def ended(self) -> list[EndedLine]:
+        """How the processes ended, in order."""
+        return self.session.of(EndedLine)
+
     def observe(self, *, timed_out: bool, command: tuple[str, ...]) -> Observation:
         """Return what was observed."""
         state, detail = self._state(timed_out=timed_out)
-        if state is RunState.UNUSABLE and (self.session.fault or any(one.forged for one in self.session.ended)):
+        if state is RunState.UNUSABLE and (self.session.fault or any(one.forged for one in self.ended)):
             return Observation(state=state, detail=detail, command=command, tail=self._tail({}))
         records = self._records()
         if state is RunState.COMPLETE and (lost := self._lost(records)):
             state, detail = RunState.CRASHED, f"the test process died; {lost} did not come to an end"
-        files = {entry.path for entry in self.session.said if isinstance(entry, FileLine | Uncollected)}
+        files = {entry.path for entry in self.said if isinstance(entry, FileLine | Uncollected)}
         files |= {record.path for record in records.values()}
         return Observation(
             state=state,
@@ -91,20 +101,20 @@ class Run:
 
     def _state(self, *, timed_out: bool) -> tuple[RunState, str]:
         session = self.session
-        forged = session.fault or next((one.forged for one in session.ended if one.forged), "")
+        forged = session.fault or next((one.forged for one in self.ended if one.forged), "")
         if forged:
             return RunState.UNUSABLE, forged
-        tampered = next((one for one in session.said if isinstance(one, Tampered)), None)
-        if tampered is not None or any(isinstance(one, Done) and one.canaries != _CANARIES for one in session.said):
+        tampered = next((one for one in self.said if isinstance(one, Tampered)), None)
+        if tampered is not None or any(isinstance(one, Done) and one.canaries != _CANARIES for one in self.said):
             return RunState.UNUSABLE, "the test runner was tampered with: it would report a failing check as passed"
-        if timed_out or any(isinstance(record, OutOfTime) for record in session.records):
-            return RunState.TIMED_OUT, "the test run reached its time limit"
-        last = {one.job: one for one in session.ended}
-        known = any(isinstance(one, Item | FileLine | Uncollected) for one in session.said)
+        if timed_out or session.is_late:
+            return state_of(session, timed_out=True)
+        last = {one.job: one for one in self.ended}
+        known = any(isinstance(one, Item | FileLine | Uncollected) for one in self.said)
         if self.invocation.runner != "node" and not known and not any(one.done for one in last.values()):
             return RunState.UNUSABLE, self._reason()
         # a process of node's has one file: where that cannot be loaded there is no proper end
-        said = [record for record in session.records if isinstance(record, SaidLine)]
+        said = session.of(SaidLine)
         bad = {one.job for one in said if self.invocation.runner == "node" and isinstance(one.said, Uncollected)}
         if not session.is_whole or any(not one.done for job, one in last.items() if job not in bad):
             return RunState.CRASHED, "a test ended the test process"
@@ -126,20 +136,16 @@ class Run:
         return None
 
     def _is_chosen(self, record: TestRecord) -> bool:
-        if self.selection is None:
-            return True
-        if self.selection.ids is not None and record.id not in self.selection.ids:
-            return False
-        return self.selection.files is None or record.path in self.selection.files
+        return self.selection is None or self.selection.has(record.id, record.path)
 
     def _items(self) -> Iterator[Item]:
-        return (one for one in self.session.said if isinstance(one, Item))
+        return (one for one in self.said if isinstance(one, Item))
 
     def _records(self) -> dict[str, TestRecord]:
         records = {item.id: self._collected(item) for item in self._items()}
-        begun = {one.id for one in self.session.said if isinstance(one, Start)}
-        reached = {one.id: one for one in self.session.said if isinstance(one, ReachLine)}
-        for one in self.session.said:
+        begun = {one.id for one in self.said if isinstance(one, Start)}
+        reached = {one.id: one for one in self.said if isinstance(one, ReachLine)}
+        for one in self.said:
             if isinstance(one, End | Cut) and one.id in records:
                 new = self._ended(records[one.id], one, begun=one.id in begun, reached=reached.get(one.id))
                 if not _is_worse(records[one.id].outcome, new.outcome):
@@ -226,7 +232,7 @@ class Run:
 
     def _errors(self) -> tuple[CollectionError, ...]:
         found: dict[str, CollectionError] = {}
-        for one in self.session.said:
+        for one in self.said:
             if isinstance(one, Uncollected) and one.path not in found:
                 if one.errors:
                     fault = faults.of_thrown(one.errors[0], self.sources, self.root, test=one.path, loading=True)
@@ -236,16 +242,15 @@ class Run:
         return tuple(found[path] for path in sorted(found))
 
     def _layout(self, files: set[str]) -> Layout:
-        told = [pattern for one in self.session.said if isinstance(one, LayoutLine) for pattern in one.patterns]
+        told = [pattern for one in self.said if isinstance(one, LayoutLine) for pattern in one.patterns]
         runner = self.invocation.runner
         if runner == "node":
             return _node_layout(self.invocation, files)
         return Layout(python_files=names_in(told) or PATTERNS[runner], collected=frozenset(files))
 
     def _said(self) -> str:
-        told = {REPLACED for one in self.session.ended if one.replaced}
-        told |= {f"{UNWATCHED}: {one.unwatched}" for one in self.session.ended if one.unwatched}
-        text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.session.ended), *sorted(told)))
+        told = {REPLACED for one in self.ended if one.replaced}.union(unwatched(one.unwatched for one in self.ended))
+        text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.ended), *sorted(told)))
         # jest writes paths of files that are not the project's from the workspace on
         ours = re.compile(rf"[\w./-]*{re.escape(self.place.rpartition('/')[2])}/")
         plain = ours.sub("<redfirst>/", faults.plain(text))
@@ -258,7 +263,7 @@ class Run:
             for entry, record in records.items()
             if record.fault is not None
         ]
-        return "\n".join((self._said()[-_TAIL:].strip(), *failed)).strip()[-_TAIL:]
+        return "\n".join((self._said()[-TAIL:].strip(), *failed)).strip()[-TAIL:]
 
 
 def _node_layout(invocation: Invocation, files: set[str]) -> Layout:

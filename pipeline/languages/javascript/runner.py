@@ -1,10 +1,9 @@
 """Runs the processes of a JavaScript test run inside the box, and writes down what they say, on its socket.
 
-This file, `node.channel` and `watched` are copied out of the package and run alone: the standard library only. Each
-process gets its request on descriptor 3 and answers on descriptor 4, each line with the nonce of that process. The
-request to this program comes over a socket, with a nonce of its own, and it is closed to its children.
-It is the one that sees a test hang or take its process along: it ends that process, and has another one run what is
-left.
+This file, `channel` and what all runners use are copied out of the package and run alone: the standard library only.
+Each process gets its request on descriptor 3 and answers on descriptor 4, each line with the nonce of that process. The
+request to this program comes over a socket, with a nonce of its own, and it is closed to its children. It is the one
+that sees a test hang or take its process along: it ends that process, and has another one run what is left.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.languages.javascript.channel import Channel, Progress
-from pipeline.languages.recording import Records, begin
-from pipeline.languages.watched import Watch, start
+from pipeline.languages.runners.recording import Records, begin
+from pipeline.languages.runners.watched import Watch, start
 
 _TAIL = 16_000
 _PRINTED = 4_000_000

@@ -15,21 +15,19 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.box_folder import private_place
 from pipeline.evidence.observation import Observation, RunState
-from pipeline.languages import scaffolds
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.command import Unknown, of_words
 from pipeline.languages.javascript.project import SOURCES, files_with_tests, read_project
+from pipeline.languages.runners.outcomes import shortened
+from pipeline.languages.scaffolds import Scaffolding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.classify import Symbol
     from pipeline.languages.javascript.command import Invocation
-    from pipeline.languages.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
+    from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
     from pipeline.process import Sandbox
 
-_SHOWN: Final = 20
 _CONTROL: Final = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "pnpm-workspace.yaml",
     "bun.lock", "bun.lockb", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".nvmrc", ".node-version",
@@ -42,13 +40,14 @@ _CONTROL_FOLDERS: Final = frozenset({"__mocks__", "__snapshots__", "patches", ".
 """`__mocks__` replaces modules by being there; `patches` changes installed packages."""
 
 
-class NodeToolchain:
+class NodeToolchain(Scaffolding):
     """The `Toolchain` of JavaScript and TypeScript projects."""
 
     name = "node"
     sources: tuple[str, ...] = SOURCES
     stub = 'throw new Error("not implemented")'
     stub_like = re.compile(r"\bthrow\s+(?:new\s+)?Error\(\s*[\"'`]not implemented")
+    stub_readers = ("pipeline.languages.javascript.stubs", "pipeline.languages.javascript.stub_pass")
     install_hint = environment.HINT
 
     def detect(self, worktree: Path) -> bool:
@@ -147,26 +146,6 @@ class NodeToolchain:
         *folders, name = path.casefold().split("/")
         return not _CONTROL_FOLDERS.isdisjoint(folders) or any(fnmatchcase(name, pattern) for pattern in _CONTROL)
 
-    def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-        """Return the files with the symbols' bodies replaced by a failure."""
-        from pipeline.languages.javascript import stubs  # noqa: PLC0415  (see run_tests)
-
-        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
-
-    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-        """Return what the modules define at their top level that they did not define before; methods are dotted."""
-        from pipeline.languages.javascript import stubs  # noqa: PLC0415  (see run_tests)
-
-        return scaffolds.introduced(stubs.introduced, before, after)
-
-    def stub_faults(
-        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
-    ) -> tuple[StubFault, ...]:
-        """Return what a stub pass changed that is no stub."""
-        from pipeline.languages.javascript import stub_pass  # noqa: PLC0415  (see run_tests)
-
-        return scaffolds.stub_faults(stub_pass.stub_faults, before, after, symbols)
-
 
 def _invocation(env: Environment) -> Invocation:
     """Return how the tests are run, out of the environment's own command.
@@ -182,9 +161,8 @@ def _shown(invocation: Invocation, selection: Selection | None) -> tuple[str, ..
     """Return the command a person would type for the same test files; long lists are cut."""
     entries = (selection and (selection.ids or selection.files)) or ()
     paths = sorted({entry.partition("::")[0] for entry in entries})
-    rest = () if len(paths) <= _SHOWN else (f"... and {len(paths) - _SHOWN} more",)
     start = {"node": ("node", *invocation.flags, "--test"), "vitest": ("npx", "vitest", "run"), "jest": ("npx", "jest")}
-    return (*start[invocation.runner], *(paths or invocation.arguments)[:_SHOWN], *rest)
+    return (*start[invocation.runner], *shortened(paths or invocation.arguments))
 
 
 TOOLCHAIN: Final = NodeToolchain()

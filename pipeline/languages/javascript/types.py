@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.evidence.observation import CollectionError, Fault, Frame, Missing, Observation, Raised, RunState
 from pipeline.languages.javascript import faults
 from pipeline.languages.javascript.imports import is_own, meant
-from pipeline.languages.javascript.messages import OutOfTime, PrintedLine, Session, Thrown
+from pipeline.languages.javascript.messages import PrintedLine, Thrown
 from pipeline.languages.javascript.project import TYPED, Project
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.languages.javascript.bench import Bench
     from pipeline.languages.javascript.sources import Sources
+    from pipeline.languages.runners.sessions import Session
 
 COMPILER: Final = "node_modules/typescript/bin/tsc"
 _CONFIG: Final = "tsconfig.json"
@@ -101,8 +102,8 @@ def observe(plan: Plan, session: Session, sources: Sources, root: str, *, timed_
     """Return what is wrong with the sources, as collection errors."""
     if session.fault:
         return Observation(state=RunState.UNUSABLE, detail=session.fault, command=plan.command)
-    printed = [one for one in session.records if isinstance(one, PrintedLine)]
-    if timed_out or any(isinstance(one, OutOfTime) for one in session.records) or len(printed) < len(plan.jobs):
+    printed = session.of(PrintedLine)
+    if timed_out or session.is_late or len(printed) < len(plan.jobs):
         return Observation(
             state=RunState.TIMED_OUT, detail="checking the types reached the time limit", command=plan.command
         )

@@ -142,10 +142,8 @@ async def _from_command(
     script = Path(facts.executable).parent / "pytest"
     as_module = starter[-1:] == ("-m",) or not script.is_file()
     env = environment(facts, ("-m", "pytest", *rest) if as_module else (str(script), *rest), checkouts)
-    variables = dict(shell.variables)
-    if "PATH" in variables:
-        variables["PATH"] = devshell.box_path(env.prefix, variables)
-    return replace(env, mounts=tuple(dict.fromkeys((*env.mounts, *shell.mounts))), variables=variables)
+    mounts = tuple(dict.fromkeys((*env.mounts, *shell.mounts)))
+    return replace(env, mounts=mounts, variables=shell.variables_for(env.prefix))
 
 
 def _shell_of(words: tuple[str, ...]) -> tuple[str, ...]:

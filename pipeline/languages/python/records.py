@@ -6,12 +6,11 @@ process returned (ADR-R95).
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from pipeline.evidence.observation import (
     Case,
@@ -27,6 +26,7 @@ from pipeline.evidence.observation import (
     Value,
 )
 from pipeline.languages.python.packages import what_to_install
+from pipeline.languages.runners.sessions import Line, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,9 +37,8 @@ _TELLING: Final = re.compile(r"rror|\w(?:Warning|Exception|Interrupt|Exit): ")
 _CANARIES: Final = {"pass": "passed", "fail": "failed"}
 
 
-class _Line(Value):
-    nonce: str
-    n: int
+class _Line(Line):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class SessionStart(_Line):
@@ -182,28 +181,13 @@ class Session:
 def read_session(data: bytes, nonce: str, *, exit_code: int | None, timed_out: bool, fault: str = "") -> Session:
     """Return the records in `data`; a line that is not ours makes the session unusable (`forged`).
 
-    The last line may be torn when the process was killed while writing it. `fault` is what is wrong with the way that
-    the data came.
+    `fault` is what is wrong with the way that the data came.
     """
-    records: list[Record] = []
-    forged = fault
-    torn = not data.endswith(b"\n")
-    for number, line in enumerate(io.BytesIO(data)):
-        if forged or not line.endswith(b"\n"):
-            break
-        try:
-            record = _ADAPTER.validate_json(line)
-        except ValidationError:
-            forged = f"line {number + 1} of the records is not a record"
-            break
-        if record.nonce != nonce or record.n != number or isinstance(record, SessionStart) != (number == 0):
-            forged = f"line {number + 1} of the records was not written by the harness"
-            break
-        records.append(record)
-    ends = [place for place, record in enumerate(records) if isinstance(record, SessionEnd)]
-    if not forged and ends and (ends != [len(records) - 1] or torn):
-        forged = "something was written after the end of the session"
-    return Session(tuple(records), exit_code, timed_out, forged)
+    records, forged = read_records(data, fault, nonce, _ADAPTER, SessionEnd)
+    for place, record in enumerate(records):
+        if not forged and isinstance(record, SessionStart) != (place == 0):
+            forged = f"line {place + 1} of the records was not written by the harness"
+    return Session(() if fault else records, exit_code, timed_out, forged)
 
 
 def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str) -> Observation:

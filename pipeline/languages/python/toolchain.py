@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.box_folder import private_place
-from pipeline.languages import devshell, durations, scaffolds
+from pipeline.languages import devshell, durations
 from pipeline.languages.installed import editable_mounts, editable_paths
-from pipeline.languages.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
-from pipeline.languages.python import bytecode, environment, stub_pass, stubs
+from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
+from pipeline.languages.python import bytecode, environment
 from pipeline.languages.python.records import Finished, Session, observe
 from pipeline.languages.python.scratch import (
     COMPILED,
@@ -32,18 +32,15 @@ from pipeline.languages.python.scratch import (
     request,
     seconds_by_file,
 )
+from pipeline.languages.runners.outcomes import TAIL, shortened
+from pipeline.languages.scaffolds import Scaffolding
 from pipeline.process import Command, Completed, Mount, Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pipeline.box_folder import BoxFolder
-    from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
 
 _MAX_CRASHES: Final = 3
-_TAIL: Final = 8_000
-_SHOWN_IDS: Final = 20
 
 _MARKS: Final = (
     "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "setup.py", "pyproject.toml",
@@ -56,13 +53,14 @@ _CONTROL: Final = (
 )  # fmt: skip
 
 
-class PytestToolchain:
+class PytestToolchain(Scaffolding):
     """The `Toolchain` of Python projects."""
 
     name = "pytest"
     sources: tuple[str, ...] = (".py",)
     stub = "raise NotImplementedError"
     stub_like = re.compile(r"\braise\s+NotImplementedError\b")
+    stub_readers = ("pipeline.languages.python.stubs", "pipeline.languages.python.stub_pass")
     install_hint = "install Python (https://www.python.org) and pytest (`pip install pytest`)"
 
     def detect(self, worktree: Path) -> bool:
@@ -162,20 +160,6 @@ class PytestToolchain:
         """Return whether the file controls how tests run or what they import."""
         return any(fnmatchcase(PurePosixPath(path).name, pattern) for pattern in _CONTROL)
 
-    def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-        """Return the files with the symbols' bodies replaced by `raise NotImplementedError`."""
-        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
-
-    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-        """Return the new functions, classes and variables of the modules."""
-        return scaffolds.introduced(stubs.introduced, before, after)
-
-    def stub_faults(
-        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
-    ) -> tuple[StubFault, ...]:
-        """Return what a stub pass changed that is more or other than `raise NotImplementedError`."""
-        return scaffolds.stub_faults(stub_pass.stub_faults, before, after, symbols)
-
 
 def _command(
     view: View,
@@ -235,14 +219,13 @@ def _command(
 
 def _tail(completed: Completed, view: View) -> str:
     text = (completed.stdout + completed.stderr).decode("utf-8", "replace")
-    return text.replace(f"{view.workspace}/", "")[-_TAIL:]
+    return text.replace(f"{view.workspace}/", "")[-TAIL:]
 
 
 def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
     """Return the command that runs the same tests, with the interpreter and options in use; long lists are cut."""
     chosen = sorted((selection and (selection.ids or selection.files)) or ())
-    rest = () if len(chosen) <= _SHOWN_IDS else (f"... and {len(chosen) - _SHOWN_IDS} more",)
-    return (*env.command, *chosen[:_SHOWN_IDS], *rest)
+    return (*env.command, *shortened(chosen))
 
 
 TOOLCHAIN: Final = PytestToolchain()

@@ -6,44 +6,35 @@ are moved about. What the baseline compiled of other people's crates is copied, 
 
 from __future__ import annotations
 
-import json
-import secrets
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.box_folder import BoxFolder
-from pipeline.languages.boxed import lay_out
-from pipeline.languages.rust.messages import Session, read_session
-from pipeline.process import Command, Completed, Mount, Sandbox
-from pipeline.programs import locate
+from pipeline.languages.runners import bench
+from pipeline.languages.rust.messages import ADAPTER
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.languages.protocol import Cache, Environment, View
+    from pipeline.languages.runners.sessions import Session
     from pipeline.languages.rust.project import Doctest, Project, Test
+    from pipeline.process import Completed, Sandbox
 
 TARGET: Final = Path("/redfirst-target")
 """Where a box shows the compiled files: at one path, which is part of what cargo compares."""
 
 _KEPT: Final = "target"
 _TEMPORARY: Final = "tmp"
-_ANSWER: Final = 256_000_000
-_GRACE_S: Final = 20.0
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Where one measurement is made: the box, the view, and a private folder for what is compiled."""
+class Bench(bench.Bench):
+    """Where one measurement is made: `compiled` is cargo's folder, `temporary` the one that integration tests fill."""
 
-    sandbox: Sandbox
-    view: View
-    env: Environment
-    runner: Path
     compiled: BoxFolder
     temporary: BoxFolder
     cache: Cache | None
@@ -51,12 +42,11 @@ class Bench:
     @classmethod
     def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
         """Lay the place out: our program, the folder of compiled files, and the one that integration tests may fill."""
-        program = place / "runner"
-        lay_out(program, "rust", "runner.py", "processes.py")
         compiled, temporary = BoxFolder.made(place, "target"), BoxFolder.made(place, _TEMPORARY)
         if cache is not None and not cache.warm:
             compiled.fill(cache.folder / _KEPT)
         compiled.add(_TEMPORARY)
+        program = bench.lay_out(place, "rust", "runner.py", "processes.py")
         return cls(sandbox, view, env, program, compiled, temporary, cache)
 
     @property
@@ -67,31 +57,12 @@ class Bench:
     async def run(
         self, request: Mapping[str, object], limit_s: float, *, frozen: bool = False
     ) -> tuple[Session, Completed]:
-        """Run the runner; `frozen` if what was compiled is not to be changed by what runs now."""
-        nonce = secrets.token_hex(16)
-        python = locate(sys.executable)
-        asked = {**request, "nonce": nonce, "timeout_s": limit_s, "cargo": self.env.command}
-        mounts = [self.compiled.mount(self.target, writable=not frozen)]
+        """Run our program; `frozen` if what was compiled is not to be changed by what runs now."""
+        folders = [self.compiled.mount(self.target, writable=not frozen)]
         if self.sandbox.maps_paths:  # integration tests are given this folder to write into
-            mounts.append(self.temporary.mount(self.target / _TEMPORARY))
-        completed = await self.sandbox.run(
-            Command(
-                argv=python.argv("-I", "-S", str(self.runner)),
-                cwd=self.view.workspace,
-                mounts=(
-                    self.view.mount,
-                    *self.env.mounts,
-                    *(mount for mount in python.mounts if mount not in self.env.mounts),
-                    Mount(self.runner, self.runner),
-                    *mounts,
-                ),
-                env=self.variables,
-                request=json.dumps(asked).encode(),
-                timeout_s=limit_s + _GRACE_S,
-                answer_limit=_ANSWER,
-            )
-        )
-        return read_session(completed.answer, nonce), completed
+            folders.append(self.temporary.mount(self.target / _TEMPORARY))
+        asked = {**request, "cargo": self.env.command}
+        return await self.ask(asked, limit_s, ADAPTER, self.variables, *folders)
 
     @property
     def variables(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pipeline.languages import devshell, nix
 from pipeline.languages.protocol import Environment, Missing
 from pipeline.languages.rust.pins import pinned_toolchain
 from pipeline.process import Mount
-from pipeline.programs import SYSTEM_FOLDERS, locate
+from pipeline.programs import locate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rustc`) and a C linker (`cc`)"
 
 _ASK_TIMEOUT_S: Final = 60.0
-_NIX_STORE: Final = Path("/nix/store")
 _FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 
@@ -64,19 +63,12 @@ async def find_environment(
     compiler = await _ask((rustc, "--version"), pinned, shell.search_path)
     if version is None or compiler is None:
         return Missing(f"{program.path} cannot be started: {HINT}.")
-    folders = tuple(dict.fromkeys((*_toolchain(prefix), *_registry(), *shell.mounts)))
-    own_mounts = [
-        mount for mount in program.mounts if not any(mount.target.is_relative_to(one.target) for one in folders)
-    ]
-    variables = dict(shell.variables)
-    if "PATH" in variables:
-        variables["PATH"] = devshell.box_path(prefix, variables)
     return Environment(
         command=program.argv("test", *arguments[1:]),
-        mounts=(*folders, *own_mounts),
+        mounts=shell.mounts_for(program, prefix, *_registry()),
         prefix=prefix,
         versions=(compiler, version),
-        variables={**variables, **_FIXED, "CARGO_HOME": str(cargo_home())},
+        variables={**shell.variables_for(prefix), **_FIXED, "CARGO_HOME": str(cargo_home())},
     )
 
 
@@ -87,13 +79,6 @@ def cargo_home() -> Path:
 
 def _is_cargo_test(words: Sequence[str]) -> bool:
     return Path(words[0]).name == "cargo" and words[1:2] in {(), ("test",)}
-
-
-def _toolchain(prefix: Path) -> tuple[Mount, ...]:
-    if any(prefix.is_relative_to(folder) for folder in SYSTEM_FOLDERS):
-        return ()
-    shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix
-    return (Mount(shown.resolve(), shown),)
 
 
 def _registry() -> tuple[Mount, ...]:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from pipeline.languages.sessions import read_records
+from pipeline.languages.runners.sessions import End, Line, OutOfTime, ProcessLine, Said, Start
 
 if TYPE_CHECKING:
-    from pipeline.process import Answer
+    from pipeline.languages.runners.sessions import Session
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Target(_Value):
+class Target(Said):
     """Something that cargo compiles: a library, a program, an integration test."""
 
     kind: tuple[str, ...]
@@ -38,7 +33,7 @@ class Target(_Value):
         return f"{self.kind[0]}/{self.name}" if self.kind[0] in {"bin", "test", "example", "bench"} else "lib"
 
 
-class Package(_Value):
+class Package(Said):
     """A member of the workspace."""
 
     name: str
@@ -47,14 +42,14 @@ class Package(_Value):
     targets: tuple[Target, ...]
 
 
-class Metadata(_Value):
+class Metadata(Said):
     """The workspace."""
 
     packages: tuple[Package, ...]
     workspace_root: str
 
 
-class Span(_Value):
+class Span(Said):
     """A place in a source."""
 
     file_name: str
@@ -63,13 +58,13 @@ class Span(_Value):
     label: str | None = None
 
 
-class Code(_Value):
+class Code(Said):
     """The number of a compiler error, such as `E0432`."""
 
     code: str
 
 
-class Diagnostic(_Value):
+class Diagnostic(Said):
     """One error of the compiler."""
 
     message: str
@@ -78,7 +73,7 @@ class Diagnostic(_Value):
     rendered: str | None = None
 
 
-class CompilerMessage(_Value):
+class CompilerMessage(Said):
     """An error, and the target in which it stands."""
 
     manifest_path: str
@@ -86,7 +81,7 @@ class CompilerMessage(_Value):
     message: Diagnostic
 
 
-class Artifact(_Value):
+class Artifact(Said):
     """A compiled test executable."""
 
     manifest_path: str
@@ -94,52 +89,40 @@ class Artifact(_Value):
     executable: str
 
 
-class _Line(_Value):
-    nonce: str
-    n: int
-
-
-class _Process(_Line):
-    code: int
-    stdout: str = ""
-    stderr: str = ""
-    timed_out: bool = False
-
-
-class MetadataLine(_Process):
+class MetadataLine(ProcessLine):
     """What `cargo metadata` said."""
 
     kind: Literal["metadata"]
 
 
-class ArtifactLine(_Line):
+class ArtifactLine(Line):
     """A test executable was compiled."""
 
     kind: Literal["artifact"]
     message: Artifact
 
 
-class ErrorLine(_Line):
+class ErrorLine(Line):
     """The compiler refused something."""
 
     kind: Literal["error"]
     message: CompilerMessage
 
 
-class Built(_Process):
+class Built(ProcessLine):
     """The compilation is over."""
 
     kind: Literal["built"]
 
 
-class Documented(_Line):
+class Documented(Line):
     """The packages that may have examples in their documentation."""
 
     kind: Literal["documented"]
     packages: tuple[str, ...]
 
 
-class Listed(_Line):
+class Listed(Line):
     """What a test executable holds; no `names` where a harness of the project's own answers otherwise than libtest."""
 
     kind: Literal["listed"]
@@ -148,7 +131,7 @@ class Listed(_Line):
     ignored: tuple[str, ...]
 
 
-class DoctestsListed(_Line):
+class DoctestsListed(Line):
     """The examples in a package's documentation."""
 
     kind: Literal["doctests_listed"]
@@ -156,7 +139,7 @@ class DoctestsListed(_Line):
     names: tuple[str, ...]
 
 
-class TooMany(_Line):
+class TooMany(Line):
     """An executable or package names more tests than are taken of a workspace, `names` or `size` bytes."""
 
     kind: Literal["too_many"]
@@ -165,14 +148,7 @@ class TooMany(_Line):
     size: int
 
 
-class Start(_Line):
-    """A test begins."""
-
-    kind: Literal["start"]
-    id: str
-
-
-class Ended(_Process):
+class Ended(ProcessLine):
     """A test is over; see `watched.Watch` for what its process asked for."""
 
     kind: Literal["ended"]
@@ -182,24 +158,12 @@ class Ended(_Process):
     unwatched: str = ""
 
 
-class DoctestsRan(_Process):
+class DoctestsRan(ProcessLine):
     """A run of a package's examples is over; what is `hung` did not end within the limit for one test."""
 
     kind: Literal["doctests_ran"]
     package: str
     hung: tuple[str, ...] = ()
-
-
-class OutOfTime(_Line):
-    """The time for all tests together is used up."""
-
-    kind: Literal["out_of_time"]
-
-
-class End(_Line):
-    """The runner came to its end."""
-
-    kind: Literal["end"]
 
 
 Record = (
@@ -217,41 +181,17 @@ Record = (
     | OutOfTime
     | End
 )
-_ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
-@dataclass(frozen=True)
-class Session:
-    """The records of one run of the runner. `fault` says why they cannot be believed, or is empty."""
-
-    records: tuple[Record, ...]
-    fault: str = ""
-
-    @property
-    def is_whole(self) -> bool:
-        """Return whether the runner came to its end."""
-        return bool(self.records) and isinstance(self.records[-1], End)
-
-    @property
-    def is_done(self) -> bool:
-        """Return whether it can be believed, came to its end, and did all that it was asked."""
-        return (
-            not self.fault and self.is_whole and not any(isinstance(one, OutOfTime | TooMany) for one in self.records)
-        )
-
-    def then(self, later: Session) -> Session:
-        """Return it with the records of a later run of the runner."""
-        return Session((*self.records, *later.records), self.fault or later.fault)
-
-
-def read_session(answer: Answer, nonce: str) -> Session:
-    """Return the records that came; a line that is not ours makes the session unusable."""
-    return Session(*read_records(answer, nonce, _ADAPTER, End))
+def is_done(session: Session) -> bool:
+    """Return whether our runner can be believed, came to its end, and did all that it was asked."""
+    return not session.fault and session.is_whole and not session.is_late and not session.of(TooMany)
 
 
 def excess(session: Session) -> str:
     """Return what is to be told where there are more tests than are taken, or nothing."""
-    found = next((line for line in session.records if isinstance(line, TooMany)), None)
+    found = session.first(TooMany)
     if found is None:
         return ""
     limits = f"at most {found.names:,} names and {found.size:,} bytes of them are taken of one workspace"

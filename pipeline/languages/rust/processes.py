@@ -1,6 +1,6 @@
-"""Processes inside the box: started, limited in time and output, and none left when they are over.
+"""Processes of Rust tests inside the box: what of their output says that they go on, and none left when they are over.
 
-`cargo.runner` uses it there: the standard library only.
+`rust.runner` uses it there: the standard library only.
 """
 
 from __future__ import annotations
@@ -10,118 +10,61 @@ import ctypes
 import os
 import re
 import signal
-import subprocess
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
-from pipeline.languages.watched import Watch, start
+from pipeline.languages.runners.processes import Ended, Tail, run
 
 TEXT_LIMIT = 64_000
 """Bytes that are kept of what a process prints."""
 
 _SET_CHILD_SUBREAPER = 36
-_LOOK_S = 0.2
-_LOOKED_AT = 1_000_000
 # what libtest prints when it begins, for each example that has ended, and at the end
-_STEP = re.compile(
-    rb"^(?:running \d+ tests?|test (?P<over>result): .*|test .+ \.\.\. (?:ok|FAILED|ignored).*)$", re.MULTILINE
-)
+_STEP = re.compile(rb"(?:running \d+ tests?|test (?P<over>result): .*|test .+ \.\.\. (?:ok|FAILED|ignored).*)")
 
 
-class Ended:
-    """How one process ended, with the end of what it printed; `is_cut` if that is not all of it."""
+class Steps(Tail):
+    """The end of what libtest prints, and how long ago one more of its tests has ended.
 
-    def __init__(self, code: int, stdout: str, stderr: str, *, timed_out: bool, watch: Watch | None = None) -> None:
-        self.code = code
-        self.stdout = stdout
-        self.stderr = stderr
-        self.timed_out = timed_out
-        self.watch = watch or Watch()
-        self.is_cut = False
+    `stall_s` is how long one may take after the one before it, None for as long as it likes.
+    """
 
-    def facts(self) -> dict[str, Any]:
-        """Return the same for a record; a code below 0 is a signal."""
-        said = {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
-        return {**said, **self.watch.facts()}
+    def __init__(self, limit: int, stall_s: float | None) -> None:
+        super().__init__(limit)
+        self._stall_s = stall_s
+        self._since: float | None = None
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        super().feed(data)
+        *lines, self._rest = (self._rest[-TEXT_LIMIT:] + data).split(b"\n")
+        for step in filter(None, map(_STEP.fullmatch, lines)):
+            self._since = time.monotonic() if step["over"] is None else None
+
+    def is_stuck(self, now: float) -> bool:
+        """Return whether a test runs for too long."""
+        return self._stall_s is not None and self._since is not None and now - self._since >= self._stall_s
 
 
-def run(
+def alone(
     argv: list[str],
     limit_s: float,
     cwd: str | None = None,
     env: dict[str, str] | None = None,
+    *,
     keep: int = TEXT_LIMIT,
     stall_s: float | None = None,
-    *,
     watched: bool = False,
 ) -> Ended:
-    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams.
+    """Run a program to its end or to the limit; when this returns, nothing runs any more of what was started.
 
-    With `stall_s` the limit is also that long without the end of one more of the tests that it runs; `watched` if no
-    other program may take its place.
+    With `stall_s` the limit is also that long without the end of one more of the tests that it runs.
     """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            process, watch = start(
-                argv,
-                watched=watched,
-                ends=True,
-                cwd=cwd,
-                env={**os.environ, **(env or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return Ended(127, "", f"{argv[0]}: {error.strerror}", timed_out=False)
-        timed_out = not is_over(process, max(limit_s, 0.1), out.fileno(), stall_s)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        code = process.wait()
-        ended = Ended(code, tail(out, keep), tail(err, keep), timed_out=timed_out, watch=watch)
-        ended.is_cut = os.fstat(out.fileno()).st_size > keep
-        return ended
-
-
-def is_over(process: subprocess.Popen[bytes], limit_s: float, out: int, stall_s: float | None) -> bool:
-    """Wait for the end, and return whether it came in time; `out` is what the process prints into."""
-    deadline = time.monotonic() + limit_s
-    step, since = None, time.monotonic()
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            process.wait(left if stall_s is None else max(min(left, _LOOK_S), 0))
-        except subprocess.TimeoutExpired:
-            pass
-        else:
-            return True
-        now = time.monotonic()
-        if stall_s is None or now >= deadline:
-            return False
-        if (found := last_step(out)) != step:
-            step, since = found, now
-        if step is not None and step[1] and now - since >= stall_s:
-            return False
-
-
-def last_step(out: int) -> tuple[int, bool] | None:
-    """Return where the last sign of progress stands, and whether tests are running since; None before the first."""
-    start = max(0, os.fstat(out).st_size - _LOOKED_AT)
-    # read without moving to it: the process writes where the file is at
-    steps = [
-        (start + found.start(), found["over"] is None) for found in _STEP.finditer(os.pread(out, _LOOKED_AT, start))
-    ]
-    return steps[-1] if steps else None
-
-
-def tail(file: Any, limit: int = TEXT_LIMIT) -> str:
-    """Return the end of what was written."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - limit))
-    return file.read().decode("utf-8", "replace")
+    out, err = Steps(keep, stall_s), Tail(keep)
+    ended = run(argv, limit_s, out, err, cwd, env, watched=watched, ends=True)
+    end_the_rest()
+    return ended
 
 
 def adopt() -> None:

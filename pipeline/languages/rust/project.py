@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import CollectionError, Layout, RunState
+from pipeline.languages.runners.outcomes import COMPILING, Unusable
 from pipeline.languages.rust import faults
 from pipeline.languages.rust import messages as cargo_messages
 from pipeline.languages.rust.sources import Crate, TestFunction, is_in, read_crate, text_of
@@ -23,7 +24,8 @@ from pipeline.languages.rust.sources import Crate, TestFunction, is_in, read_cra
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipeline.languages.rust.messages import Package, Session, Target
+    from pipeline.languages.runners.sessions import Session
+    from pipeline.languages.rust.messages import Package, Target
     from pipeline.trees import Files
 
 _DOCTEST: Final = re.compile(r"(?P<file>\S+\.\w+) - (?P<item>.*?)\s*\(line (?P<line>\d+)\)(?P<how>.*)")
@@ -137,15 +139,6 @@ class Project:
         )
 
 
-@dataclass(frozen=True)
-class Unusable:
-    """Why there is nothing to run. `errors` are there if the project itself is at fault."""
-
-    state: RunState
-    detail: str
-    errors: tuple[CollectionError, ...] = ()
-
-
 def read_project(session: Session, measured: Files, workspace: str) -> Project | Unusable:
     """Return what was compiled, or why nothing was.
 
@@ -154,20 +147,19 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
         measured: What was compiled.
         workspace: The same as the box showed it.
     """
-    lines = session.records
-    described = next((line for line in lines if isinstance(line, cargo_messages.MetadataLine)), None)
+    described = session.first(cargo_messages.MetadataLine)
     metadata = cargo_messages.read_metadata(described) if described is not None else None
     if described is None or metadata is None:
         return _no_metadata(described)
-    built = next((line for line in lines if isinstance(line, cargo_messages.Built)), None)
+    built = session.first(cargo_messages.Built)
     if built is None or built.timed_out:
-        return Unusable(RunState.TIMED_OUT, "compiling the tests reached the time limit")
-    messages = [line.message for line in lines if isinstance(line, cargo_messages.ErrorLine)]
+        return Unusable(RunState.TIMED_OUT, COMPILING)
+    messages = [line.message for line in session.of(cargo_messages.ErrorLine)]
     machine = next((error.message.message for error in messages if error.message.message.startswith(_MACHINE)), None)
-    artifacts = [line.message for line in lines if isinstance(line, cargo_messages.ArtifactLine)]
+    artifacts = [line.message for line in session.of(cargo_messages.ArtifactLine)]
     if machine is not None or (built.code and not messages):
         return Unusable(RunState.UNUSABLE, machine or _said(built.stderr))
-    listed = {line.executable: line for line in lines if isinstance(line, cargo_messages.Listed)}
+    listed = {line.executable: line for line in session.of(cargo_messages.Listed)}
     executables = {(a.manifest_path, a.target.label): a.executable for a in artifacts}
     units = tuple(
         _unit(
@@ -189,7 +181,7 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
 
 def with_examples(project: Project, session: Session) -> Project:
     """Return the project with the examples in its documentation, which are listed when its tests have run."""
-    listed = [line for line in session.records if isinstance(line, cargo_messages.DoctestsListed)]
+    listed = session.of(cargo_messages.DoctestsListed)
     found = (found for line in listed for found in _doctests(line, project.folders[line.package], project))
     return replace(project, doctests={one.id: one for one in found})
 

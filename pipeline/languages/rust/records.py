@@ -15,17 +15,17 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
+from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
+from pipeline.languages.runners.watched import REPLACED
 from pipeline.languages.rust import faults, messages
-from pipeline.languages.watched import REPLACED, UNWATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.languages.rust.messages import Session
-    from pipeline.languages.rust.project import Doctest, Project, Test, Unusable
+    from pipeline.languages.runners.sessions import Session
+    from pipeline.languages.rust.project import Doctest, Project, Test
 
 _FAILED_CODE: Final = 101
-_TAIL: Final = 8_000
 _COUNTED: Final = re.compile(r"(?:^|\n)test result: FAILED\. ")
 _DOCTEST_RESULT: Final = re.compile(r"^test (?P<name>.+?) \.\.\. (?P<said>ok|FAILED|ignored)", re.MULTILINE)
 _STACK: Final = re.compile(r"^stack backtrace:\n(?: +.*\n)+(?:note: Some details.*\n)?", re.MULTILINE)
@@ -58,8 +58,7 @@ def observe(
     records |= {test.id: _documented(test) for test in project.doctests.values()}
     ignored = (test for test in project.tests.values() if test.is_ignored)
     records |= {test.id: _skipped(test, records[test.id]) for test in ignored}
-    unwatched = {line.unwatched for line in session.records if isinstance(line, messages.Ended)} - {""}
-    said: list[str] = [tail, *(f"{UNWATCHED}: {why}" for why in sorted(unwatched))]
+    said: list[str] = [tail, *unwatched(line.unwatched for line in session.of(messages.Ended))]
     for line in session.records:
         if isinstance(line, messages.Ended) and line.id in asked:
             test = project.tests[line.id]
@@ -72,46 +71,29 @@ def observe(
             said.append(line.stdout + line.stderr)
     records |= {entry: record for entry, record in _untold(project, session, records).items() if entry in asked}
     state, detail = _state(session, timed_out=timed_out)
-    started = [line.id for line in session.records if isinstance(line, messages.Start)]
-    if state in {RunState.CRASHED, RunState.TIMED_OUT} and started and records[started[-1]].outcome is None:
-        ended = Ended.TIMED_OUT if state is RunState.TIMED_OUT else Ended.CRASHED
-        records[started[-1]] = records[started[-1]].model_copy(update={"outcome": ended})
     return Observation(
         state=state,
         detail=detail,
-        records=records,
+        records=with_the_last(records, session, state),
         collection_errors=project.errors,
         files=project.files,
         layout=project.layout,
         command=command,
-        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-_TAIL:],
-    )
-
-
-def nothing(why: Unusable, *, command: tuple[str, ...], tail: str) -> Observation:
-    """Return the observation of a project that could not be compiled at all."""
-    return Observation(
-        state=why.state, detail=why.detail, collection_errors=why.errors, command=command, tail=tail[-_TAIL:]
+        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-TAIL:],
     )
 
 
 def rendered(session: Session) -> str:
     """Return the compiler's errors as it prints them."""
-    errors = (line.message.message for line in session.records if isinstance(line, messages.ErrorLine))
-    built = (line.stderr for line in session.records if isinstance(line, messages.Built) if line.code)
+    errors = (line.message.message for line in session.of(messages.ErrorLine))
+    built = (line.stderr for line in session.of(messages.Built) if line.code)
     return "\n".join((*(error.rendered or error.message for error in errors), *built))
 
 
 def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
-    if session.fault:
-        return RunState.UNUSABLE, session.fault
-    if too_many := messages.excess(session):
+    if not session.fault and (too_many := messages.excess(session)):
         return RunState.UNUSABLE, too_many
-    if timed_out or any(isinstance(line, messages.OutOfTime) for line in session.records):
-        return RunState.TIMED_OUT, "the test run reached its time limit"
-    if not session.is_whole:
-        return RunState.CRASHED, "the test run died"
-    return RunState.COMPLETE, ""
+    return state_of(session, timed_out=timed_out)
 
 
 def _collected(test: Test) -> TestRecord:
@@ -231,7 +213,7 @@ def _doctests(project: Project, line: messages.DoctestsRan, records: Mapping[str
 
 def _untold(project: Project, session: Session, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
     """Return the examples that rustdoc was to run and of which it said nothing, with the reason why."""
-    last = {line.package: line for line in session.records if isinstance(line, messages.DoctestsRan)}
+    last = {line.package: line for line in session.of(messages.DoctestsRan)}
     found: dict[str, TestRecord] = {}
     for test in project.doctests.values():
         if test.package in last and not records[test.id].ran:

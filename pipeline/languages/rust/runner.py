@@ -1,7 +1,7 @@
 """Runs cargo and test executables inside the box, and writes down what happened, as JSON lines on its socket.
 
-This file is copied out of the package (with `processes`, `recording` and `watched`) and runs alone (`python -I -S`):
-the standard library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its
+This file is copied out of the package (with `processes` and what all runners use) and runs alone (`python -I -S`): the
+standard library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its
 own, as libtest has no time limit for a test and one that exits would take the others along. Tested code cannot write
 records in our name: see `recording`.
 """
@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipeline.languages.recording import Records, begin
-from pipeline.languages.rust.processes import TEXT_LIMIT, Ended, adopt, end_the_rest, run
+from pipeline.languages.runners.processes import WHOLE, Ended
+from pipeline.languages.runners.recording import Records, begin
+from pipeline.languages.rust.processes import TEXT_LIMIT, adopt, alone
 
-_WHOLE = 64_000_000
 _MESSAGES = 200
 _RENDERED = 4000
 _LIST_S = 60.0
@@ -65,20 +65,13 @@ def build(request: dict[str, Any], records: Records) -> None:
     cargo: list[str] = request["cargo"]
     deadline = time.monotonic() + request["timeout_s"]
     ask = [*cargo[: cargo.index("test")], "metadata", "--no-deps", "--format-version=1"]
-    described = alone(ask, deadline - time.monotonic(), keep=_WHOLE)
+    described = alone(ask, deadline - time.monotonic(), keep=WHOLE)
     records.write("metadata", **described.facts())
     if described.code:
         return
     compile_tests(cargo, request["do"], records, deadline - time.monotonic())
     if request["do"] == "build":
         records.write("documented", packages=documented(json.loads(described.stdout)))
-
-
-def alone(argv: list[str], limit_s: float, *more: Any, **how: Any) -> Ended:
-    """Run as `run` does; when it returns, nothing runs any more of what was started."""
-    ended = run(argv, limit_s, *more, **how)
-    end_the_rest()
-    return ended
 
 
 def list_tests(request: dict[str, Any], records: Records) -> None:
@@ -138,7 +131,7 @@ def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) 
     whole = [] if "--workspace" in cargo else ["--workspace"]
     # what `cargo test --no-run` compiles; but what one target lacks says nothing about the others
     options = ["--tests", "--profile=test", "--keep-going", "--message-format=json"]
-    built = alone([*cargo[:at], how, *options, *whole, *cargo[at + 1 :]], limit_s, keep=_WHOLE)
+    built = alone([*cargo[:at], how, *options, *whole, *cargo[at + 1 :]], limit_s, keep=WHOLE)
     errors = 0
     for message in map(json_of, built.stdout.splitlines()):
         if message.get("reason") == "compiler-artifact" and message.get("executable") and message["profile"]["test"]:

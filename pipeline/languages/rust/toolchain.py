@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.box_folder import private_place
-from pipeline.evidence.observation import Observation, RunState
-from pipeline.languages import scaffolds
+from pipeline.languages.protocol import Selection
+from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
 from pipeline.languages.rust import environment
 from pipeline.languages.rust.bench import Bench
-from pipeline.languages.rust.messages import ArtifactLine, Documented, OutOfTime, Session, excess
+from pipeline.languages.rust.messages import ArtifactLine, Documented, excess, is_done
+from pipeline.languages.scaffolds import Scaffolding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.classify import Symbol
-    from pipeline.languages.protocol import Cache, Environment, Missing, Selection, Stubbed, StubFault, View
-    from pipeline.languages.rust.project import Doctest, Test
+    from pipeline.evidence.observation import Observation
+    from pipeline.languages.protocol import Cache, Environment, Missing, View
+    from pipeline.languages.runners.sessions import Session
+    from pipeline.languages.rust.project import Doctest, Project
     from pipeline.process import Completed, Sandbox
 
-_SHOWN: Final = 20
 _CONTROL: Final = frozenset(
     {
         "cargo.toml", "cargo.lock", "build.rs", "rust-toolchain", "rust-toolchain.toml", "clippy.toml", ".clippy.toml",
@@ -36,13 +36,14 @@ _CONTROL: Final = frozenset(
 )  # fmt: skip
 
 
-class CargoToolchain:
+class CargoToolchain(Scaffolding):
     """The `Toolchain` of Rust projects."""
 
     name = "cargo"
     sources: tuple[str, ...] = (".rs",)
     stub = "todo!()"
     stub_like = re.compile(r"\b(?:todo|unimplemented)!")
+    stub_readers = ("pipeline.languages.rust.stubs", "pipeline.languages.rust.stub_pass")
     install_hint = environment.HINT
 
     def detect(self, worktree: Path) -> bool:
@@ -93,40 +94,42 @@ class CargoToolchain:
         from pipeline.languages.rust import records  # noqa: PLC0415
 
         deadline = anyio.current_time() + timeout_s
+        selection = selection or Selection()
         command = _shown(env, selection)
         limited: dict[str, object] = {"do": "test", "per_test_s": per_test_timeout_s}
         with private_place("redfirst-cargo-") as place:
             bench = Bench.under(place, sandbox, view, env, cache)
             session, completed = await bench.run({"do": "build"}, timeout_s)
             tail = records.rendered(session)
-            if session.fault or completed.timed_out:
-                return _unfinished(session, completed, command, tail)
-            executables = [line.message.executable for line in session.records if isinstance(line, ArtifactLine)]
-            if executables:
+            executables = [line.message.executable for line in session.of(ArtifactLine)]
+            if executables and not session.fault and not completed.timed_out:
                 asked = {"do": "list", "executables": executables}
                 listed, completed = await bench.run(asked, _left(deadline), frozen=True)
                 session = session.then(listed)
-                if not listed.is_done or completed.timed_out:
-                    return _unfinished(session, completed, command, tail, "the tests could not be listed")
-            project = cargo_project.read_project(session, view.files, str(view.workspace))
-            if isinstance(project, cargo_project.Unusable):
-                return records.nothing(project, command=command, tail=tail or _text(completed))
+                if not is_done(listed) or completed.timed_out:
+                    why = unfinished(session, completed, excess(session) or "the tests could not be listed")
+                    return nothing(why, completed, command=command, tail=tail)
+            project = _project(session, completed, view)
+            if isinstance(project, Unusable):
+                return nothing(project, completed, command=command, tail=tail)
             bench.keep(project)
-            tests = [test for test in project.tests.values() if _is_chosen(test, selection) and not test.is_ignored]
-            ran = Session(session.records[-1:])
+            tests = [
+                test for test in project.tests.values() if selection.has(test.id, test.path) and not test.is_ignored
+            ]
+            ran = session.last
             if tests:
                 ask = {**limited, "tests": [bench.asked(test) for test in tests], "doctests": []}
                 ran, completed = await bench.run(ask, _left(deadline), frozen=True)
             # rustdoc compiles examples, and may start them to list them: what was compiled is open to them when no
             # test runs any more
-            packages = [one for line in session.records if isinstance(line, Documented) for one in line.packages]
+            packages = [one for line in session.of(Documented) for one in line.packages]
             doctests: list[Doctest] = []
-            if packages and ran.is_done and not completed.timed_out:
+            if packages and is_done(ran) and not completed.timed_out:
                 listed, completed = await bench.run({"do": "examples", "packages": packages}, _left(deadline))
                 project = cargo_project.with_examples(project, listed)
-                doctests = [test for test in project.doctests.values() if _is_chosen(test, selection)]
+                doctests = [test for test in project.doctests.values() if selection.has(test.id, test.path)]
                 ran = ran.then(listed)
-            if doctests and ran.is_done and not completed.timed_out:
+            if doctests and is_done(ran) and not completed.timed_out:
                 ask = {**limited, "tests": [], "doctests": bench.examples(doctests, project)}
                 shown, completed = await bench.run(ask, _left(deadline))
                 ran = ran.then(shown)
@@ -143,19 +146,16 @@ class CargoToolchain:
         Raises:
             SandboxError: the box did not work.
         """
-        from pipeline.languages.rust import project as cargo_project  # noqa: PLC0415  (see run_tests)
-        from pipeline.languages.rust import records  # noqa: PLC0415
+        from pipeline.languages.rust import records  # noqa: PLC0415  (see run_tests)
 
         command = ("cargo", "check", "--workspace", "--tests")
         with private_place("redfirst-cargo-") as place:
             bench = Bench.under(place, sandbox, view, env, None)
             session, completed = await bench.run({"do": "check"}, timeout_s)
         tail = records.rendered(session)
-        if session.fault or completed.timed_out:
-            return _unfinished(session, completed, command, tail)
-        project = cargo_project.read_project(session, view.files, str(view.workspace))
-        if isinstance(project, cargo_project.Unusable):
-            return records.nothing(project, command=command, tail=tail or _text(completed))
+        project = _project(session, completed, view)
+        if isinstance(project, Unusable):
+            return nothing(project, completed, command=command, tail=tail)
         return records.observe(project, session, frozenset(), trace=False, timed_out=False, command=command, tail=tail)
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
@@ -167,61 +167,23 @@ class CargoToolchain:
         *folders, name = path.casefold().split("/")
         return name in _CONTROL or ".cargo" in folders
 
-    def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-        """Return the files with the symbols' bodies replaced by `todo!()`."""
-        from pipeline.languages.rust import stubs  # noqa: PLC0415  (see run_tests)
 
-        return scaffolds.stub_symbols(stubs.stub_symbols, files, symbols)
+def _project(session: Session, completed: Completed, view: View) -> Project | Unusable:
+    from pipeline.languages.rust.project import read_project  # noqa: PLC0415  (see run_tests)
 
-    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-        """Return the new functions, types and constants outside of test regions."""
-        from pipeline.languages.rust import stubs  # noqa: PLC0415  (see run_tests)
-
-        return scaffolds.introduced(stubs.introduced, before, after)
-
-    def stub_faults(
-        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
-    ) -> tuple[StubFault, ...]:
-        """Return what a stub pass changed that is more or other than `todo!()`."""
-        from pipeline.languages.rust import stub_pass  # noqa: PLC0415  (see run_tests)
-
-        return scaffolds.stub_faults(stub_pass.stub_faults, before, after, symbols)
-
-
-def _is_chosen(test: Test | Doctest, selection: Selection | None) -> bool:
-    if selection is None:
-        return True
-    if selection.ids is not None and test.id not in selection.ids:
-        return False
-    return selection.files is None or test.path in selection.files
+    if session.fault or completed.timed_out:
+        return unfinished(session, completed)
+    return read_project(session, view.files, str(view.workspace))
 
 
 def _left(deadline: float) -> float:
     return max(1.0, deadline - anyio.current_time())
 
 
-def _unfinished(
-    session: Session,
-    completed: Completed,
-    command: tuple[str, ...],
-    tail: str,
-    detail: str = "compiling the tests reached the time limit",
-) -> Observation:
-    is_late = completed.timed_out or any(isinstance(line, OutOfTime) for line in session.records)
-    state = RunState.TIMED_OUT if is_late else RunState.UNUSABLE
-    detail = session.fault or excess(session) or detail
-    return Observation(state=state, detail=detail, command=command, tail=tail or _text(completed))
-
-
-def _text(completed: Completed) -> str:
-    return completed.stderr.decode("utf-8", "replace")
-
-
-def _shown(env: Environment, selection: Selection | None) -> tuple[str, ...]:
+def _shown(env: Environment, selection: Selection) -> tuple[str, ...]:
     """Return the command a person would type for the same tests; long lists are cut."""
-    names = sorted({entry.split("::", 2)[-1] for entry in (selection and selection.ids) or ()})
-    rest = () if len(names) <= _SHOWN else (f"... and {len(names) - _SHOWN} more",)
-    return ("cargo", *env.command[1:], "--workspace", *(("--", "--exact", *names[:_SHOWN], *rest) if names else ()))
+    names = sorted({entry.split("::", 2)[-1] for entry in selection.ids or ()})
+    return ("cargo", *env.command[1:], "--workspace", *(("--", "--exact", *shortened(names)) if names else ()))
 
 
 TOOLCHAIN: Final = CargoToolchain()

@@ -1,0 +1,156 @@
+"""Processes inside the box: started, limited in time and output, and told of in records.
+
+Runners inside the box use it: the standard library only. Streams are read while a process runs, so that what prints
+without end fills neither memory nor disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from typing import Any
+
+from pipeline.languages.runners.watched import Watch, start
+
+WHOLE = 64_000_000
+"""Bytes that are kept of the answer of a tool."""
+READ_AT_ONCE = 64_000
+
+_WAIT_S = 0.25
+
+
+class Tail:
+    """The end of a stream, `limit` bytes of it; `is_cut` if that is not all."""
+
+    def __init__(self, limit: int) -> None:
+        self.is_cut = False
+        self._limit = limit
+        self._kept = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._kept += data
+        self.is_cut = self.is_cut or len(self._kept) > self._limit
+        if len(self._kept) > 2 * self._limit:
+            del self._kept[: -self._limit]
+
+    def text(self) -> str:
+        """Return what is kept."""
+        return self._whole().decode("utf-8", "replace")
+
+    def _whole(self) -> bytes:
+        return bytes(self._kept[-self._limit :])
+
+    def is_stuck(self, now: float) -> bool:  # noqa: ARG002  (of those that know better)
+        """Return whether what is printed says that nothing goes on any more."""
+        return False
+
+
+class Ends(Tail):
+    """The beginning and the end of a stream, `limit` bytes of each, with a mark where something is left out."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._head = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        room = max(self._limit - len(self._head), 0)
+        self._head += data[:room]
+        super().feed(data[room:])
+
+    def _whole(self) -> bytes:
+        return bytes(self._head) + (b"\n[...]\n" if self.is_cut else b"") + super()._whole()
+
+
+class Ended:
+    """How one process ended, with what is kept of its output; a code below 0 is a signal."""
+
+    def __init__(self, code: int, out: Tail, err: Tail, *, timed_out: bool, watch: Watch) -> None:
+        self.code = code
+        self.stdout, self.is_cut = out.text(), out.is_cut
+        self.stderr = err.text()
+        self.timed_out = timed_out
+        self.watch = watch
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same for a record."""
+        said = {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
+        return {**said, **self.watch.facts()}
+
+
+def run(
+    argv: list[str],
+    limit_s: float,
+    out: Tail,
+    err: Tail,
+    cwd: str | None = None,
+    env: dict[str, str] | None = None,
+    *,
+    watched: bool = False,
+    ends: bool = False,
+) -> Ended:
+    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams.
+
+    Args:
+        argv: The program and its arguments.
+        limit_s: How long it may take.
+        out: Keeps what it prints; one that finds it stuck has it ended before the limit.
+        err: Keeps what it prints as errors.
+        cwd: Where it runs.
+        env: Variables beside our own.
+        watched: No other program may take its place.
+        ends: Notice which of its threads ends it.
+    """
+    try:
+        process, watch = start(
+            argv,
+            watched=watched,
+            ends=ends,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        err.feed(f"{argv[0]}: {error.strerror}".encode())
+        return Ended(127, out, err, timed_out=False, watch=Watch())
+    deadline = time.monotonic() + max(limit_s, 0.1)
+    with selectors.DefaultSelector() as selector, process:
+        for stream, keeper in ((process.stdout, out), (process.stderr, err)):
+            assert stream is not None  # noqa: S101  (both were asked for)
+            os.set_blocking(stream.fileno(), False)
+            selector.register(stream, selectors.EVENT_READ, keeper)
+        while process.poll() is None and (now := time.monotonic()) < deadline and not out.is_stuck(now):
+            pump(selector, min(_WAIT_S, deadline - now))
+        timed_out = process.poll() is None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        # whoever left the group may hold the streams for ever: only what is there by now is read
+        for _ in range(WHOLE // READ_AT_ONCE):
+            if not pump(selector, 0):
+                break
+    return Ended(process.returncode, out, err, timed_out=timed_out, watch=watch)
+
+
+def pump(selector: selectors.BaseSelector, wait_s: float) -> bool:
+    """Read once from each stream that has something; return whether any had. An ended process wakes no selector."""
+    if not selector.get_map():
+        time.sleep(max(min(wait_s, 0.01), 0))
+        return False
+    found = False
+    for key, _ in selector.select(wait_s):
+        data = os.read(key.fd, READ_AT_ONCE)
+        if data:
+            key.data.feed(data)
+            found = True
+        else:
+            selector.unregister(key.fileobj)
+    return found
