@@ -15,8 +15,8 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.cli.laboratory import laboratory
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
+from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.protocol import Selection
-from pipeline.languages.several import toolchains_in
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.uncollectable import no_baseline, uncollected

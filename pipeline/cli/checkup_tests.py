@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.languages.choosing import choose, looked_for
+from pipeline.languages.projects.choosing import choose, looked_for
+from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.protocol import Missing
-from pipeline.languages.rooted import Rooted
-from pipeline.languages.several import toolchains_in
 from pipeline.languages.table import LANGUAGES
 from pipeline.service.reading import Check
 

@@ -19,7 +19,7 @@ from pipeline.dispatch.escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
-from pipeline.languages.choosing import choose
+from pipeline.languages.projects.choosing import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.routing.vocabulary import Reason
 from pipeline.runs.checkout import PrivateCheckout

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
 from pipeline.evidence.observation import Ended, Observation
+from pipeline.languages.projects.several import Several, left_out
 from pipeline.languages.protocol import Cache, Missing, Selection, View
-from pipeline.languages.several import Several, left_out
 from pipeline.measure import remembered
 from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.process import WORKSPACE, Mount, SandboxError

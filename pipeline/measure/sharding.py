@@ -15,8 +15,8 @@ from pipeline.evidence import shards
 from pipeline.evidence.compare import passed
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.languages import durations
 from pipeline.languages.protocol import Selection
+from pipeline.languages.runners import durations
 from pipeline.measure.side_by_side import side_by_side
 from pipeline.runs.files import write_atomic
 

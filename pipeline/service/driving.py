@@ -15,7 +15,7 @@ from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
-from pipeline.languages.choosing import choose
+from pipeline.languages.projects.choosing import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
 from pipeline.orchestrator import drive, has_ended, tell

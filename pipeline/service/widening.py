@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
 from pipeline.git.tracked import TrackedFiles
-from pipeline.languages.choosing import choose
-from pipeline.languages.rooted import Rooted
-from pipeline.languages.several import toolchains_in
+from pipeline.languages.projects.choosing import choose
+from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.steps.ignored_files import INCLUDE_FILE, include_patterns
 

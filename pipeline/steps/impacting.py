@@ -14,8 +14,8 @@ from pipeline.evidence.compare import passed
 from pipeline.evidence.impact import Graph, impacted
 from pipeline.evidence.staging import first_stage, is_long
 from pipeline.git import TooLargeError
-from pipeline.languages import durations
 from pipeline.languages.readers import import_graph
+from pipeline.languages.runners import durations
 from pipeline.languages.sources.import_graph import is_read
 from pipeline.measure import remembered
 from pipeline.measure.measuring import CACHE, changed_paths

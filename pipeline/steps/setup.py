@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
-from pipeline.languages.rooted import Rooted
-from pipeline.languages.several import toolchains_in
+from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.several import toolchains_in
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.runs.files import write_atomic
 from pipeline.steps.context import Context

@@ -9,7 +9,7 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_green
 from pipeline.evidence.ledger import may_change
-from pipeline.languages.several import for_files
+from pipeline.languages.projects.several import for_files
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.measure.provisional import texts
 from pipeline.reports import reduce

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Tools
-from pipeline.languages import chosen_tests
-from pipeline.languages.devshell import SYSTEM_PATH
-from pipeline.languages.installed import editable_mounts, editable_paths, installed_mounts
+from pipeline.languages.environments.devshell import SYSTEM_PATH
+from pipeline.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
+from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.several import environments_in, toolchains_in
 from pipeline.languages.protocol import View
-from pipeline.languages.rooted import Rooted
-from pipeline.languages.several import environments_in, toolchains_in
+from pipeline.languages.runners import chosen_tests
 from pipeline.measure.measuring import environment, require_measurable
 from pipeline.process import Mount
 from pipeline.programs import locate

@@ -8,9 +8,9 @@ import pytest
 from languages.direct import write
 
 from pipeline.config.model import Toolchains
-from pipeline.languages.choosing import choose, folder_below, looked_for
-from pipeline.languages.rooted import Rooted
-from pipeline.languages.several import Several, toolchains_in
+from pipeline.languages.projects.choosing import choose, folder_below, looked_for
+from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.several import Several, toolchains_in
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from languages import crates, direct
 from languages.direct import write
 
-from pipeline.languages import chosen_tests
-from pipeline.languages.chosen_tests import commands, share
+from pipeline.languages.runners import chosen_tests
+from pipeline.languages.runners.chosen_tests import commands, share
 
 PYTEST: dict[str, Any] = {
     "name": "pytest",

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from languages.crates import needs_cargo
 
-from pipeline.languages.devshell import Shell, box_path, entered, is_carried, split, variables_in
+from pipeline.languages.environments.devshell import Shell, box_path, entered, is_carried, split, variables_in
 from pipeline.languages.protocol import Environment, Missing
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount

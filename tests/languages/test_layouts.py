@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.observation import Layout
-from pipeline.languages.layouts import below, together
+from pipeline.languages.projects.layouts import below, together
 
 pytestmark = pytest.mark.slow
 

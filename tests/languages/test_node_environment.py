@@ -12,7 +12,7 @@ from js_runners import SETS, installed_set, search_path
 from languages.direct import write
 from languages.nodes import JEST, NODE, TOOLCHAIN, VITEST, environment, find, manifest
 
-from pipeline.languages.installed import installed_mounts, linked
+from pipeline.languages.environments.installed import installed_mounts, linked
 from pipeline.languages.protocol import Environment, InstalledFolder, Missing, View
 from pipeline.process import Mount
 

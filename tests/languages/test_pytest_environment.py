@@ -14,8 +14,8 @@ import anyio
 import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
-from pipeline.languages.installed import editable_mounts
-from pipeline.languages.pins import chosen_versions
+from pipeline.languages.environments.installed import editable_mounts
+from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.protocol import EditableRoot, Environment, Missing, View
 from pipeline.languages.python.probe import ask, interpreter_of
 from pipeline.process import Mount

@@ -19,9 +19,9 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
-from pipeline.languages.places import Place
+from pipeline.languages.projects.places import Place
+from pipeline.languages.projects.rooted import Rooted
 from pipeline.languages.protocol import Selection
-from pipeline.languages.rooted import Rooted
 from pipeline.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow

@@ -19,9 +19,9 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchain as Table
 from pipeline.evidence.classify import Symbol
 from pipeline.evidence.observation import Ended, Layout, Observation, RunState
+from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.several import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
-from pipeline.languages.rooted import Rooted
-from pipeline.languages.several import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import WORKSPACE, Mount
 

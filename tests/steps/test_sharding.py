@@ -21,8 +21,8 @@ from pipeline.config.model import Config
 from pipeline.evidence import shards
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState
-from pipeline.languages import durations
 from pipeline.languages.protocol import Selection
+from pipeline.languages.runners import durations
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.process import Command, Completed, SandboxError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.box_folder import BoxFolder
-from pipeline.languages import devshell
+from pipeline.languages.environments import devshell
 from pipeline.languages.go.command import GoTest, parse
 from pipeline.languages.go.messages import ADAPTER
 from pipeline.languages.go.records import IDLE

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.languages import devshell, nix
+from pipeline.languages.environments import devshell, nix
 from pipeline.languages.go.command import parse
 from pipeline.languages.go.pins import is_newer, wanted_toolchain
 from pipeline.languages.protocol import Environment, Missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.pins import text_of, upwards
+from pipeline.languages.environments.pins import text_of, upwards
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.box_folder import BoxFolder
-from pipeline.languages import devshell
-from pipeline.languages.installed import installed_mounts, linked
+from pipeline.languages.environments import devshell
+from pipeline.languages.environments.installed import installed_mounts, linked
 from pipeline.languages.javascript.messages import ADAPTER
 from pipeline.languages.runners import bench
 from pipeline.process import Mount

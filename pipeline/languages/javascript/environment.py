@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git.tracked import TrackedFiles
-from pipeline.languages import devshell
+from pipeline.languages.environments import devshell
+from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
 from pipeline.languages.javascript.project import Project, read_project
-from pipeline.languages.pins import chosen_versions
 from pipeline.languages.protocol import Environment, InstalledFolder, Missing
 from pipeline.process import Mount
 from pipeline.programs import locate

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
-from pipeline.languages import devshell, nix
+from pipeline.languages.environments import devshell, nix
 from pipeline.languages.protocol import EditableRoot, Environment, Missing
 from pipeline.languages.python import probe
 from pipeline.process import Mount

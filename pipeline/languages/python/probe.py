@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.languages.pins import chosen_versions
+from pipeline.languages.environments.pins import chosen_versions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

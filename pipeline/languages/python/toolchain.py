@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.box_folder import private_place
-from pipeline.languages import devshell, durations
-from pipeline.languages.installed import editable_mounts, editable_paths
+from pipeline.languages.environments import devshell
+from pipeline.languages.environments.installed import editable_mounts, editable_paths
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
 from pipeline.languages.python import bytecode, environment
 from pipeline.languages.python.records import Finished, Session, observe
@@ -32,6 +32,7 @@ from pipeline.languages.python.scratch import (
     request,
     seconds_by_file,
 )
+from pipeline.languages.runners import durations
 from pipeline.languages.runners.outcomes import TAIL, shortened
 from pipeline.languages.scaffolds import Scaffolding
 from pipeline.process import Command, Completed, Mount, Sandbox

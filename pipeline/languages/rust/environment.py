@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages import devshell, nix
+from pipeline.languages.environments import devshell, nix
 from pipeline.languages.protocol import Environment, Missing
 from pipeline.languages.rust.pins import pinned_toolchain
 from pipeline.process import Mount

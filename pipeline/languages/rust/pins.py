@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pipeline.languages.pins import PLAIN, text_of, upwards
+from pipeline.languages.environments.pins import PLAIN, text_of, upwards
 from pipeline.languages.protocol import Missing
 from pipeline.toml_text import toml_table
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.languages import nix
+from pipeline.languages.environments import nix
 from pipeline.languages.protocol import Missing
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import RunState
-from pipeline.languages import merging
-from pipeline.languages.apart import cache_of, own_views
-from pipeline.languages.memory import Memory, contents, key_of
+from pipeline.languages.projects import merging
+from pipeline.languages.projects.collected import Memory, contents, key_of
+from pipeline.languages.projects.copies import cache_of, own_views
+from pipeline.languages.projects.rooted import Rooted
 from pipeline.languages.protocol import (
     Cache,
     Environment,
@@ -25,7 +26,6 @@ from pipeline.languages.protocol import (
     Toolchain,
     View,
 )
-from pipeline.languages.rooted import Rooted
 from pipeline.languages.table import SEVERAL
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.evidence.observation import Observation, RunState
-from pipeline.languages import layouts
+from pipeline.languages.projects import layouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

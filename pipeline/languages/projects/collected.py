@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import RunState
-from pipeline.languages.merging import collected
+from pipeline.languages.projects.merging import collected
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Observation, RunState
-from pipeline.languages.places import Place
+from pipeline.languages.projects.places import Place
 from pipeline.languages.protocol import (
     Cache,
     EditableRoot,

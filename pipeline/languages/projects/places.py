@@ -18,7 +18,7 @@ from pipeline.evidence.observation import (
     Reach,
     TestRecord,
 )
-from pipeline.languages import layouts
+from pipeline.languages.projects import layouts
 from pipeline.languages.protocol import Selection
 
 if TYPE_CHECKING:

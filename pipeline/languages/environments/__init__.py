@@ -1,0 +1,1 @@
+"""What finds the environment of a project on the host: development shells, versions, installed packages."""

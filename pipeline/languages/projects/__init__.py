@@ -1,0 +1,1 @@
+"""What measures a repository: which toolchains, in which folders, and one observation of all of them."""
