@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.languages.projects.choosing import choose, looked_for
-from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.rooted import place_of
 from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.protocol import Missing
 from pipeline.languages.table import LANGUAGES
@@ -63,7 +63,7 @@ async def _one(
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
         return _check(id_, "warn", message, "start it once")
-    known = LANGUAGES[toolchain.name].checkouts if command is None and not isinstance(toolchain, Rooted) else None
+    known = LANGUAGES[toolchain.name].checkouts if command is None and place_of(toolchain) is None else None
     if known is not None and known.is_locked(repository.worktree, search_path):
         found = known.interpreters((repository.worktree, repository.main_checkout), locked=True)
         if not found:
@@ -86,7 +86,8 @@ async def _one(
 
 
 def _said(toolchain: Toolchain, env: Environment) -> str:
-    where = f" in {toolchain.place.folder}" if isinstance(toolchain, Rooted) else ""
+    place = place_of(toolchain)
+    where = f" in {place.folder}" if place is not None else ""
     return f"{', '.join(env.versions)}{where}: {' '.join(env.command)}"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.trust import Widening
 from pipeline.git.tracked import TrackedFiles
 from pipeline.languages.projects.choosing import choose
-from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.rooted import folder_of
 from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.steps.ignored_files import INCLUDE_FILE, include_patterns
@@ -67,10 +67,11 @@ class _Files:
 
     def _folders(self, toolchain: Toolchain) -> tuple[Path, ...]:
         """Return where its project is, in this checkout and in the main one."""
-        below = toolchain.place.folder if isinstance(toolchain, Rooted) else "."
         main = self._repository.main_checkout
-        inside = main / below if (main / below).is_dir() else main
-        return tuple(dict.fromkeys((self._repository.worktree / below, inside)))
+        inside = folder_of(toolchain, main)
+        return tuple(
+            dict.fromkeys((folder_of(toolchain, self._repository.worktree), inside if inside.is_dir() else main))
+        )
 
     def _of_program(self, program: Path, word: str) -> Iterator[Widening]:
         if "/" in word and (self._tracked.lead_to(program) or self._tracked.set_up(program.parent)):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
-from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.rooted import folder_of
 from pipeline.languages.projects.several import toolchains_in
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.runs.files import write_atomic
@@ -58,8 +58,7 @@ async def run_once(ctx: Apparatus) -> None:
 
 async def _run(ctx: Apparatus, toolchain: Toolchain, argv: Sequence[str]) -> None:
     shown, log = " ".join(argv), ctx.checkout.root / f"setup-{toolchain.name}.log"
-    tree = ctx.checkout.tree
-    folder = tree / toolchain.place.folder if isinstance(toolchain, Rooted) else tree
+    folder = folder_of(toolchain, ctx.checkout.tree)
     code: int | None = None
     try:
         with log.open("wb") as output:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.request import Tools
 from pipeline.languages.environments.devshell import SYSTEM_PATH
 from pipeline.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
-from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.rooted import place_of, view_of
 from pipeline.languages.projects.several import environments_in, toolchains_in
 from pipeline.languages.protocol import View
 from pipeline.languages.runners import chosen_tests
@@ -93,7 +93,7 @@ class Kit:
         paths: list[Path] = []
         packages: list[Mount] = []
         for toolchain, env in self.parts:
-            view = _view(toolchain, mount)
+            view = view_of(toolchain, View(mount))
             installed = installed_mounts(env, view)
             mounts += [*editable_mounts(env, view), *(installed if isolated else ()), *env.mounts]
             paths += editable_paths(env, view, isolated=isolated)
@@ -116,25 +116,21 @@ class Kit:
         pytest takes them as they are; the ids of other runners, and those of projects in folders, are translated.
         """
         first, env = self.parts[0]
-        if len(self.parts) == 1 and first.name == "pytest" and not isinstance(first, Rooted):
+        if len(self.parts) == 1 and first.name == "pytest" and place_of(first) is None:
             return _command(first, env, mount), ()
         python, script = locate(sys.executable), Path(chosen_tests.__file__)
         runners = json.dumps([_runner(toolchain, env, mount) for toolchain, env in self.parts])
         return python.argv("-I", "-S", str(script), runners), (*python.mounts, Mount(script, script))
 
 
-def _view(toolchain: Toolchain, mount: Mount) -> View:
-    return toolchain.view(View(mount)) if isinstance(toolchain, Rooted) else View(mount)
-
-
 def _command(toolchain: Toolchain, env: Environment, mount: Mount) -> tuple[str, ...]:
     """Return how the tests are started; pytest would take another root for single files where nothing says one."""
-    root = (f"--rootdir={_view(toolchain, mount).workspace}",) if toolchain.name == "pytest" else ()
+    root = (f"--rootdir={view_of(toolchain, View(mount)).workspace}",) if toolchain.name == "pytest" else ()
     return (*env.command, *root)
 
 
 def _runner(toolchain: Toolchain, env: Environment, mount: Mount) -> dict[str, object]:
-    place = toolchain.place if isinstance(toolchain, Rooted) else None
+    place = place_of(toolchain)
     return {
         "name": toolchain.name,
         "folder": place.folder if place is not None else "",

@@ -174,6 +174,22 @@ class Rooted:
         return None
 
 
+def place_of(toolchain: Toolchain) -> Place | None:
+    """Return the folder of the repository in which a toolchain has its project, None for the top."""
+    return toolchain.place if isinstance(toolchain, Rooted) else None
+
+
+def folder_of(toolchain: Toolchain, checkout: Path) -> Path:
+    """Return the folder of a checkout in which a toolchain has its project."""
+    place = place_of(toolchain)
+    return checkout / place.folder if place is not None else checkout
+
+
+def view_of(toolchain: Toolchain, view: View) -> View:
+    """Return how the folder of a toolchain's project is shown, given the view of the whole."""
+    return toolchain.view(view) if isinstance(toolchain, Rooted) else view
+
+
 class _Wider:
     """A box that shows the whole view around the folder that a command is about."""
 
