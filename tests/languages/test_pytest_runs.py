@@ -16,7 +16,8 @@ import pipeline.languages.python.scratch
 from pipeline.evidence.classify import RedClass, Symptom, classify
 from pipeline.evidence.observation import Ended, RunState
 from pipeline.languages.protocol import Environment, Selection
-from pipeline.languages.python.records import observe, read_session
+from pipeline.languages.python.messages import read_session
+from pipeline.languages.python.records import observe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipeline.evidence.observation import Layout
 from pipeline.languages.javascript.command import Invocation, Runner, Unknown, of_script
 from pipeline.limited import UnreadableError, limited
 from pipeline.trees import NotRegularError, read_regular
@@ -257,6 +258,20 @@ def expanded(pattern: str) -> list[str]:
         at = found.end()
     parts.append([pattern[at:]])
     return ["".join(words) for _, words in zip(range(_MOST), product(*parts), strict=False)]
+
+
+def node_layout(invocation: Invocation, files: set[str]) -> Layout:
+    """Return where node looks for tests: in folders named `test`, by names, or where the command says."""
+    names = (*PATTERNS["node"], *(f"{above}test/*.{end}" for above in ("", "*/") for end in ("js", "mjs", "cjs")))
+    words = [word.removeprefix("./").rstrip("/") for word in invocation.arguments if not word.startswith("-")]
+    globs = [one for word in words for one in expanded(word) if any(sign in one for sign in "*?[")]
+    exact = [word for word in words if not any(sign in word for sign in "*?[{(") and "." in word.rpartition("/")[2]]
+    folders = tuple(word for word in words if word not in exact and not any(sign in word for sign in "*?[{("))
+    if not words:
+        return Layout(python_files=names, collected=frozenset(files))
+    if folders and not globs:
+        return Layout(testpaths=folders, python_files=(*names, *exact), collected=frozenset(files))
+    return Layout(python_files=(*names_in(globs), *exact), testpaths=(".",), collected=frozenset(files))
 
 
 def names_in(patterns: Iterable[str]) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ from pipeline.languages.javascript.messages import (
     Tampered,
     Uncollected,
 )
-from pipeline.languages.javascript.project import PATTERNS, expanded, names_in
+from pipeline.languages.javascript.project import PATTERNS, names_in, node_layout
 from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched
 from pipeline.languages.runners.watched import REPLACED
 
@@ -245,7 +245,7 @@ class Run:
         told = [pattern for one in self.said if isinstance(one, LayoutLine) for pattern in one.patterns]
         runner = self.invocation.runner
         if runner == "node":
-            return _node_layout(self.invocation, files)
+            return node_layout(self.invocation, files)
         return Layout(python_files=names_in(told) or PATTERNS[runner], collected=frozenset(files))
 
     def _said(self) -> str:
@@ -264,20 +264,6 @@ class Run:
             if record.fault is not None
         ]
         return "\n".join((self._said()[-TAIL:].strip(), *failed)).strip()[-TAIL:]
-
-
-def _node_layout(invocation: Invocation, files: set[str]) -> Layout:
-    """Return where node looks for tests: in folders named `test`, by names, or where the command says."""
-    names = (*PATTERNS["node"], *(f"{above}test/*.{end}" for above in ("", "*/") for end in ("js", "mjs", "cjs")))
-    words = [word.removeprefix("./").rstrip("/") for word in invocation.arguments if not word.startswith("-")]
-    globs = [one for word in words for one in expanded(word) if any(sign in one for sign in "*?[")]
-    exact = [word for word in words if not any(sign in word for sign in "*?[{(") and "." in word.rpartition("/")[2]]
-    folders = tuple(word for word in words if word not in exact and not any(sign in word for sign in "*?[{("))
-    if not words:
-        return Layout(python_files=names, collected=frozenset(files))
-    if folders and not globs:
-        return Layout(testpaths=folders, python_files=(*names, *exact), collected=frozenset(files))
-    return Layout(python_files=(*names_in(globs), *exact), testpaths=(".",), collected=frozenset(files))
 
 
 def _has_failed(one: Said) -> bool:

@@ -81,7 +81,7 @@ class Several:
     def for_files(self, paths: Iterable[str]) -> tuple[Toolchain, ...]:
         """Return the toolchains whose sources are among these files, in order."""
         wanted = tuple(paths)
-        return tuple(part.toolchain for part in self.parts if any(owns(part.toolchain, path) for path in wanted))
+        return tuple(one for one in toolchains_in(self) if any(owns(one, path) for path in wanted))
 
     async def find_environment(
         self, worktree: Path, main: Path, configured: tuple[str, ...] | None, state: Path, search_path: str
@@ -106,9 +106,8 @@ class Several:
         found: dict[str, Environment] = {}
         left_out: dict[str, str] = {}
         for part in self.parts:
-            answer = await part.toolchain.find_environment(
-                worktree_of(part), main, part.table.command, state, search_path
-            )
+            command = part.table.command
+            answer = await part.toolchain.find_environment(worktree_of(part), main, command, state, search_path)
             if isinstance(answer, Environment):
                 found[part.name] = answer
             elif part.asked:
@@ -145,7 +144,8 @@ class Several:
             SandboxError: the box did not work.
         """
         files = contents(view.host)
-        keys = {part.name: key_of(files, self._foreign(part)) for part in self._there(env)}
+        others = {part.name: set(self.sources).difference(part.toolchain.sources) for part in self._there(env)}
+        keys = {name: key_of(files, foreign) for name, foreign in others.items()}
         seen = {name: self._memory.unrun(name, key, selection) for name, key in keys.items()}
         running = [part for part in self._there(env) if seen[part.name] is None]
         traces: list[Traces] = []
@@ -193,7 +193,7 @@ class Several:
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
         """Return whether the runner of this file's language collects it; of a file of none, whether any does."""
-        asked = self.for_files([path]) or tuple(part.toolchain for part in self.parts)
+        asked = self.for_files([path]) or toolchains_in(self)
         return any(toolchain.is_test_path(path, observation) for toolchain in asked)
 
     def is_control_path(self, path: str) -> bool:
@@ -220,11 +220,11 @@ class Several:
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
     ) -> tuple[StubFault, ...]:
         """Return what a stub pass changed that is no stub; a symbol without a path counts in every language."""
-        found: list[StubFault] = []
-        for toolchain, (old, new) in self._shares(before, after):
-            mine = [symbol for symbol in symbols if _is_for(symbol, toolchain)]
-            found += toolchain.stub_faults(old, new, mine)
-        return tuple(found)
+        return tuple(
+            fault
+            for toolchain, (old, new) in self._shares(before, after)
+            for fault in toolchain.stub_faults(old, new, [one for one in symbols if _is_for(one, toolchain)])
+        )
 
     def first_tree(self, tree: str) -> str:
         """Return the tree that was measured first in this process, to compare others with; `tree` if none was."""
@@ -243,10 +243,6 @@ class Several:
     def _there(self, env: Environment) -> list[Part]:
         known = environments_in(env)
         return [part for part in self.parts if part.name in known]
-
-    def _foreign(self, part: Part) -> frozenset[str]:
-        """Return the endings of the sources of all languages but this one's."""
-        return frozenset(self.sources) - frozenset(part.toolchain.sources)
 
     def _explained(self, part: Part, seen: Observation) -> Observation:
         """Return the observation; where a part that nobody asked for does not work, with how to leave it out."""

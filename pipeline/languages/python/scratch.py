@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.box_folder import BoxFolder
 from pipeline.languages.protocol import Cache, Environment, Selection, View
 from pipeline.languages.python.bytecode import Place, lay_out
-from pipeline.languages.python.records import Finished, Item, Session, read_session
+from pipeline.languages.python.messages import Finished, Item, Session, read_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,7 +20,8 @@ from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import editable_mounts, editable_paths
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
 from pipeline.languages.python import bytecode, environment
-from pipeline.languages.python.records import Finished, Session, observe
+from pipeline.languages.python.messages import Finished, Session
+from pipeline.languages.python.records import observe
 from pipeline.languages.python.scratch import (
     COMPILED,
     PLUGIN,

@@ -111,6 +111,8 @@ def read_records(
         last: What nothing may follow.
     """
     records: list[_Line] = []
+    if fault:
+        return (), fault
     for number, line in enumerate(io.BytesIO(data)):
         if records and isinstance(records[-1], last):
             return tuple(records), "something was written after the end of the records"
@@ -123,4 +125,4 @@ def read_records(
         if record.nonce != nonce or record.n != number:
             return tuple(records), f"line {number + 1} of the records was not written by the harness"
         records.append(record)
-    return tuple(records), fault
+    return tuple(records), ""
