@@ -35,8 +35,8 @@ def made(path: str, text: str) -> dict[str, str]:
         ("a.go", "package a\nfunc f() { if !a { g() } }", "the branch is never taken: `!a` is false",
          "package a\nfunc f() { if false { g() } }"),
         ("a.js", "if (a) { throw new Error('x'); }", "`throw new Error('x');` is left out", "if (a) { ; }"),
-        ("a.js", "const f = (a) => a;", "returns nothing", "const f = (a) => undefined;"),
-        ("a.ts", "const f = (a: T) => a;", "returns nothing", "const f = (a: T) => undefined as never;"),
+        ("a.js", "const f = (a) => a;", "returns `undefined`", "const f = (a) => undefined;"),
+        ("a.ts", "const f = (a: T) => a;", "returns `undefined as never`", "const f = (a: T) => undefined as never;"),
         ("a.js", "f(a, /* last */ b);", "the argument `b` is left out", "f(a);"),
         ("a.js", "try { a(); } catch (e) { b(); }", "what is caught is thrown again",
          "try { a(); } catch (e) { throw e; }"),
@@ -55,6 +55,7 @@ def test_what_is_changed(path: str, before: str, what: str, after: str) -> None:
     [
         ("a.rs", "#[cfg(test)]\nmod tests { fn f() -> u8 { 1 + 1 } }"),
         ("a.rs", "#[cfg(all(test, unix))]\n// why\nfn f() -> u8 { 1 + 1 }"),
+        ("a.rs", "#[cfg(all(unix, test))]\n#[allow(x)]\nmod tests { const A: u8 = 1; }"),
         ("a.rs", "#[tokio::test]\nasync fn f() { g(1 < 2); }"),
         ("a.rs", "#[derive(Debug)]\nstruct A { b: [u8; 4] }\ntype C = [u8; 3];"),
         ("a.rs", 'fn f() { println!("{}", 1 + 1); }'),

@@ -37,17 +37,16 @@ _WRAPPERS: Final = frozenset(
 
 
 @cache
-def _parser(ending: str) -> Parser:
+def language_of(ending: str) -> Language:
+    """Return the grammar of files with an ending."""
     if ending in _TYPED:
-        return Parser(Language(tree_sitter_typescript.language_typescript()))
-    if ending == ".tsx":
-        return Parser(Language(tree_sitter_typescript.language_tsx()))
-    return Parser(Language(tree_sitter_javascript.language()))
+        return Language(tree_sitter_typescript.language_typescript())
+    return Language(tree_sitter_typescript.language_tsx() if ending == ".tsx" else tree_sitter_javascript.language())
 
 
 def parse(path: str, source: bytes) -> Node:
     """Return the syntax of a whole file, by the grammar of its ending; it may have errors in it."""
-    return _parser(PurePosixPath(path).suffix).parse(source).root_node
+    return Parser(language_of(PurePosixPath(path).suffix)).parse(source).root_node
 
 
 def below(top: Node) -> Iterator[Node]:

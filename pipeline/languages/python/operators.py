@@ -1,100 +1,105 @@
-"""Python: the changes that its syntax tree allows, made in the bytes of the file."""
+"""Python: which nodes have which role in small faults. Types, decorators, messages and logging are left alone."""
 
 from __future__ import annotations
 
-import ast
-import warnings
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.python.operators_expressions import expression
-from pipeline.languages.python.operators_skipped import is_skipped, parts
-from pipeline.languages.python.operators_statements import arguments, is_text_for_people, statement, stored
-from pipeline.languages.python.operators_text import Text, readable
-from pipeline.languages.sources.faults.mutant import Mutant, Rank, apart
+from tree_sitter import Language
+from tree_sitter_python import language
+
+from pipeline.languages.sources.faults.mutant import Rank, quoted
+from pipeline.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
-    from pipeline.languages.sources.faults.mutant import Edit
+    from tree_sitter import Node
 
+_ROLES: Final = r"""
+[(import_statement) (import_from_statement) (future_import_statement) (global_statement) (nonlocal_statement)
+ (type_alias_statement) (type) (decorator) (interpolation)] @skipped
+(expression_statement . [(string) (concatenated_string)] .) @skipped
+(concatenated_string (string) @skipped)
+(class_definition superclasses: (_) @skipped)
+(except_clause value: (_) @skipped)
+((if_statement condition: (_) @_test) @skipped (#match? @_test "(^|[.])TYPE_CHECKING$|^__name__\\b"))
+((decorated_definition (decorator) @_mark) @skipped (#match? @_mark "\\b(overload|abstractmethod)$"))
+([(call function: (_) @_log) (expression_statement (call function: (_) @_log))] @skipped
+ (#match? @_log "(?i)(^|[.])_*(log|logger|logging|warnings)_*[.]\\w+$")
+ (#match? @_log "[.](debug|info|warn|warning|error|exception|critical|fatal|log|trace|success)$"))
+((call function: (_) @_made) @skipped
+ (#match? @_made "(^|[.])(TypeVar|TypeVarTuple|ParamSpec|NewType|TypeAliasType|sleep)$"))
+((call function: (_) @_cast arguments: (argument_list . (_) @skipped)) (#match? @_cast "(^|[.])cast$"))
+((keyword_argument name: (_) @_wait) @skipped (#any-of? @_wait "timeout" "timeout_s" "interval" "delay"))
+((subscript value: (_) @_type) @skipped
+ (#match? @_type "(^|[.])(Literal|Annotated|Optional|Union|Callable|ClassVar|Final|Type)$"))
+((assignment left: (_) @_dunder) @skipped (#match? @_dunder "^__\\w+__$"))
+((assignment type: (_) @_alias) @skipped (#match? @_alias "TypeAlias$"))
+((raise_statement (_) @_stub) @skipped (#match? @_stub "^NotImplementedError\\b"))
 
-def candidates(path: str, source: bytes, lines: Collection[int]) -> Iterator[Mutant]:
-    """Yield the changes that may be made on these lines."""
-    module = _parsed(source)
-    if module is None or not readable(source):
-        return
-    walk = _Walk(path, Text(source), lines)
-    for node in module.body:
-        yield from walk.below(node, _Scope())
+(function_definition name: (_) @name) @function
+(class_definition name: (_) @name)
+[(raise_statement) (assert_statement)] @message
+((call function: (_) @_print) @message (#eq? @_print "print"))
 
-
-def form(path: str, source: bytes) -> str | None:  # noqa: ARG001  (all languages are asked alike)
-    """Return the syntax tree as text; None where there is none."""
-    module = _parsed(source)
-    return ast.dump(module) if module is not None else None
-
-
-def _parsed(source: bytes) -> ast.Module | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the code of somebody else
-        try:
-            return ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-
-
-@dataclass
-class _Scope:
-    """What a node lies in: the dotted name, the names that have a value, whether texts are messages."""
-
-    name: str = ""
-    known: set[str] = field(default_factory=set[str])
-    messages: bool = False
-
-
-@dataclass(frozen=True)
-class _Walk:
-    path: str
-    text: Text
-    lines: Collection[int]
-
-    def below(self, node: ast.AST, scope: _Scope) -> Iterator[Mutant]:
-        """Yield the changes of a node and of all that is in it."""
-        if is_skipped(node):
-            return
-        match node:
-            case ast.stmt():
-                yield from self._made(statement(node, self.text, scope.known), scope)
-                scope.known.update(stored(node))
-            case ast.expr():
-                yield from self._made(expression(node, self.text), scope)
-            case _:
-                pass
-        inner = _inside(node, scope)
-        for part in parts(node):
-            yield from self.below(part, inner)
-
-    def _made(self, edits: Iterator[Edit], scope: _Scope) -> Iterator[Mutant]:
-        for edit in edits:
-            line = next((line for line in range(edit.first, edit.last + 1) if line in self.lines), None)
-            if line is None or (scope.messages and edit.rank is Rank.TEXT):
-                continue
-            replacement = apart(self.text.source, edit.start, edit.end, edit.replacement)
-            yield Mutant(self.path, line, edit.what, edit.start, edit.end, replacement, scope.name, edit.rank)
+[(if_statement condition: (_) @branch) (elif_clause condition: (_) @branch)]
+(conditional_expression "if" . (_) @choice)
+(case_clause guard: (if_clause (_) @guard))
+(_ (for_in_clause) (if_clause (_) @filter))
+(while_statement condition: (_) @loop)
+(for_statement right: (_) @series)
+(boolean_operator left: (_) @conjunct operator: "and" right: (_) @conjunct)
+(boolean_operator left: (_) @disjunct operator: "or" right: (_) @disjunct)
+[(comparison_operator operators: _ @token) (boolean_operator operator: _ @token) (binary_operator operator: _ @token)
+ (augmented_assignment operator: _ @token) (true) @token (false) @token]
+[(unary_operator "-" @sign) (not_operator "not" @sign)]
+[(integer) (float)] @number
+[(string) (concatenated_string)] @text
+(list . (_)) @list
+(dictionary . (_)) @dictionary
+(argument_list (keyword_argument) @argument)
+((argument_list (_) (_) @argument .) (#not-match? @argument "^[*#]"))
+(except_clause (block) @caught)
+(return_statement (_) @returned)
+(yield . "yield" . (_) @yielded)
+(raise_statement) @ending
+(assert_statement) @assertion
+((return_statement) @effect (#eq? @effect "return"))
+[(continue_statement) (break_statement) (delete_statement) (expression_statement [(call) (await)])
+ (expression_statement (augmented_assignment))
+ (expression_statement (assignment left: [(attribute) (subscript)] right: (_)))
+] @effect
+(expression_statement (assignment left: [(identifier) (pattern_list) (tuple_pattern)] right: (_))) @assigned
+"""
 
 
-def _inside(node: ast.AST, scope: _Scope) -> _Scope:
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            return _Scope(_dotted(scope.name, name), set(arguments(node)))
-        case ast.ClassDef(name=name):
-            return _Scope(_dotted(scope.name, name))
-        case ast.stmt() if is_text_for_people(node):
-            return _Scope(scope.name, scope.known, messages=True)
-        case _:
-            return scope
+def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
+    """Return what has to be known of Python."""
+    return _GRAMMAR
 
 
-def _dotted(above: str, name: str) -> str:
-    return f"{above}.{name}" if above else name
+def _assigned(node: Node, function: Node) -> Iterator[Edit]:
+    """Leave out an assignment to names that have a value already: without one the code would not go on."""
+    target = node.named_children[0].child_by_field_name("left")
+    before = source_of(function)[: node.start_byte - function.start_byte]
+    names = re.findall(rb"[^\W\d]\w*", source_of(target)) if target is not None else []
+    if all(re.search(rb"\b%b\b" % name, before) for name in names):
+        yield replaced(node, b"pass", f"{quoted(source_of(node))} is left out", Rank.EFFECT)
+
+
+_GRAMMAR: Final = Grammar(
+    language=Language(language()),
+    roles=_ROLES,
+    words={
+        "true": b"True",
+        "false": b"False",
+        "nothing": b"None",
+        "no items": b"()",
+        "no list": b"[]",
+        "no dictionary": b"{}",
+        "left out": b"pass",
+        "raised again": b"raise",
+    },
+    own={"assigned": _assigned},
+)

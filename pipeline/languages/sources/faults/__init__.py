@@ -1,8 +1,8 @@
 """Small faults put into source code, one at a time: would the tests notice?
 
 `mutants` reads one file and returns changes of exactly one span each, the most telling first. Which of them a test
-run kills is measured elsewhere (`measure.mutating`). Nothing here performs I/O; the parsers of other languages than
-Python are loaded when a file of theirs is read.
+run kills is measured elsewhere (`measure.mutating`). Nothing here performs I/O; a parser is loaded when a file
+of its language is read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from pipeline.languages.sources.faults.ranking import spread
 from pipeline.languages.table import part_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable
+    from collections.abc import Collection
+
+    from pipeline.languages.sources.faults.operators import Grammar
 
 __all__ = ["AT_MOST", "Mutant", "Rank", "mutants", "spread"]
 
@@ -23,19 +25,15 @@ _LARGEST: Final = 1_000_000
 
 
 class _Language(Protocol):
-    def candidates(self, path: str, source: bytes, lines: Collection[int]) -> Iterable[Mutant]:
-        """Return the changes that may be made; none where the file cannot be parsed."""
-        ...
-
-    def form(self, path: str, source: bytes) -> Hashable | None:
-        """Return what tells two sources apart, blanks and comments left out; None where it does not parse."""
+    def grammar(self, path: str) -> Grammar:
+        """Return what has to be known of the language of a file."""
         ...
 
 
 def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = AT_MOST) -> tuple[Mutant, ...]:
     """Return changes of *source* that its tests should notice, the most telling first, spread over what it defines.
 
-    Each can be parsed, differs from the source in more than blanks and comments, and from every other one. The same
+    Each can be parsed, differs from the source and from every other one in more than blanks. The same
     arguments give the same answer.
 
     Args:
@@ -47,14 +45,18 @@ def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = 
     part = part_for(path, "operators") if lines and len(source) <= _LARGEST else None
     if part is None:
         return ()
-    language = cast("_Language", part)
-    seen = {language.form(path, source), None}
+    grammar = cast("_Language", part).grammar(path)
+    seen = {_form(source)}
     kept: list[Mutant] = []
-    for mutant in spread(language.candidates(path, source, frozenset(lines))):
+    for mutant in spread(grammar.candidates(path, source, lines)):
         if len(kept) >= at_most:
             break
-        form = language.form(path, mutant.apply(source))
-        if form not in seen:
-            seen.add(form)
+        changed = mutant.apply(source)
+        if _form(changed) not in seen and grammar.parses(changed):
+            seen.add(_form(changed))
             kept.append(mutant)
     return tuple(kept)
+
+
+def _form(source: bytes) -> bytes:
+    return b" ".join(source.split())

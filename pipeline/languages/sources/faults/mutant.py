@@ -25,19 +25,6 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True)
-class Edit:
-    """The bytes from `start` to `end` replaced, and the lines, from 1, that the change is about."""
-
-    start: int
-    end: int
-    replacement: bytes
-    what: str
-    rank: Rank
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
 class Mutant:
     """A change of one span of bytes.
 
