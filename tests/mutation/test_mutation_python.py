@@ -83,6 +83,7 @@ def test_what_is_changed(before: str, what: str, after: str) -> None:
         "x: TypeAlias = Literal['a']",
         "class A(B, metaclass=C(1)):\n    pass",
         "def f():\n    return None",
+        "def f():\n    '''Makes a value.'''\n    value = a",
     ],
 )  # fmt: skip
 def test_what_is_left_alone(text: str) -> None:

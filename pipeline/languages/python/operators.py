@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language
+from tree_sitter import Language, Query, QueryCursor
 from tree_sitter_python import language
 
 from pipeline.languages.sources.faults.mutant import Rank, quoted
@@ -72,6 +72,14 @@ _ROLES: Final = r"""
 ] @effect
 (expression_statement (assignment left: [(identifier) (pattern_list) (tuple_pattern)] right: (_))) @assigned
 """
+_PYTHON: Final = Language(language())
+_BOUND: Final = Query(
+    _PYTHON,
+    """
+    (parameters [(identifier) @name (_ . (identifier) @name) (_ name: (identifier) @name)])
+    [(assignment left: [(identifier) (pattern_list) (tuple_pattern)] @name right: (_)) (for_statement left: (_) @name)]
+    """,
+)
 
 
 def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
@@ -82,14 +90,20 @@ def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked ali
 def _assigned(node: Node, function: Node) -> Iterator[Edit]:
     """Leave out an assignment to names that have a value already: without one the code would not go on."""
     target = node.named_children[0].child_by_field_name("left")
-    before = source_of(function)[: node.start_byte - function.start_byte]
-    names = re.findall(rb"[^\W\d]\w*", source_of(target)) if target is not None else []
-    if all(re.search(rb"\b%b\b" % name, before) for name in names):
+    cursor = QueryCursor(_BOUND)
+    cursor.set_byte_range(function.start_byte, node.start_byte)
+    bound: list[Node] = cursor.captures(function).get("name", [])
+    known = {name for one in bound if one.end_byte <= node.start_byte for name in _names(one)}
+    if target is not None and known.issuperset(_names(target)):
         yield replaced(node, b"pass", f"{quoted(source_of(node))} is left out", Rank.EFFECT)
 
 
+def _names(target: Node) -> list[bytes]:
+    return re.findall(rb"[^\W\d]\w*", source_of(target))
+
+
 _GRAMMAR: Final = Grammar(
-    language=Language(language()),
+    language=_PYTHON,
     roles=_ROLES,
     words={
         "true": b"True",
