@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipeline.routing.vocabulary import Reason
+    from pipeline.outcomes import Reason
 
 
 class UserError(Exception):

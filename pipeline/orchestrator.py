@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.escape import EscapeError
+from pipeline.outcomes import FINAL, Outcome, Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Outcome, Reason, Signal, Step
+from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.keeping import keep, trees_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     StepRunner = Callable[[Context], Awaitable[Event]]
 
-_FINAL = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.FAILED, Outcome.REJECTED})
 _UNSTOPPABLE = frozenset({Step.PUBLISH, Step.FAILURE, Step.GATE})
 
 
@@ -65,4 +65,4 @@ def tell(ctx: Context, decision: Decision, event: Event) -> None:
 
 def has_ended(outcome: Outcome | None) -> bool:
     """Return whether a run that stands so can never go on."""
-    return outcome in _FINAL
+    return outcome in FINAL

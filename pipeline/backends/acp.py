@@ -21,9 +21,9 @@ from pipeline.backends.program import Exchange, how_it_ended
 from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
 from pipeline.config.agents import Profile
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import Program, locate
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, Program, locate
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

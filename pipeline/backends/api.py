@@ -12,7 +12,7 @@ import anyio
 
 from pipeline.backends.protocol import AgentResult, Ended, Fault
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from pipeline.backends.api_loop import Conversation, Ending

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.backends.program import run_program
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.programs import locate
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, AgentResult

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from pipeline.backends.layout import Manifest, opened_file
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Question, Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable

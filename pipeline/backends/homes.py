@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import BOX_HOME, Mount
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path

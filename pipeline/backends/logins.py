@@ -10,7 +10,7 @@ from pipeline.backends import claude, codex
 from pipeline.backends.acp_profiles import PRODUCTS
 from pipeline.config.agents import Backend, Profile
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.process import Mount
 from pipeline.programs import Program, locate
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Question, Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

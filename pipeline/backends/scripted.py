@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.backends.program import run_program
 from pipeline.backends.script import choose, load_script
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import locate
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, AgentResult

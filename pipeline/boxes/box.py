@@ -18,8 +18,8 @@ from pipeline.boxes.canary import Proof
 from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import Sandbox
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

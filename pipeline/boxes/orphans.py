@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.boxes.limits import BOX_USER, MARK
 from pipeline.boxes.recording import Recorded
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.pids import boot_id, carries, descendants, pids
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,11 +18,12 @@ from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.reports.fields import path_problem
 from pipeline.reports.foreign import legible
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import Outcome, Question, Reason, Role, Signal, exit_code
+from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.orders import Order, load_config, refuse_recursion

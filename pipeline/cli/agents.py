@@ -14,10 +14,11 @@ from pipeline.cli.agents_export import export
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.routing.vocabulary import Role
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.cli.exporting import FOLDERS, Target, agent_file
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.terminal import block, print_document
 
 if TYPE_CHECKING:

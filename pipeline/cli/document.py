@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Outcome, Reason, exit_code
 from pipeline.runs.events import DecisionMade, Published, PublishIntended
 from pipeline.runs.reading import safe_next_actions, usage_of
 from pipeline.steps.reviews import all_last_reviews

@@ -20,7 +20,7 @@ import typer
 from pipeline import VERSION
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Outcome, Reason, exit_code
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.runs.files import full_disk
 from pipeline.terminal import block, plain
 

@@ -19,11 +19,11 @@ from pipeline.cli.facts import (
     read_review,
     then_words,
 )
+from pipeline.outcomes import Outcome
 from pipeline.reports.markdown import parse
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.render import action_value
-from pipeline.routing.vocabulary import Outcome
 from pipeline.runs.events import (
     ArtifactWritten,
     ConfigChanged,

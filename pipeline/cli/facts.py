@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from pydantic import ValidationError
 
+from pipeline.outcomes import Outcome
 from pipeline.reports.findings import Stage
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.vocabulary import Outcome, Step
+from pipeline.routing.vocabulary import Step
 from pipeline.runs.records import read_record
 from pipeline.service.reading import DispatchLine, EvidenceShown, FindingLine, GreenLine, RedLine
 from pipeline.steps.evidence_files import TaskEvidence, name_of

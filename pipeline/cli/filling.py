@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.decode import Malformed, decode_object
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from pipeline.config.load import load
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.files import disk
 from pipeline.service.starting import HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.widening import widening_in

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.terminal import block, plain
 from todo import (
     ErrorKind,

@@ -21,7 +21,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.projects.choosing import choose
 from pipeline.languages.table import DEFAULT
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.widening import widening_in
 from pipeline.terminal import plain

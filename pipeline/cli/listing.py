@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.outcomes import Outcome
 from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.vocabulary import Outcome
 from pipeline.runs.journal import utc_now
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import progress_of

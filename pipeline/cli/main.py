@@ -14,7 +14,7 @@ from pipeline import VERSION
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.later import Later, group_of
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.terminal import block, plain, print_document
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.git import GitError
+from pipeline.outcomes import Reason
 from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.vocabulary import Reason
 from pipeline.runs.reading import work_tree
 from pipeline.runs.run import Run
 from pipeline.runs.store import find_run, run_ref

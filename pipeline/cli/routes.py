@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.routing import diagrams, render, simulation
 from pipeline.routing.matrix import GATES
 from pipeline.routing.simulation import SignalsError
 from pipeline.routing.state import Settings
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

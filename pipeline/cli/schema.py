@@ -15,8 +15,8 @@ from pipeline.config.problems import did_you_mean
 from pipeline.demo.document import DemoDocument
 from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.reports.kinds import KINDS, report_schema
-from pipeline.routing.vocabulary import Reason
 from pipeline.runs.info import DispatchResult, RunInfo
 from pipeline.runs.journal import Line
 

@@ -31,7 +31,7 @@ def show(
     from pipeline.cli.showing import find, log_document, log_text, show_run, show_text  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.routing.vocabulary import Reason  # noqa: PLC0415  (the same)
+    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     if follow and (as_document or not log):

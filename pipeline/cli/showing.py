@@ -16,9 +16,10 @@ from pipeline.cli.facts import (
 from pipeline.cli.listing import newest
 from pipeline.cli.loglines import log_line
 from pipeline.errors import UserError
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal, exit_code
+from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.journal import Journal
 from pipeline.runs.lease import FileLease

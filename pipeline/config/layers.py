@@ -16,7 +16,8 @@ from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean, pointer, refusal
 from pipeline.config.sources import Layer, Origin
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

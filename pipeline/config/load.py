@@ -18,7 +18,8 @@ from pipeline.config.problems import pointer
 from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

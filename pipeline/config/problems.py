@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.config.keys import children, dotted
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

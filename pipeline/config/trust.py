@@ -27,7 +27,7 @@ from pipeline.config.folders import state_folder
 from pipeline.config.keys import dotted
 from pipeline.errors import UserError
 from pipeline.languages.table import LANGUAGES
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from pipeline.config.keys import KeyPath

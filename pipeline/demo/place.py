@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.files import disk
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipeline.config.problems import pointer
 from pipeline.config.providers import Api, Tier
 from pipeline.errors import UserError
 from pipeline.gateway.providers import asks_a_service, provider_of
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

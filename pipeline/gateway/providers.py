@@ -14,8 +14,9 @@ from pipeline.errors import UserError
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.route import proxy_for
 from pipeline.gateway.spending import Allowance
+from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

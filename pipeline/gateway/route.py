@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from pipeline.errors import UserError
 from pipeline.gateway.rules import Refusal
 from pipeline.gateway.wire import Service
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.git.values import GitError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from pipeline.git.process import LARGEST, TooLargeError
 from pipeline.git.ref_files import refs_in_files
 from pipeline.git.settings import SettingsDoor
 from pipeline.git.values import Entry, FileStat, GitError, TreeChange
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.git.process import HARDENED, environment
 from pipeline.git.publishing import PublishDoor
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from pipeline.git.answers import Answers, state_of
 from pipeline.git.obeyed import included
 from pipeline.git.process import Door
 from pipeline.git.values import GitError, Setting
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Signal, Step
+    from pipeline.outcomes import Outcome, Reason
+    from pipeline.routing.vocabulary import Loop, Question, Signal, Step
 
 
 class Given(StrEnum):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
+from pipeline.outcomes import Outcome
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Loop, Outcome, Step
+from pipeline.routing.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
 from pipeline.routing.arrival import PER_TASK_STEPS, arrive, drafts_fixes, measured
 from pipeline.routing.matrix import ASKS, BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
 from pipeline.routing.state import Effect, EffectKind, Event, RunState, TaskStatus
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from pipeline.routing.actions import Action

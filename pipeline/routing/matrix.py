@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Given, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.routing.machine import MatrixMachine, advance, limit_of, signals_of
 from pipeline.routing.matrix import ASKS
 from pipeline.routing.render import action_value
 from pipeline.routing.state import Event, NewTask, RunState, Settings
-from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Step, exit_code
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.routing.words import action_words, step_words
 
 if TYPE_CHECKING:

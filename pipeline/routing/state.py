@@ -11,8 +11,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.names import ArtifactName, BareName, ObjectName
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Action, Given
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 
 class TaskStatus(StrEnum):

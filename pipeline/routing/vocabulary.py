@@ -1,4 +1,4 @@
-"""The words of a run: steps, roles, signals, loops, outcomes. Closed enums; nothing here performs I/O.
+"""The words of an issue's run: steps, roles, signals, loops. Closed enums; nothing here performs I/O.
 
 Spelling follows the founding document where that has a word; the steps inside its phases are ours (ADR-R3).
 """
@@ -189,78 +189,3 @@ class Question(StrEnum):
     NOT_TESTABLE = "not_testable"
     DIAGNOSE = "diagnose"
     AMEND = "amend"
-
-
-class Outcome(StrEnum):
-    """How a run stands when it is not being driven (contract 2)."""
-
-    COMPLETED = "completed"
-    COMPLETED_WITH_BLOCKERS = "completed_with_blockers"
-    PARKED = "parked"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    REJECTED = "rejected"
-
-
-class Reason(StrEnum):
-    """Why, from a closed list (contract 2)."""
-
-    DONE = "done"
-    NOTHING_TO_DO = "nothing_to_do"
-    BLOCKERS = "blockers"
-    APPROVAL = "approval"
-    WORKTREE_CHANGED = "worktree_changed"
-    BRANCH_MOVED = "branch_moved"
-    SIGNING = "signing"
-    REGRESSION = "regression"
-    ENVIRONMENT = "environment"
-    AGENT_UNUSABLE = "agent_unusable"
-    BUDGET = "budget"
-    AGENT_UNAVAILABLE = "agent_unavailable"
-    LOCKED = "locked"
-    CLAIMED_ELSEWHERE = "claimed_elsewhere"
-    ESCAPE = "escape"
-    LOOPS_EXHAUSTED = "loops_exhausted"
-    EVIDENCE_NOT_REACHED = "evidence_not_reached"
-    CLEANUP_NEEDED = "cleanup_needed"
-    USAGE = "usage"
-    CONFIG = "config"
-    BARE_REPOSITORY = "bare_repository"
-    DETACHED_HEAD = "detached_head"
-    BRANCH_IS_BASE = "branch_is_base"
-    DIRTY_TREE = "dirty_tree"
-    UNTRUSTED = "untrusted"
-    DISK = "disk"
-    TRACKER_MISSING = "tracker_missing"
-    TRACKER_INVALID = "tracker_invalid"
-    ISSUE_NOT_FOUND = "issue_not_found"
-    ISSUE_NOT_TODO = "issue_not_todo"
-    DEPENDENCY_UNMET = "dependency_unmet"
-    DEPENDENCY_MISSING = "dependency_missing"
-    BASELINE_IMPOSSIBLE = "baseline_impossible"
-    INTERRUPTED = "interrupted"
-    ABANDONED = "abandoned"
-
-
-EXIT_CODES: Final[dict[Outcome, int]] = {
-    Outcome.COMPLETED: 0,
-    Outcome.COMPLETED_WITH_BLOCKERS: 3,
-    Outcome.PARKED: 4,
-    Outcome.FAILED: 7,
-    Outcome.CANCELLED: 130,
-    Outcome.REJECTED: 2,
-}
-"""The exit code of an outcome, unless `REASON_EXIT_CODES` names the reason."""
-
-REASON_EXIT_CODES: Final[dict[Reason, int]] = {
-    Reason.BUDGET: 5,
-    Reason.AGENT_UNAVAILABLE: 75,
-    Reason.LOCKED: 75,
-    Reason.CLAIMED_ELSEWHERE: 75,
-    Reason.ESCAPE: 6,
-}
-
-
-def exit_code(outcome: Outcome, reason: Reason) -> int:
-    """Return the process exit code of a run that ended so (contract 2)."""
-    return REASON_EXIT_CODES.get(reason, EXIT_CODES[outcome])

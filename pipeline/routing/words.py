@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Step
+from pipeline.routing.vocabulary import Loop, Question, Step
 
 if TYPE_CHECKING:
+    from pipeline.outcomes import Outcome, Reason
     from pipeline.routing.actions import Action
     from pipeline.routing.matrix import Bound
 

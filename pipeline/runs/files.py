@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import HIDDEN
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Generator

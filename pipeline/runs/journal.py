@@ -25,7 +25,7 @@ from typing_extensions import TypeVar
 
 from pipeline.errors import UserError
 from pipeline.names import Timestamp
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.events import EVENTS, JournalEvent, Kind
 from pipeline.runs.files import disk, to_json
 from pipeline.runs.records import MIB, RECORD_LIMIT, open_record, read_record

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.files import disk
 from pipeline.runs.records import open_record
 

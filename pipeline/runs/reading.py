@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Step
+from pipeline.routing.vocabulary import Loop, Role, Step
 from pipeline.runs.events import Published, RunResumed, RunStarted
 from pipeline.runs.spending import spent
 

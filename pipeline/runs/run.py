@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.render import action_value
 from pipeline.routing.state import Event, RunState, Settings
-from pipeline.routing.vocabulary import Loop, Outcome, Reason
 from pipeline.runs.events import (
     EVENTS,
     ArtifactWritten,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from pipeline.routing.machine import Decision, Machine
     from pipeline.routing.state import Effect
+    from pipeline.routing.vocabulary import Loop
     from pipeline.runs.journal import Line
 
 _JOURNAL = "journal.jsonl"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from pipeline.errors import UserError
 from pipeline.git import NO_OBJECT
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from pipeline.languages.projects.choosing import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
 from pipeline.orchestrator import drive, has_ended, tell
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Outcome, Reason, Signal
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.events import ConfigChanged
 from pipeline.runs.files import disk, full_disk

@@ -12,11 +12,12 @@ from pipeline.boxes.orphans import end_lost
 from pipeline.config.model import Config
 from pipeline.errors import UserError
 from pipeline.measure.measuring import forget_cache
+from pipeline.outcomes import Reason
 from pipeline.reports.hygiene import lint_split
 from pipeline.reports.tasks import execution_order
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event, TaskStatus
-from pipeline.routing.vocabulary import Reason, Signal, Step
+from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.events import GateAnswered
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run, sha256_hex

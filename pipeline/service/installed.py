@@ -15,9 +15,9 @@ from pipeline.backends.discovery import (
     with_versions,
 )
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.process import Command, SandboxError
-from pipeline.routing.vocabulary import Reason
 from pipeline.service.agent_line import AgentLine, LoginLine
 from pipeline.service.starting import starts
 

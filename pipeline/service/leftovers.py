@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.orchestrator import has_ended
+from pipeline.outcomes import Reason
 from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.vocabulary import Reason
 from pipeline.runs.run import Run
 from pipeline.runs.store import (
     PUBLISH_REFS,

@@ -19,10 +19,11 @@ from pipeline.config.sources import LARGEST, repository_file
 from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
+from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.prices import Tokens, cost_of
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Loop, Reason, Role
+from pipeline.routing.vocabulary import Loop, Role
 from pipeline.runs.files import to_json
 from pipeline.service.installed import hinted
 from pipeline.service.widening import widening_in

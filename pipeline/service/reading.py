@@ -7,9 +7,10 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Outcome, Reason, Role, Signal
+from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.info import Usage, ViolationRecord
 from pipeline.runs.journal import Line
 from pipeline.runs.reading import Counter, SandboxFacts, UsageFacts

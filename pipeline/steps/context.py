@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.dispatch.escape import watched
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.routing.matrix import MATRIX
-from pipeline.routing.vocabulary import Reason, Role, Step
+from pipeline.routing.vocabulary import Role, Step
 from pipeline.runs.events import DecisionMade
 from pipeline.runs.files import to_json
 from pipeline.views.copies import Copies

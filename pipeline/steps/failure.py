@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import SigningError
+from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import work_tree
 from pipeline.runs.store import publish_ref, release_claim

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.ignored import kept_ignored, put_file
 from pipeline.trees import NotRegularError, opened, opened_parent, opened_regular, read_regular

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.names import is_branch_name
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.vocabulary import Reason
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, runs_folder, worktree_key
 from pipeline.steps.tracker import FOLDER, as_user_errors, in_worktree, shown_files

@@ -11,8 +11,9 @@ from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import UnmeasurableError, failing, measure
 from pipeline.measure.uncollectable import no_baseline
 from pipeline.measure.unprotected import limit_of, not_protected
+from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.routing.vocabulary import Signal
 from pipeline.steps import checks, setup
 from pipeline.steps.ignored_files import include_ignored
 from pipeline.steps.preconditions import examine

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.files import write_atomic
 from todo import FolderSource, MappingSource, Status, Tracker, TrackerError

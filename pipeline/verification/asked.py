@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.measure.composing import with_other_regions
 from pipeline.measure.measuring import changed_paths
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.steps.test_paths import path_of
 from pipeline.verification.results import Problem
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.errors import UserError
 from pipeline.git import GitError, TooLargeError
 from pipeline.measure.measuring import UnmeasurableError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.store import issue_of
 from pipeline.verification.claims import FETCH, RUN_ID, known_runs
 from pipeline.verification.recheck import recheck, unchecked

@@ -19,7 +19,7 @@ from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, printable
 from pipeline.measure.provisional import texts
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.steps.reverting import Wanted
 from pipeline.steps.suspicions import means_of_forgery
 from pipeline.verification.asked import is_meant, located, only, test_paths, unknown, unknown_leave, without

@@ -19,7 +19,8 @@ from runs.real import begin, event, git, load, start_dispatch, write_result
 
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.routing.vocabulary import Reason, Role, Signal
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import claims, release_claim

@@ -14,8 +14,9 @@ from pipeline.backends.protocol import AgentJob, Ended
 from pipeline.backends.script import Answer, ScriptMismatchError, When, choose, load_script
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import Mount
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.routing.vocabulary import Role
 
 
 def write(tmp_path: Path, text: str) -> Path:

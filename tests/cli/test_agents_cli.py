@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from pipeline.cli.agents import app
 from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

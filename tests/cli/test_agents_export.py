@@ -17,7 +17,8 @@ from pipeline.cli.agents import app
 from pipeline.cli.exporting import FOLDERS, Target, agent_file
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.config import app
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path

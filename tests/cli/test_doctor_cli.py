@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from pipeline.cli.doctor import doctor
 from pipeline.git import Repository
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.store import run_ref, state_of_run, take_claim
 from pipeline.service.reading import DoctorDocument
 

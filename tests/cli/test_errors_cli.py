@@ -12,7 +12,7 @@ import typer
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.schema import ErrorDocument, ErrorFacts
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable

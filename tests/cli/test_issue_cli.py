@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from pipeline.cli.issue import app
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from todo import ErrorKind
 
 if TYPE_CHECKING:

@@ -400,7 +400,8 @@ import sys
 from pathlib import Path
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 lease = FileLease.take(Path(sys.argv[1]))

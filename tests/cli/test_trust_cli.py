@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.trust import trust
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from pipeline.config.load import Loaded, load
 from pipeline.config.sources import RepositoryFile
 from pipeline.errors import UserError
 from pipeline.gateway.providers import provider_of
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.config.layers import Flags
     from pipeline.config.model import Config
     from pipeline.config.providers import Provider
+    from pipeline.routing.vocabulary import Role
 
 CUSTOM = """
 [agents]

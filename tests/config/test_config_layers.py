@@ -10,9 +10,10 @@ from pipeline.config.load import Loaded, load, require_agents
 from pipeline.config.model import Config, OnBlockers, SandboxMode
 from pipeline.config.sources import Layer, Origin, RepositoryFile
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS
-from pipeline.routing.vocabulary import Loop, Reason, Role
+from pipeline.routing.vocabulary import Loop, Role
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,8 @@ from pipeline.config.providers import BUILTIN, CredentialHeader, Provider, is_lo
 from pipeline.config.trust import require_trust
 from pipeline.errors import UserError
 from pipeline.gateway.providers import asks_a_service, gateway_of, provider_of, require_providers
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

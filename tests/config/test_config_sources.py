@@ -11,7 +11,7 @@ from pipeline.config import keys
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile, parse_repository, repository_file
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from pipeline.config.sources import RepositoryFile
 from pipeline.config.trust import Widening, fingerprint, grant, is_trusted, require_trust, revoke
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import Program, locate
-from pipeline.routing.vocabulary import Reason
 
 
 def _script(path: Path, text: str) -> Path:

@@ -17,8 +17,8 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.process import Command, Completed, Mount, SandboxError
-from pipeline.routing.vocabulary import Reason
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from pydantic import SecretStr
 from pipeline.errors import UserError
 from pipeline.gateway.halting import Patience, Trouble
 from pipeline.gateway.route import Proxy, proxy_for
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     import ssl

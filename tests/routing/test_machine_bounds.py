@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, tasks, walk, walk_with_decisions
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Goto, Stop
 from pipeline.routing.machine import advance, limit_of, purse
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

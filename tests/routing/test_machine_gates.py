@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with_decisions
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Goto, NextTask
 from pipeline.routing.machine import MatrixMachine, UnroutedSignalError, advance, limit_of, signals_of
 from pipeline.routing.state import Event, NewTask, RunState
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 MACHINE = MatrixMachine()
 TO_REVIEW_SPLIT = f"{TO_SPLIT} DRAFTED:1"

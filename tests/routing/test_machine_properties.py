@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from routing.walks import begin
 from routing.world import BUDGET, MACHINE, PERSON, budget_is_used_up, events, stands
 
+from pipeline.outcomes import Outcome
 from pipeline.routing.actions import Again, NextTask, Row, Stop
 from pipeline.routing.machine import advance, limit_of
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.state import Event, NewTask, RunState, TaskStatus
-from pipeline.routing.vocabulary import Loop, Outcome, Signal, Step
+from pipeline.routing.vocabulary import Loop, Signal, Step
 
 pytestmark = pytest.mark.slow
 

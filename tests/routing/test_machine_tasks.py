@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from routing.walks import at_first_task, begin, event, walk, walk_with_decisions
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.machine import advance
 from pipeline.routing.state import Event, NewTask, RunState
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Signal, Step
+from pipeline.routing.vocabulary import Loop, Question, Signal, Step
 
 
 def order(state: RunState) -> list[str]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.diagrams import ISSUE_TRANSITIONS, issue_lifecycle_mermaid, phase7_mermaid, pipeline_mermaid
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.render import as_json, block_names, blocks, bounds_markdown, refresh, table_markdown, table_text
-from pipeline.routing.vocabulary import Loop, Outcome, Question, Reason, Step
+from pipeline.routing.vocabulary import Loop, Question, Step
 from pipeline.routing.words import action_words, routed_words
 
 if TYPE_CHECKING:

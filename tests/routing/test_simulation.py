@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.simulation import (
     Entry,
     SignalsError,
@@ -21,7 +22,7 @@ from pipeline.routing.simulation import (
     words_of,
 )
 from pipeline.routing.state import Settings
-from pipeline.routing.vocabulary import Loop, Outcome, Reason, Signal, Step
+from pipeline.routing.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

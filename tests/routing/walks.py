@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipeline.outcomes import Reason
 from pipeline.routing.machine import MatrixMachine, advance
 from pipeline.routing.state import Event, NewTask, Settings
-from pipeline.routing.vocabulary import Loop, Reason, Role, Signal
+from pipeline.routing.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.outcomes import Reason
 from pipeline.routing.actions import Again
 from pipeline.routing.machine import MatrixMachine, find_row, limit_of, signals_of
 from pipeline.routing.matrix import ASKS
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Loop, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ from runs.real import alone, git, make_repository, tree_with
 from pipeline.errors import UserError
 from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TooLargeError, TreeChange
 from pipeline.git.obeyed import obeyed_in_tree
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs.lease import FileLease
 
 if TYPE_CHECKING:

@@ -30,8 +30,9 @@ from runs.real import (
 )
 
 from pipeline.errors import UserError
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.state import NewTask
-from pipeline.routing.vocabulary import Loop, Outcome, Reason, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.runs.events import ArtifactWritten, ChangeAdmitted
 from pipeline.runs.journal import Journal, text_of
 from pipeline.runs.run import Run, sha256_hex

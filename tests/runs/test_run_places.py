@@ -12,7 +12,8 @@ from runs.real import alone, begin, event, git, make_repository, tree_with
 
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout, remove_tree
 from pipeline.runs.files import write_atomic
 from pipeline.runs.lease import FileLease

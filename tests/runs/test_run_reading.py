@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import alone, begin, event, load, make_repository, to_first_task, to_split, tree_with
 
+from pipeline.outcomes import EXIT_CODES, Outcome, Reason, exit_code
 from pipeline.routing.state import NewTask
-from pipeline.routing.vocabulary import EXIT_CODES, Loop, Outcome, Reason, Role, Signal, exit_code
+from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import (
     ACTIONS,
