@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
-from pipeline.runs.events import DecisionMade, Published, PublishIntended
+from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import safe_next_actions, usage_of
 from pipeline.steps.reviews import all_last_reviews
 from pipeline.terminal import plain

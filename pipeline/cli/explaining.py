@@ -19,31 +19,23 @@ from pipeline.cli.facts import (
     read_review,
     then_words,
 )
+from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
+from pipeline.engine.machine import action_value
+from pipeline.engine.run import sha256_hex
 from pipeline.outcomes import Outcome
 from pipeline.reports.markdown import parse
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.render import action_value
-from pipeline.runs.events import (
-    ArtifactWritten,
-    ConfigChanged,
-    DecisionMade,
-    DispatchFinished,
-    DispatchStarted,
-    GateAnswered,
-    MeasuredTests,
-    RunResumed,
-)
+from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTests
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import counter_of, exhausted_counter, place_of
-from pipeline.runs.run import Run, sha256_hex
+from pipeline.runs.run import Run
 from pipeline.service.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
 from pipeline.terminal import paint, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.runs.journal import Line
+    from pipeline.engine.journal import Line
     from pipeline.runs.run import Decided
     from pipeline.terminal import Colour
 
@@ -62,7 +54,7 @@ def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
         UserError: the run is damaged.
     """
     live = FileLease.is_held(folder)
-    run = Run.load(folder, MatrixMachine(), driving=False)
+    run = Run.load(folder, driving=False)
     decided = {one.line.seq: one for one in run.history}
     written: dict[str, str] = {}
     between: list[Line] = []
@@ -166,7 +158,7 @@ def _exhausted(decided: Decided) -> tuple[Exhausted, ...]:
         bound, role = BOUNDS[loop], decided.event.role
         action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
         purse = exhausted_counter(decided.before, loop, role)
-        found.append(Exhausted(purse=purse, follows=action_words(action, decided.before.origin)))
+        found.append(Exhausted(purse=purse, follows=action_words(action, decided.before.trunk.origin)))
     return tuple(found)
 
 

@@ -173,12 +173,12 @@ def then_words(action: Action, after: RunState) -> str:
 
 def standing_words(state: RunState) -> str:
     """Return where a decision left the run: the outcome, the gate, or the step and task that came next."""
-    if state.step is Step.GATE and state.gate:
-        return f"waits at the gate {state.gate!r} for a person"
+    if state.trunk.step is Step.GATE and state.trunk.gate:
+        return f"waits at the gate {state.trunk.gate!r} for a person"
     if state.outcome is not None:
         reason = f" ({state.reason.value})" if state.reason else ""
-        kept = f", at {state.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
+        kept = f", at {state.trunk.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
         return f"{state.outcome.value}{reason}{kept}"
     task = f", task {state.current}" if state.current else ""
-    ask = f" ({state.ask.value})" if state.ask else ""
-    return f"{state.step.value}{ask}{task}"
+    ask = f" ({state.trunk.ask.value})" if state.trunk.ask else ""
+    return f"{state.trunk.step.value}{ask}{task}"

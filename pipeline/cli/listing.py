@@ -6,11 +6,10 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Outcome
-from pipeline.routing.machine import MatrixMachine
-from pipeline.runs.journal import utc_now
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import progress_of
 from pipeline.runs.run import Run
@@ -79,7 +78,7 @@ def status_of(run: Run, *, live: bool) -> str:
 def _line(folder: Path, now: datetime) -> RunLine:
     live = FileLease.is_held(folder)
     try:
-        run = Run.load(folder, MatrixMachine(), driving=False)
+        run = Run.load(folder, driving=False)
     except UserError as error:
         return _damaged(folder, error.message, live=live)
     state = run.state
@@ -92,8 +91,8 @@ def _line(folder: Path, now: datetime) -> RunLine:
         status=status_of(run, live=live),
         outcome=state.outcome,
         reason=state.reason,
-        step=state.step.value,
-        phase=state.step.phase,
+        step=state.trunk.step.value,
+        phase=state.trunk.step.phase,
         task=state.current,
         tasks_done=done,
         tasks_total=total,

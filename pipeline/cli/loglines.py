@@ -5,28 +5,31 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from pipeline.runs.events import (
+from pipeline.engine.events import (
     ArtifactWritten,
-    ChangeAdmitted,
-    ChangeRejected,
-    ClaimTaken,
     ConfigChanged,
     DecisionMade,
-    DispatchFinished,
-    DispatchStarted,
     GateAnswered,
     GateOpened,
-    MeasuredTests,
-    Published,
-    PublishIntended,
     RunFinished,
     RunParked,
     RunResumed,
     RunStarted,
+)
+from pipeline.engine.journal import Journal
+from pipeline.runs.events import (
+    ChangeAdmitted,
+    ChangeRejected,
+    ClaimTaken,
+    DispatchFinished,
+    DispatchStarted,
+    MeasuredTests,
+    Published,
+    PublishIntended,
     TaskDone,
     TrackerWritten,
 )
-from pipeline.runs.journal import Journal
+from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
 from pipeline.terminal import plain
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.runs.journal import Line
+    from pipeline.engine.journal import Line
 
 _POLL_S: Final = 0.1
 _SECONDS: Final = len("2026-11-20T14:02:07")
@@ -61,7 +64,7 @@ def follow(folder: Path, emit: Callable[[str], None]) -> None:
         live = FileLease.is_held(folder)  # asked before the file is read: what its last act wrote is not missed
         now = path.stat().st_size if path.exists() else 0
         if now != size:
-            lines = Journal.read(path).lines
+            lines = Journal.read(RunFolder(folder)).lines
             for line in lines[shown:]:
                 emit(log_line(line))
             shown, size = len(lines), now

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import Reason
-from pipeline.routing.machine import MatrixMachine
 from pipeline.runs.reading import work_tree
 from pipeline.runs.run import Run
 from pipeline.runs.store import find_run, run_ref
@@ -30,7 +29,7 @@ def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool)
     Raises:
         UserError: no such run or task, or git has removed the objects.
     """
-    run = Run.load(find_run(repository, name), MatrixMachine(), driving=False)
+    run = Run.load(find_run(repository, name), driving=False)
     old, new = (run.state.start, work_tree(run)) if task is None else _task_trees(run, task)
     missing = [tree for tree in (old, new) if repository.resolve(f"{tree}^{{tree}}") is None]
     if missing:

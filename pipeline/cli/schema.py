@@ -17,8 +17,8 @@ from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reports.kinds import KINDS, report_schema
+from pipeline.runs.events import JournalLine
 from pipeline.runs.info import DispatchResult, RunInfo
-from pipeline.runs.journal import Line
 
 SCHEMA: Final = "redfirst.schemas/1"
 
@@ -95,7 +95,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "error": _of(ErrorDocument),
     "dispatch": _of(DispatchDocument),
     "run-record": _of(RunInfo),
-    "journal": _of(Line),
+    "journal": _of(JournalLine),
     "dispatch-result": _of(DispatchResult),
     "demo": _of(DemoDocument),
     "run": _run_document,

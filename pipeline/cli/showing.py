@@ -15,13 +15,13 @@ from pipeline.cli.facts import (
 )
 from pipeline.cli.listing import newest
 from pipeline.cli.loglines import log_line
+from pipeline.engine.journal import Journal
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.journal import Journal
+from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import (
     commits_of,
@@ -68,12 +68,12 @@ def find(repository: Repository, name: str | None) -> Path:
 
 def log_document(folder: Path) -> LogDocument:
     """Return the journal as it is."""
-    return LogDocument(run_id=folder.name, lines=tuple(Journal.read(folder / "journal.jsonl").lines))
+    return LogDocument(run_id=folder.name, lines=tuple(Journal.read(RunFolder(folder)).lines))
 
 
 def log_text(folder: Path) -> str:
     """Return the journal for a person."""
-    return "\n".join(log_line(line) for line in Journal.read(folder / "journal.jsonl").lines)
+    return "\n".join(log_line(line) for line in Journal.read(RunFolder(folder)).lines)
 
 
 def show_run(folder: Path) -> ShowDocument:
@@ -83,7 +83,7 @@ def show_run(folder: Path) -> ShowDocument:
         UserError: the run is damaged.
     """
     live = FileLease.is_held(folder)
-    run = Run.load(folder, MatrixMachine(), driving=False)
+    run = Run.load(folder, driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
     reviews = _reviews(run)
     intended = run.journal.of(PublishIntended)
@@ -101,8 +101,8 @@ def show_run(folder: Path) -> ShowDocument:
         outcome=state.outcome,
         reason=state.reason,
         exit_code=exit_code(state.outcome, state.reason) if state.outcome and state.reason else None,
-        step=state.step.value,
-        phase=state.step.phase,
+        step=state.trunk.step.value,
+        phase=state.trunk.step.phase,
         task=state.current,
         place=place_of(run),
         gate=gate_of(run),

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
+from pipeline.engine.events import DecisionMade
+from pipeline.engine.journal import Line
 from pipeline.routing.vocabulary import Step
-from pipeline.runs.events import ChangeRejected, DecisionMade
+from pipeline.runs.events import ChangeRejected
 from pipeline.runs.info import ViolationRecord
-from pipeline.runs.journal import Line
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:

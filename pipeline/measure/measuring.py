@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.model import Config
+    from pipeline.engine.events import JournalEvent
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.events import JournalEvent
     from pipeline.views.copies import Copies
     from pipeline.views.renames import Traces
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.config.model import Config
+    from pipeline.engine.events import JournalEvent
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.measure.measuring import Apparatus
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.events import JournalEvent
     from pipeline.views.copies import Copies
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pipeline.routing.state import Event, RunState, TaskState, TaskStatus
+from pipeline.engine.machine import TRUNK
+from pipeline.routing.state import Event, MatrixLane, RunState, TaskState, TaskStatus
 from pipeline.routing.vocabulary import MEASURED_GREEN, Loop, Question, Signal, Step
 
 if TYPE_CHECKING:
@@ -29,30 +30,30 @@ _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROP
 def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunState:
     """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
     edited = event.signal is Signal.APPROVED and bool(event.tasks)  # a person changed the task files (contract 5)
-    if edited or (event.signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.step is Step.SPLIT):
+    if edited or (event.signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.trunk.step is Step.SPLIT):
         return _drafted(state, event)
-    if state.step in REVIEWS and event.signal in _VERDICTS:
-        state = replace(state, blockers={**state.blockers, REVIEWS[state.step]: event.blockers})
+    if state.trunk.step in REVIEWS and event.signal in _VERDICTS:
+        state = replace(state, blockers={**state.blockers, REVIEWS[state.trunk.step]: event.blockers})
     if event.signal is Signal.COSMETIC and event.tree and not exhausted:
         state = replace(state, head=event.tree)
-    if state.step not in PER_TASK_STEPS or state.current is None:
+    if state.trunk.step not in PER_TASK_STEPS or state.current is None:
         return state
     state = state.with_task(_with_trees(state, event))
-    if state.step in ASKERS:
-        state = replace(state, in_question=event.tree)
+    if state.trunk.step in ASKERS:
+        state = state.on_trunk(in_question=event.tree)
     # what is GREEN but for faults that no test notices is accepted once @test was asked as often as it may be
     settled = event.signal is Signal.UNNOTICED_FAULTS and bool(exhausted)
-    if state.step is Step.IMPLEMENT and (event.signal in MEASURED_GREEN or settled):
+    if state.trunk.step is Step.IMPLEMENT and (event.signal in MEASURED_GREEN or settled):
         return replace(state, head=state.task.candidate or state.head)
-    red_reached = event.signal is (Signal.RED if state.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
-    if state.step in {Step.WRITE_TESTS, Step.CHECK_TESTS} and red_reached:
+    red_reached = event.signal is (Signal.RED if state.trunk.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
+    if state.trunk.step in {Step.WRITE_TESTS, Step.CHECK_TESTS} and red_reached:
         return replace(state, head=state.task.red or state.head)
     return state
 
 
 def _with_trees(state: RunState, event: Event) -> TaskState:
     task = state.task
-    match state.step, event.signal:
+    match state.trunk.step, event.signal:
         case (Step.STUB, Signal.STUBBED) if event.tree:
             return replace(task, stubs=event.tree)
         case (Step.SEAM, Signal.SEAM_DONE) if event.tree:
@@ -63,7 +64,7 @@ def _with_trees(state: RunState, event: Event) -> TaskState:
         case (Step.WRITE_TESTS, _) if event.tree:
             return replace(task, tests=event.tree)
         case (Step.CHECK_TESTS, Signal.ACCEPTABLE):
-            judged = state.ask is Question.TESTS
+            judged = state.trunk.ask is Question.TESTS
             return replace(task, red=task.tests if judged else task.start, testable=judged)
         case (Step.IMPLEMENT, _) if event.tree:
             return replace(task, candidate=event.tree)
@@ -103,10 +104,11 @@ def _dropped(task: TaskState) -> TaskState:
 
 def arrive(state: RunState, to: Step, loop: Loop | None, ask: Question | None, after: Signal) -> RunState:
     """Enter *to*: a new visit, with the revision and draft numbers and trees that belong to it (matrix 2 and 4)."""
-    origin = state.origin
+    left = state.trunk
+    origin = left.origin
     if to in {Step.DIAGNOSE, Step.CHECK_TESTS, Step.SEAM}:
-        origin = state.step if state.step in ASKERS else origin
-        if state.step is Step.CHECK_TESTS:
+        origin = left.step if left.step in ASKERS else origin
+        if left.step is Step.CHECK_TESTS:
             origin = Step.WRITE_TESTS
     if to in {Step.PLAN, Step.SPLIT} and loop is not Loop.HYGIENE:
         state = replace(state, draft=state.draft + 1)
@@ -114,21 +116,10 @@ def arrive(state: RunState, to: Step, loop: Loop | None, ask: Question | None, a
         state = _back_to_start(state)
     if to is Step.SPLIT and loop not in {Loop.SPLIT_REVIEW, Loop.HYGIENE}:
         state = _new_split(state, loop)
-    return replace(
-        state,
-        step=to,
-        visit=state.visit + 1,
-        ask=ask,
-        origin=origin,
-        after=after,
-        via=loop,
-        gate=None,
-        pending=None,
-        outcome=None,
-        reason=None,
-        reasks={},
-        left_out=frozenset(),
+    entered = MatrixLane(
+        step=to, visit=left.visit + 1, ask=ask, origin=origin, in_question=left.in_question, after=after, via=loop
     )
+    return replace(state, lanes={**state.lanes, TRUNK: entered}, outcome=None, reason=None)
 
 
 def _back_to_start(state: RunState) -> RunState:

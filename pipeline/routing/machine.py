@@ -7,16 +7,20 @@ A decision is made in three moves: `_resolve` finds the row and pays (or follows
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
+from pipeline.engine import machine as engine
+from pipeline.engine.machine import TRUNK, Effect
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
 from pipeline.routing.arrival import PER_TASK_STEPS, arrive, drafts_fixes, measured
 from pipeline.routing.matrix import ASKS, BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
-from pipeline.routing.state import Effect, EffectKind, Event, RunState, TaskStatus
+from pipeline.routing.state import Event, RunState, TaskStatus
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipeline.routing.actions import Action
     from pipeline.routing.state import Settings
 
@@ -25,46 +29,35 @@ class UnroutedSignalError(LookupError):
     """A step reported what the matrix has no row for: a bug of ours, named with its whole coordinate."""
 
 
-@dataclass(frozen=True)
-class Decision:
-    """What was decided: the row that fired, the action after bounds, the purses paid or found empty, the effects."""
+@dataclass(frozen=True, kw_only=True)
+class Decision(engine.Decision):
+    """What the matrix decided, in its own words."""
 
     step: Step
-    task: str | None
-    visit: int
-    row: str
     action: Action
-    counters: dict[str, int]
-    exhausted: tuple[Loop, ...]
-    effects: tuple[Effect, ...] = ()
+    exhausted: tuple[Loop, ...] = ()
 
 
 _AMENDS: Final = frozenset({Signal.AMENDED, Signal.REFUSED})
 _DIAGNOSES: Final = frozenset(row.signal for row in MATRIX if row.step is Step.DIAGNOSE) - _AMENDS
 
 
-class Machine(Protocol):
-    """What `orchestrator.drive` needs; the matrix is its first implementation, recipes may be a second."""
-
-    def initial(self, start: str, settings: Settings) -> RunState:
-        """Return the state of a run that has not done anything."""
-        ...
-
-    def advance(self, state: RunState, event: Event) -> tuple[RunState, Decision]:
-        """Return the state after *event* and what was decided."""
-        ...
-
-    def resume(self, state: RunState) -> RunState:
-        """Return the state of a parked or cancelled run that goes on."""
-        ...
-
-
 class MatrixMachine:
-    """The routing matrix as a `Machine`."""
+    """The routing matrix as a machine of the engine: for a run from the tree *start*, routed as *settings* say."""
 
-    def initial(self, start: str, settings: Settings) -> RunState:
+    def __init__(self, start: str, settings: Settings) -> None:
+        gates, park = settings.gates, settings.park_on_blockers
+        self._initial = RunState(
+            start=start, head=start, limits={**settings.limits}, gates=gates, park_on_blockers=park
+        )
+
+    def initial(self) -> RunState:
         """Return the state before SANITY."""
-        return RunState(start=start, settings=settings, head=start)
+        return self._initial
+
+    def read(self, event: Mapping[str, object]) -> Event:
+        """Return an event of the journal."""
+        return Event.model_validate(event)
 
     def advance(self, state: RunState, event: Event) -> tuple[RunState, Decision]:
         """Return the state after *event* and what was decided (see the function)."""
@@ -72,23 +65,21 @@ class MatrixMachine:
 
     def resume(self, state: RunState) -> RunState:
         """Return the state that asks the same step again, with fresh re-asks (matrix 1, RESUMED)."""
-        if state.outcome not in {Outcome.PARKED, Outcome.CANCELLED} or state.step is Step.GATE:
-            return state
-        if state.reason is Reason.ABANDONED:
-            return state
-        return replace(state, outcome=None, reason=None, resumes=state.resumes + 1, reasks={})
+        resumed = state.resumed()
+        return state if resumed is state else resumed.on_trunk(reasks={})
 
 
 def signals_of(state: RunState) -> frozenset[Signal]:
     """Return what may be reported now: the step's signals but those that the gate or the question rules out."""
-    found = EMITS[state.step]
-    if state.step is Step.GATE:
-        return frozenset(GATES[state.gate or ""])
-    if state.step is Step.DIAGNOSE:
-        found -= _DIAGNOSES if state.ask is Question.AMEND else _AMENDS
-        if state.after is not Signal.PASSES_ALREADY:
+    at = state.trunk
+    found = EMITS[at.step]
+    if at.step is Step.GATE:
+        return frozenset(GATES[at.gate or ""])
+    if at.step is Step.DIAGNOSE:
+        found -= _DIAGNOSES if at.ask is Question.AMEND else _AMENDS
+        if at.after is not Signal.PASSES_ALREADY:
             found -= {Signal.ALREADY_DONE}
-    if state.step is Step.SPLIT and not state.may_take_the_plans_task:
+    if at.step is Step.SPLIT and not state.may_take_the_plans_task:
         found -= {Signal.ONE_TASK}
     return found
 
@@ -99,10 +90,11 @@ def find_row(state: RunState, signal: Signal) -> Row:
     Raises:
         UnroutedSignalError: the matrix has no row for it.
     """
+    step = state.trunk.step
     if signal not in signals_of(state):
         accepted = ", ".join(sorted(signals_of(state)))
-        raise UnroutedSignalError(f"step {state.step.value} cannot report {signal.value} now, only: {accepted}")
-    rows = [row for row in MATRIX if row.signal is signal and state.step in steps_of(row)]
+        raise UnroutedSignalError(f"step {step.value} cannot report {signal.value} now, only: {accepted}")
+    rows = [row for row in MATRIX if row.signal is signal and step in steps_of(row)]
     facts = state.facts()
     special = [row for row in rows if row.given in facts]
     plain = [row for row in rows if row.given is None]
@@ -110,7 +102,7 @@ def find_row(state: RunState, signal: Signal) -> Row:
         return special[0]
     if not special and len(plain) == 1:
         return plain[0]
-    raise UnroutedSignalError(f"step {state.step.value}: {len(rows)} rows for signal {signal.value}, given {facts}")
+    raise UnroutedSignalError(f"step {step.value}: {len(rows)} rows for signal {signal.value}, given {facts}")
 
 
 def limit_of(state: RunState, loop: Loop) -> int | None:
@@ -118,7 +110,7 @@ def limit_of(state: RunState, loop: Loop) -> int | None:
     bound = BOUNDS[loop]
     if bound.limit is None:
         return None
-    limit = state.settings.limits.get(loop, bound.limit)
+    limit = state.limits.get(loop, bound.limit)
     if loop is Loop.DISPATCHES:
         return limit + DISPATCHES_PER_TASK * state.split_size
     return max(limit - 1, 0) if bound.reviews else limit
@@ -138,7 +130,7 @@ def purse(state: RunState, loop: Loop, role: Role | None) -> str:
         case "task and red tree":
             where = f"task {state.current} {(state.task.red or '')[:12]}"
         case "slot":
-            where = f"visit {state.visit} {role.value if role else '-'} {state.resumes}"
+            where = f"visit {state.trunk.visit} {role.value if role else '-'} {state.resumes}"
         case _:
             where = "run"
     return f"{loop.value}@{where}"
@@ -149,9 +141,12 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
 
     Raises:
         UnroutedSignalError: the matrix has no row for the signal in this step.
-        ValueError: the run has ended or is parked, or the event misses or contradicts a fact (a slot, a task id).
+        ValueError: the run has ended or is parked, or the event misses or contradicts a fact (a lane, slot or task id).
     """
-    if state.outcome is not None and not (state.step is Step.GATE and state.outcome is Outcome.PARKED):
+    if event.lane != TRUNK:
+        raise ValueError(f"no lane is called {event.lane}")
+    at = state.trunk
+    if state.outcome is not None and not (at.step is Step.GATE and state.outcome is Outcome.PARKED):
         raise ValueError(f"the run stands at {state.outcome}: no event can be taken")
     row = find_row(state, event.signal)
     if isinstance(row.action, Again):
@@ -164,9 +159,9 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
         Effect(id=f"e{state.effects + number}", kind=kind, data=data) for number, (kind, data) in enumerate(kinds, 1)
     )
     decision = Decision(
-        step=state.step,
-        task=state.current if state.step in PER_TASK_STEPS else None,
-        visit=state.visit,
+        step=at.step,
+        task=state.current if at.step in PER_TASK_STEPS else None,
+        visit=at.visit,
         row=row.id,
         action=action,
         counters={key: count for key, count in after.counters.items() if before.get(key) != count},
@@ -192,7 +187,7 @@ def _resolve(state: RunState, action: Action, role: Role | None) -> tuple[RunSta
     return state, action, tuple(exhausted)
 
 
-EffectSpec = tuple[EffectKind, dict[str, str]]
+EffectSpec = tuple[str, dict[str, str]]
 
 
 def _enter(
@@ -201,7 +196,7 @@ def _enter(
     """Carry out *action* on the state; return it with the effects that the driver must journal."""
     gate = _gate_on(state, action) if gated else None
     if gate is not None:
-        state = replace(state, step=Step.GATE, gate=gate, pending=action)
+        state = state.on_trunk(step=Step.GATE, gate=gate, pending=action)
         state = replace(state, outcome=Outcome.PARKED, reason=Reason.APPROVAL)
         return state, [("gate_opened", {"gate": gate}), _parked_for(Outcome.PARKED, Reason.APPROVAL)]
     match action:
@@ -212,18 +207,18 @@ def _enter(
             fixing = drafts_fixes(state, event, loop)
             return arrive(replace(state, fixing=fixing), to, loop, ask, event.signal), []
         case Return(loop):
-            return arrive(state, state.origin or Step.IMPLEMENT, loop, None, event.signal), []
+            return arrive(state, state.trunk.origin or Step.IMPLEMENT, loop, None, event.signal), []
         case Again():
-            return replace(state, reasks={**state.reasks, _slot(state, event): event.signal}), []
+            return state.on_trunk(reasks={**state.trunk.reasks, _slot(state, event): event.signal}), []
         case LeaveOut():
-            return replace(state, left_out=state.left_out | {_slot(state, event)}), []
+            return state.on_trunk(left_out=state.trunk.left_out | {_slot(state, event)}), []
         case NextTask():
             return _next_task(state, event)
         case Forward():
-            if state.pending is None:
+            if state.trunk.pending is None:
                 raise ValueError("no gate is open")
-            opened = replace(state, pending=None, gate=None, outcome=None, reason=None)
-            return _enter(opened, state.pending, event, (), gated=False)
+            opened = replace(state.on_trunk(pending=None, gate=None), outcome=None, reason=None)
+            return _enter(opened, state.trunk.pending, event, (), gated=False)
         case Stop(outcome, reason):
             why = reason or _reason(state, event)
             return replace(state, outcome=outcome, reason=why), [_parked_for(outcome, why)]
@@ -232,34 +227,35 @@ def _enter(
 
 
 def _slot(state: RunState, event: Event) -> Role:
-    slots = ASKS[state.step]
-    if event.role is None or event.role not in slots or event.role in state.left_out:
-        asked = ", ".join(role for role in slots if role not in state.left_out)
-        raise ValueError(f"{event.signal} must name a slot of {state.step.value} that is still asked: {asked}")
+    at = state.trunk
+    slots = ASKS[at.step]
+    if event.role is None or event.role not in slots or event.role in at.left_out:
+        asked = ", ".join(role for role in slots if role not in at.left_out)
+        raise ValueError(f"{event.signal} must name a slot of {at.step.value} that is still asked: {asked}")
     return event.role
 
 
 def _reason(state: RunState, event: Event) -> Reason:
     reason = event.reason or state.failure
     if reason is None:
-        raise ValueError(f"{event.signal} in {state.step.value} must say its reason")
+        raise ValueError(f"{event.signal} in {state.trunk.step.value} must say its reason")
     return reason
 
 
 def _parked_for(outcome: Outcome, reason: Reason) -> EffectSpec:
-    kind: EffectKind = "run_parked" if outcome in {Outcome.PARKED, Outcome.CANCELLED} else "run_finished"
+    kind = "run_parked" if outcome in {Outcome.PARKED, Outcome.CANCELLED} else "run_finished"
     return kind, {"outcome": outcome.value, "reason": reason.value}
 
 
 def _gate_on(state: RunState, action: Action) -> str | None:
     """Return the gate that stands on this edge, if it was asked for (matrix 1)."""
-    gates = state.settings.gates
-    match state.step, action:
+    gates = state.gates
+    match state.trunk.step, action:
         case (Step.REVIEW_PLAN, Goto(Step.SPLIT)) if "plan" in gates:
             return "plan"
         case (Step.REVIEW_SPLIT, NextTask()) if "split" in gates:
             return "split"
-        case (_, Goto(Step.PUBLISH)) if "commit" in gates or (state.settings.park_on_blockers and state.open_blockers):
+        case (_, Goto(Step.PUBLISH)) if "commit" in gates or (state.park_on_blockers and state.open_blockers):
             return "commit"
         case _:
             return None
@@ -269,7 +265,7 @@ def _failure(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> Reas
     """Return why the run fails (matrix 2, PLAN_REWORK)."""
     if event.signal is Signal.ESCAPE:
         return Reason.ESCAPE
-    if Loop.PLAN_REWORK in exhausted and state.step in PER_TASK_STEPS:
+    if Loop.PLAN_REWORK in exhausted and state.trunk.step in PER_TASK_STEPS:
         return Reason.EVIDENCE_NOT_REACHED
     return Reason.LOOPS_EXHAUSTED
 
@@ -278,7 +274,7 @@ def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec
     """Finish the current task, if any, and begin the next; after the last, the final review (matrix 1, NextTask)."""
     effects: list[EffectSpec] = []
     if state.current is not None:
-        done = state.step is Step.IMPLEMENT
+        done = state.trunk.step is Step.IMPLEMENT
         task = replace(state.task, status=TaskStatus.DONE if done else TaskStatus.ALREADY_DONE)
         head = state.head if done else task.start or state.head
         accepted = (*state.accepted, task.id) if done else state.accepted
@@ -296,4 +292,4 @@ def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec
         to = Step.STUB
     elif task.spec.evidence == "regression":
         to, ask = Step.CHECK_TESTS, Question.NOT_TESTABLE
-    return replace(arrive(state, to, None, ask, event.signal), origin=None, in_question=None), effects
+    return arrive(state, to, None, ask, event.signal).on_trunk(origin=None, in_question=None), effects

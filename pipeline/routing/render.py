@@ -6,9 +6,9 @@ Everything is printed from `matrix.MATRIX` and `matrix.BOUNDS`; a test holds DES
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.engine.machine import action_value
 from pipeline.routing.diagrams import issue_lifecycle_mermaid, phase7_mermaid, pipeline_mermaid
 from pipeline.routing.matrix import ASKS, BOUNDS, GATES, MATRIX, steps_of
 from pipeline.routing.vocabulary import Step
@@ -17,7 +17,7 @@ from pipeline.routing.words import exhausted_words, limit_words, routed_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.routing.actions import Action, Row
+    from pipeline.routing.actions import Row
 
 SCHEMA: Final = "redfirst.routes/1"
 
@@ -96,11 +96,6 @@ def as_json() -> dict[str, Any]:
         "slots": {step.value: [role.value for role in roles] for step, roles in ASKS.items()},
         "gates": {name: [signal.value for signal in answers] for name, answers in GATES.items()},
     }
-
-
-def action_value(action: Action) -> dict[str, str | None]:
-    """Return an action as JSON: its kind and its words, as the journal writes it."""
-    return {"do": type(action).__name__, **{key: value and str(value) for key, value in asdict(action).items()}}
 
 
 # --- the generated blocks of DESIGN.md -------------------------------------------------------------------------------

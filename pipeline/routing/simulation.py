@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from pipeline.engine.machine import action_value
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.routing.machine import MatrixMachine, advance, limit_of, signals_of
 from pipeline.routing.matrix import ASKS
-from pipeline.routing.render import action_value
 from pipeline.routing.state import Event, NewTask, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.routing.words import action_words, step_words
@@ -118,12 +118,13 @@ def simulate(entries: Iterable[Entry], settings: Settings | None = None) -> Walk
     Raises:
         SignalsError: an entry cannot be taken where it stands; names it and what the step may report.
     """
-    state = MatrixMachine().initial(START, settings or Settings())
+    machine = MatrixMachine(START, settings or Settings())
+    state = machine.initial()
     taken: list[Taken] = []
     for number, entry in enumerate(entries, 1):
         before = state
         if entry.signal == RESUMED and RESUMED in words_of(state):
-            state, decision = MatrixMachine().resume(state), None
+            state, decision = machine.resume(state), None
         else:
             event = _event(state, number, entry)
             try:
@@ -137,7 +138,7 @@ def simulate(entries: Iterable[Entry], settings: Settings | None = None) -> Walk
 
 def words_of(state: RunState) -> tuple[str, ...]:
     """Return the entries that can come now, in the order of the vocabulary."""
-    if state.outcome is None or state.step is Step.GATE:
+    if state.outcome is None or state.trunk.step is Step.GATE:
         return tuple(signal.value for signal in Signal if signal in signals_of(state))
     return (RESUMED,) if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ()
 
@@ -146,7 +147,7 @@ def dispatches_due(decision: Decision, after: RunState) -> int:
     """Return how many dispatches the state after *decision* asks for, at most: IMPLEMENT may find GREEN without one."""
     if after.outcome is not None or isinstance(decision.action, LeaveOut):
         return 0
-    return 1 if isinstance(decision.action, Again) else len(ASKS.get(after.step, ()))
+    return 1 if isinstance(decision.action, Again) else len(ASKS.get(after.trunk.step, ()))
 
 
 def _event(state: RunState, number: int, entry: Entry) -> Event:
@@ -156,15 +157,15 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
     if entry.signal not in accepted:
         raise SignalsError(f"Entry {number}: {_unrouted(state, entry.signal, accepted)}", f"{here}/signal", accepted)
     signal = Signal(entry.signal)
-    slots = ASKS.get(state.step, ())
+    slots = ASKS.get(state.trunk.step, ())
     role = entry.role or (slots[0] if len(slots) == 1 else None)
     if entry.role is not None and slots and entry.role not in slots:
         raise SignalsError(
-            f"Entry {number}: {step_words(state.step)} does not ask {entry.role}, only: {', '.join(slots)}.",
+            f"Entry {number}: {step_words(state.trunk.step)} does not ask {entry.role}, only: {', '.join(slots)}.",
             f"{here}/role",
             [slot.value for slot in slots],
         )
-    if signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.step is Step.SPLIT and not entry.tasks:
+    if signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.trunk.step is Step.SPLIT and not entry.tasks:
         raise SignalsError(
             f'Entry {number}: the split needs its tasks, for example tasks: [{{id: "1"}}].', f"{here}/tasks"
         )
@@ -182,7 +183,7 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
 def _unrouted(state: RunState, word: str, accepted: Sequence[str]) -> str:
     if not accepted:
         return f"{word} comes after the run has ended as {state.outcome}; it takes no more entries."
-    where = f"the run is {state.outcome} and" if accepted == (RESUMED,) else step_words(state.step)
+    where = f"the run is {state.outcome} and" if accepted == (RESUMED,) else step_words(state.trunk.step)
     close = get_close_matches(word.upper(), accepted, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     return f"{where} cannot take {word}, only: {', '.join(accepted)}.{hint}"
@@ -229,12 +230,12 @@ def walk_text(walk: Walk) -> str:
 def _taken_lines(taken: Taken) -> list[str]:
     decision = taken.decision
     if decision is None:
-        return [f"{taken.number:>3}  {step_words(taken.after.step)}  {RESUMED}"]
+        return [f"{taken.number:>3}  {step_words(taken.after.trunk.step)}  {RESUMED}"]
     task = f" task {decision.task}" if decision.task else ""
     words = action_words(decision.action, decision.step)
     if isinstance(decision.action, NextTask | Forward | Return) and taken.after.outcome is None:
         task_now = f" task {taken.after.current}" if taken.after.current else ""
-        words = f"{words}: {step_words(taken.after.step)}{task_now}"
+        words = f"{words}: {step_words(taken.after.trunk.step)}{task_now}"
     lines = [f"{taken.number:>3}  {step_words(decision.step)}{task}  {taken.entry.signal}: {words}"]
     lines.append(f"     row {decision.row}" + "".join(f"; {counter}" for counter in taken.counters))
     effects = (
@@ -245,7 +246,7 @@ def _taken_lines(taken: Taken) -> list[str]:
 
 def _standing(walk: Walk) -> list[str]:
     state = walk.state
-    waits = f"The run waits in {step_words(state.step)} for one of: {', '.join(walk.waits_for)}."
+    waits = f"The run waits in {step_words(state.trunk.step)} for one of: {', '.join(walk.waits_for)}."
     if state.outcome is None or state.reason is None:
         return [waits]
     ended = f"Outcome: {state.outcome} ({state.reason}), exit {exit_code(state.outcome, state.reason)}."
@@ -260,10 +261,10 @@ def walk_value(walk: Walk) -> dict[str, Any]:
         "schema": SCHEMA,
         "ok": True,
         "decisions": [_taken_value(taken) for taken in walk.taken],
-        "step": state.step.value,
-        "phase": state.step.phase,
+        "step": state.trunk.step.value,
+        "phase": state.trunk.step.phase,
         "task": state.current,
-        "gate": state.gate,
+        "gate": state.trunk.gate,
         "outcome": state.outcome,
         "reason": state.reason,
         "exit_code": exit_code(state.outcome, state.reason) if ended and state.outcome and state.reason else None,
@@ -277,7 +278,7 @@ def _taken_value(taken: Taken) -> dict[str, Any]:
     decision = taken.decision
     value: dict[str, Any] = {"number": taken.number, "signal": taken.entry.signal}
     if decision is None:
-        return {**value, "step": taken.after.step.value, "phase": taken.after.step.phase}
+        return {**value, "step": taken.after.trunk.step.value, "phase": taken.after.trunk.step.phase}
     return {
         **value,
         "step": decision.step.value,

@@ -1,4 +1,7 @@
-"""What a run knows between two decisions. Frozen values; `machine.advance` is the only thing that makes new ones."""
+"""What a run of an issue knows between two decisions, beside what the loop knows of any run (`engine.machine`).
+
+Frozen values; `machine.advance` is the only thing that makes new ones.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.names import ArtifactName, BareName, ObjectName
-from pipeline.outcomes import Outcome, Reason
+from pipeline.engine import machine as engine
+from pipeline.names import BareName, ObjectName
+from pipeline.outcomes import Reason
 from pipeline.routing.actions import Action, Given
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
@@ -62,14 +66,12 @@ class TaskState:
         return self.spec.id
 
 
-class Event(BaseModel):
-    """What a step reports: one signal, and the facts that the next state needs. Journalled with its decision.
+class Event(engine.Event, frozen=True):
+    """What a step of the matrix reports beside its signal: the facts that the next state needs.
 
     `role` names the slot for the signals of "any dispatch". `tree` is the gate-clean candidate the signal speaks of.
-    `blockers` are the ids of open BLOCK and HIGH findings of a review. `evidence` are paths relative to the run.
+    `blockers` are the ids of open BLOCK and HIGH findings of a review.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     signal: Signal
     role: Role | None = None
@@ -77,20 +79,6 @@ class Event(BaseModel):
     tasks: tuple[NewTask, ...] = ()
     blockers: tuple[str, ...] = ()
     reason: Reason | None = None
-    note: str = ""
-    evidence: tuple[ArtifactName, ...] = ()
-
-
-EffectKind = Literal["task_done", "gate_opened", "run_parked", "run_finished"]
-
-
-@dataclass(frozen=True)
-class Effect:
-    """Something the driver must carry out and journal after a decision; `id` is unique within the run."""
-
-    id: str
-    kind: EffectKind
-    data: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -102,29 +90,41 @@ class Settings:
     park_on_blockers: bool = False
 
 
-def _no_tasks() -> Mapping[str, TaskState]:
-    return MappingProxyType({})
+@dataclass(frozen=True, kw_only=True)
+class MatrixLane(engine.Lane):
+    """Where a lane stands in the matrix, and how it came there.
 
-
-@dataclass(frozen=True)
-class RunState:
-    """The whole state of routing. Built only by folding events, so that a crash loses nothing.
-
-    `visit` numbers the arrivals at steps; a *slot* is one role in one visit. `origin` is the step that a judgement
-    (DIAGNOSE, CHECK_TESTS) was asked by, `in_question` the tree that it judges; None when the asker changed nothing.
-    `reasks` are the slots of this visit that are asked again, and why. `split_size` counts the tasks of the last split,
-    done ones included.
+    A *slot* is one role in one visit. `origin` is the step that a judgement (DIAGNOSE, CHECK_TESTS) was asked by,
+    `in_question` the tree that it judges; None when the asker changed nothing. `reasks` are the slots of this visit
+    that are asked again, and why. `pending` is what the gate stands in the way of.
     """
 
-    start: str
-    settings: Settings = field(default_factory=Settings)
     step: Step = Step.SANITY
-    visit: int = 1
     ask: Question | None = None
     origin: Step | None = None
     in_question: str | None = None
     after: Signal | None = None
     via: Loop | None = None
+    reasks: Mapping[Role, Signal] = field(default_factory=dict[Role, Signal])
+    left_out: frozenset[Role] = frozenset()
+    pending: Action | None = None
+
+
+def _no_tasks() -> Mapping[str, TaskState]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState(engine.LoopState[MatrixLane]):
+    """The whole state of an issue's run: what the loop knows of it, and trees, tasks, revisions.
+
+    `split_size` counts the tasks of the last split, done ones included.
+    """
+
+    lanes: Mapping[str, MatrixLane] = field(default_factory=lambda: {engine.TRUNK: MatrixLane()})
+    start: str
+    gates: frozenset[str] = frozenset()
+    park_on_blockers: bool = False
     head: str = ""
     tasks: Mapping[str, TaskState] = field(default_factory=_no_tasks)
     queue: tuple[str, ...] = ()
@@ -132,28 +132,18 @@ class RunState:
     accepted: tuple[str, ...] = ()
     fixing: bool = False
     split_size: int = 0
-    counters: Mapping[str, int] = field(default_factory=dict[str, int])
     plan_revision: int = 1
     split_revision: int = 0
     draft: int = 1
-    dispatches: int = 0
     blockers: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    reasks: Mapping[Role, Signal] = field(default_factory=dict[Role, Signal])
-    left_out: frozenset[Role] = frozenset()
-    gate: str | None = None
-    pending: Action | None = None
     previous_work: str | None = None
     failure: Reason | None = None
-    resumes: int = 0
-    outcome: Outcome | None = None
-    reason: Reason | None = None
-    effects: int = 0
 
     @property
     def task(self) -> TaskState:
         """Return the current task; a bug of ours (LookupError) when there is none."""
         if self.current is None:
-            raise LookupError(f"step {self.step} has no current task")
+            raise LookupError(f"step {self.trunk.step} has no current task")
         return self.tasks[self.current]
 
     @property
@@ -177,21 +167,23 @@ class RunState:
 
         Who wants to see the split (a gate) sees one.
         """
-        return self.after is Signal.ACCEPTABLE and self.via is None and "split" not in self.settings.gates
+        at = self.trunk
+        return at.after is Signal.ACCEPTABLE and at.via is None and "split" not in self.gates
 
     def facts(self) -> frozenset[Given]:
         """Return the givens that hold now."""
         found: set[Given] = set()
-        if self.step is Step.DIAGNOSE:
+        at = self.trunk
+        if at.step is Step.DIAGNOSE:
             asked_by = {
                 Step.STUB: Given.FROM_STUB,
                 Step.WRITE_TESTS: Given.FROM_WRITE_TESTS,
                 Step.SEAM: Given.FROM_SEAM,
             }
-            found |= {given for step, given in asked_by.items() if step is self.origin}
-        if self.step is Step.SPLIT and self.fixing:
+            found |= {given for step, given in asked_by.items() if step is at.origin}
+        if at.step is Step.SPLIT and self.fixing:
             found.add(Given.FIX_TASKS)
-        if self.step is Step.PUBLISH:
+        if at.step is Step.PUBLISH:
             if self.open_blockers:
                 found.add(Given.BLOCKERS)
             elif self.nothing_changed:

@@ -1,68 +1,15 @@
-"""What a journal says: a type for each kind of line. A key that was not said is not written: the bytes stay.
-
-A run may be a stranger's: what becomes part of a path or of a git command has a checked name here.
-"""
+"""What the journal of an issue's run says beside what every journal does (`engine.events`)."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.names import ArtifactName, BareName, ObjectName
-from pipeline.routing.vocabulary import Loop
+from pipeline.engine.events import EffectMade, JournalEvent
+from pipeline.engine.journal import Line
+from pipeline.names import BareName, ObjectName
 from pipeline.runs.info import DispatchRecord, Usage, ViolationRecord
-
-Kind = Literal[
-    "run_started",
-    "claim_taken",
-    "dispatch_started",
-    "dispatch_finished",
-    "tests_ran",
-    "artifact_written",
-    "tracker_written",
-    "change_admitted",
-    "change_rejected",
-    "decision",
-    "task_done",
-    "gate_opened",
-    "gate_answered",
-    "config_changed",
-    "run_parked",
-    "run_resumed",
-    "publish_intended",
-    "published",
-    "run_finished",
-]
-
-
-class JournalEvent(BaseModel):
-    """What happened; `KIND` is its word in the journal. A later version may say more of it."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    KIND: ClassVar[Kind]
-
-
-class RunStarted(JournalEvent):
-    """A driver made the run."""
-
-    KIND = "run_started"
-
-    run_id: str
-    issue: str
-    start_commit: str = ""
-    sandbox: dict[str, str] = {}
-
-
-class RunResumed(JournalEvent):
-    """Another driver goes on with it. `was` is its outcome until then, None where the driver before it died."""
-
-    KIND = "run_resumed"
-
-    step: str
-    was: str | None = None
-    sandbox: dict[str, str] = {}
 
 
 class ClaimTaken(JournalEvent):
@@ -102,18 +49,9 @@ class MeasuredTests(JournalEvent):
     tree: ObjectName
     selected: tuple[str, ...] | None = None
     state: str
-    outcomes: dict[str, int] = {}
+    outcomes: dict[str, int] = {}  # noqa: RUF012  (pydantic copies it)
     collection_errors: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
-
-
-class ArtifactWritten(JournalEvent):
-    """A file of the run folder has this content now."""
-
-    KIND = "artifact_written"
-
-    path: ArtifactName
-    sha256: str
 
 
 class TrackerFile(BaseModel):
@@ -152,84 +90,13 @@ class ChangeRejected(_Change):
     KIND = "change_rejected"
 
 
-class DecisionMade(JournalEvent):
-    """A row of the matrix fired. `event` is what the step reported, from which the decision is computed again."""
-
-    KIND = "decision"
-
-    step: str
-    task: BareName | None = None
-    signal: str
-    row: str
-    action: dict[str, object]
-    counters: dict[str, int] = {}
-    exhausted: tuple[str, ...] = ()
-    evidence: tuple[ArtifactName, ...] = ()
-    visit: int
-    event: dict[str, object]
-
-    @property
-    def note(self) -> str:
-        """Return what the step said of it, "" where it said nothing."""
-        return str(self.event.get("note") or "")
-
-
-class _Effect(JournalEvent):
-    id: str | None = None
-    """The decision's effect that this says; None where no decision had it."""
-
-
-class TaskDone(_Effect):
+class TaskDone(EffectMade):
     """A task is left behind: done, or failed."""
 
     KIND = "task_done"
 
     task: BareName
     status: str
-
-
-class GateOpened(_Effect):
-    """A person is asked."""
-
-    KIND = "gate_opened"
-
-    gate: str
-
-
-class GateAnswered(JournalEvent):
-    """A person has answered; `artifacts` has the sha256 of what they saw, by path."""
-
-    KIND = "gate_answered"
-
-    gate: str
-    answer: str
-    artifacts: dict[str, str] = {}
-
-
-class ConfigChanged(JournalEvent):
-    """The user changed the configuration since the run was last driven."""
-
-    KIND = "config_changed"
-
-    limits: dict[Loop, int]
-    config_hash: str
-
-
-class _Stop(_Effect):
-    outcome: str
-    reason: str
-
-
-class RunParked(_Stop):
-    """The run stops, and can go on."""
-
-    KIND = "run_parked"
-
-
-class RunFinished(_Stop):
-    """The run is over."""
-
-    KIND = "run_finished"
 
 
 class PublishIntended(JournalEvent):
@@ -250,11 +117,5 @@ class Published(JournalEvent):
     commits: tuple[ObjectName, ...]
 
 
-EVENTS: Final[dict[Kind, type[JournalEvent]]] = {
-    event.KIND: event
-    for event in (
-        *(RunStarted, RunResumed, ClaimTaken, DispatchStarted, DispatchFinished, MeasuredTests, ArtifactWritten),
-        *(TrackerWritten, ChangeAdmitted, ChangeRejected, DecisionMade, TaskDone, GateOpened, GateAnswered),
-        *(ConfigChanged, RunParked, RunFinished, PublishIntended, Published),
-    )
-}
+JournalLine: TypeAlias = Line
+"""A line of the journal of an issue's run: of one of these kinds, or of the engine's."""

@@ -1,11 +1,11 @@
-"""Who may drive a run now. Behind a small Protocol, since many machines will need another one (architecture 10)."""
+"""Who may drive a run now: the lease of the engine, as a lock on a file."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -20,14 +20,6 @@ _TRIES: Final = 5
 _PAUSE_S: Final = 0.02
 _LONGEST: Final = 20
 """Digits of a process's number."""
-
-
-class Lease(Protocol):
-    """Held while a run is driven; given back by `release`, or by the death of the process."""
-
-    def release(self) -> None:
-        """Give it back; twice is fine."""
-        ...
 
 
 class FileLease:

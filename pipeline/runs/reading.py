@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pipeline.engine.events import RunResumed, RunStarted
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Loop, Role, Step
-from pipeline.runs.events import Published, RunResumed, RunStarted
+from pipeline.runs.events import Published
 from pipeline.runs.spending import spent
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _total(values: list[_Number | None], nothing: _Number) -> _Number | None:
 
 def gate_of(run: Run) -> str | None:
     """Return the gate that the run waits at (plan, split, commit), or None."""
-    return run.state.gate if run.state.step is Step.GATE else None
+    return run.state.trunk.gate if run.state.trunk.step is Step.GATE else None
 
 
 def sandbox_of(run: Run) -> SandboxFacts:
@@ -141,11 +142,11 @@ def commits_of(run: Run) -> tuple[str, ...]:
 def place_of(run: Run) -> str:
     """Return where the run stands in words: step, phase, task."""
     state = run.state
-    if state.step is Step.GATE:
-        return f"at the gate {state.gate!r}"
+    if state.trunk.step is Step.GATE:
+        return f"at the gate {state.trunk.gate!r}"
     task = f", task {state.current}" if state.current else ""
-    phase = f" (phase {state.step.phase})" if state.step.phase != "-" else ""
-    return f"{state.step.value}{phase}{task}"
+    phase = f" (phase {state.trunk.step.phase})" if state.trunk.step.phase != "-" else ""
+    return f"{state.trunk.step.value}{phase}{task}"
 
 
 def open_dispatches(run: Run) -> tuple[DispatchRecord, ...]:

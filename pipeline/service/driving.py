@@ -14,20 +14,19 @@ from pipeline.config.agents import Backend
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
+from pipeline.engine.events import ConfigChanged
+from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError
 from pipeline.languages.projects.choosing import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
-from pipeline.orchestrator import drive, has_ended, tell
+from pipeline.orchestrator import drive_issue, tell
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.events import ConfigChanged
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
-from pipeline.runs.journal import stamp, utc_now
 from pipeline.runs.keeping import keep
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
@@ -101,7 +100,7 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
             park_on_blockers=config.final_review.on_blockers == "park",
             started_at=stamp(utc_now()),
         )
-        run = Run.create(folder, info, MatrixMachine(), sandbox=isolation(config, box))
+        run = Run.create(folder, info, sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, order.environ, say)
         ctx.ground = ground
         facts = ", ".join(f"{name} {value}" for name, value in ctx.sandbox_facts.items())
@@ -124,8 +123,8 @@ async def go_on(
     refuse_recursion(order.environ)
     lease = FileLease.take(folder)
     try:
-        run = Run.load(folder, MatrixMachine(), driving=True)
-        ended = is_over(run)
+        run = Run.load(folder, driving=True)
+        ended = run.state.has_ended
         if ended and not place_of_run(repository, run, order.environ).exists():
             done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
             then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.info.issue}"
@@ -159,7 +158,7 @@ async def finish(ctx: Context) -> Context:
         ctx.checkout.open(ctx.state.start)
         async with anyio.create_task_group() as group:
             group.start_soon(_listen, ctx, group.cancel_scope)
-            await drive(ctx, STEPS)
+            await drive_issue(ctx, STEPS)
             group.cancel_scope.cancel()
         if ctx.state.outcome is None:  # the second signal took the running dispatch away
             event = Event(signal=Signal.CANCELLED, note="the user killed the running dispatch")
@@ -180,14 +179,9 @@ async def finish(ctx: Context) -> Context:
 def put_away(ctx: Context) -> Context:
     """Let the run's ref hold everything; when the run is over, remove what it had outside the repository."""
     keep(ctx.repository, ctx.run, whole=True)
-    if is_over(ctx.run):
+    if ctx.state.has_ended:
         ctx.checkout.close()
     return ctx
-
-
-def is_over(run: Run) -> bool:
-    """Return whether the run can never go on."""
-    return has_ended(run.state.outcome) or run.state.reason is Reason.ABANDONED
 
 
 def _expected(error: Exception, folder: Path) -> UserError | None:
@@ -284,7 +278,7 @@ def _note_config(ctx: Context) -> None:
     lines = ctx.run.journal.of(ConfigChanged)
     known = lines[-1].data.config_hash if lines else ctx.run.info.config_hash
     if config_hash(dumped) != known:
-        ctx.run.change_limits(limits_of(ctx.config), config_hash(dumped))
+        ctx.run.change_limits({**limits_of(ctx.config)}, config_hash(dumped))
 
 
 def _note_program(ctx: Context) -> None:

@@ -10,19 +10,19 @@ from pydantic import ValidationError
 from pipeline.boxes.nobox import NoBox
 from pipeline.boxes.orphans import end_lost
 from pipeline.config.model import Config
+from pipeline.engine.events import GateAnswered
+from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
 from pipeline.reports.hygiene import lint_split
 from pipeline.reports.tasks import execution_order
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Signal, Step
-from pipeline.runs.events import GateAnswered
 from pipeline.runs.lease import FileLease
-from pipeline.runs.run import Run, sha256_hex
+from pipeline.runs.run import Run
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
-from pipeline.service.driving import build_context, is_over, place_of_run, put_away
+from pipeline.service.driving import build_context, place_of_run, put_away
 from pipeline.steps import failure
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def resume(ctx: Context) -> None:
     Raises:
         UserError: the run waits for a person at a gate.
     """
-    if ctx.state.step is Step.GATE:
+    if ctx.lane.step is Step.GATE:
         name = ctx.run.info.run_id
         raise UserError(
-            f"{name} waits at the gate {ctx.state.gate!r}: redfirst approve {name}, or redfirst reject {name} "
+            f"{name} waits at the gate {ctx.lane.gate!r}: redfirst approve {name}, or redfirst reject {name} "
             '--feedback "..."',
             Reason.APPROVAL,
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
@@ -83,8 +83,7 @@ def approve(ctx: Context) -> None:
     hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     ctx.run.resume(sandbox=ctx.sandbox_facts)
-    ctx.run.journal.append(GateAnswered(gate=gate, answer="approved", artifacts=hashes))
-    ctx.run.decide(Event(signal=Signal.APPROVED, tasks=specs if changed else ()))
+    ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
 
 
 def _check_tasks(ctx: Context, tasks: Sequence[Task]) -> None:
@@ -133,20 +132,20 @@ def reject(ctx: Context, feedback: str, to: str | None) -> None:
     ctx.run.resume(sandbox=ctx.sandbox_facts)
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
-    ctx.run.journal.append(GateAnswered(gate=gate, answer=f"rejected to {where}", artifacts={}))
-    ctx.run.decide(Event(signal=ways[where], note=feedback.strip().splitlines()[0], evidence=(name,)))
+    event = Event(signal=ways[where], note=feedback.strip().splitlines()[0], evidence=(name,))
+    ctx.run.answer_gate(f"rejected to {where}", event)
 
 
 def _open_gate(ctx: Context) -> str:
-    if ctx.state.step is not Step.GATE or ctx.state.gate is None:
+    if ctx.lane.step is not Step.GATE or ctx.lane.gate is None:
         name = ctx.run.info.run_id
         raise UserError(
-            f"{name} does not wait at a gate ({ctx.state.outcome or 'running'}, {ctx.state.step}). "
+            f"{name} does not wait at a gate ({ctx.state.outcome or 'running'}, {ctx.lane.step}). "
             f"To go on: redfirst resume {name}",
             Reason.USAGE,
             actions=(f"redfirst resume {name}",),
         )
-    return ctx.state.gate
+    return ctx.lane.gate
 
 
 def free_orphan(repository: Repository, name: str) -> str | None:
@@ -171,7 +170,7 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
     try:
         run = _load_or_salvage(folder, say)
         environ = dict(os.environ)
-        ended = is_over(run)
+        ended = run.state.has_ended
         if ended and not place_of_run(repository, run, environ).exists():
             raise UserError(
                 f"{run.info.run_id} has ended already ({run.state.outcome}).", Reason.USAGE, actions=("redfirst runs",)
@@ -190,9 +189,9 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
 
 def _load_or_salvage(folder: Path, say: Callable[[str], None]) -> Run:
     try:
-        return Run.load(folder, MatrixMachine(), driving=True)
+        return Run.load(folder, driving=True)
     except UserError as error:
-        run = Run.salvage(folder, MatrixMachine())
+        run = Run.salvage(folder)
         say(error.message)
         say("Giving up what can be read of it; the damaged journal is kept beside the new one.")
         return run

@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.orchestrator import has_ended
-from pipeline.outcomes import Reason
-from pipeline.routing.machine import MatrixMachine
 from pipeline.runs.run import Run
 from pipeline.runs.store import (
     PUBLISH_REFS,
@@ -59,11 +56,10 @@ def _no_longer_held(folder: Path) -> str | None:
     if not (folder / "run.json").is_file():
         return "is gone"
     try:
-        run = Run.load(folder, MatrixMachine(), driving=False)
+        run = Run.load(folder, driving=False)
     except UserError:
         return None  # damaged: for a person to judge
-    ended = has_ended(run.state.outcome) or run.state.reason is Reason.ABANDONED
-    return "has ended" if ended else None
+    return "has ended" if run.state.has_ended else None
 
 
 def stray_folders(repository: Repository, state: Path, names: Collection[str]) -> list[str]:

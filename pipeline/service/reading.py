@@ -11,8 +11,8 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.runs.events import JournalLine
 from pipeline.runs.info import Usage, ViolationRecord
-from pipeline.runs.journal import Line
 from pipeline.runs.reading import Counter, SandboxFacts, UsageFacts
 from pipeline.service.agent_line import AgentLine
 
@@ -193,7 +193,7 @@ class LogDocument(_Document):
     schema_: Literal["redfirst.log/1"] = Field(default="redfirst.log/1", alias="schema")
     ok: Literal[True] = True
     run_id: str
-    lines: tuple[Line, ...]
+    lines: tuple[JournalLine, ...]
 
 
 class DiffFile(_Document):

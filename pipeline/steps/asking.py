@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pipeline.engine.events import DecisionMade
 from pipeline.process import SandboxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
-from pipeline.runs.events import DecisionMade, DispatchFinished
+from pipeline.runs.events import DispatchFinished
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.spending import UsedUp, reserve
 
@@ -69,7 +70,7 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
     for slot in asks:
         result = _last(ctx, slot)
         if result is None:
-            raise LookupError(f"{slot.role} has no finished dispatch in visit {ctx.state.visit}")
+            raise LookupError(f"{slot.role} has no finished dispatch in visit {ctx.lane.visit}")
         if result.signal is not None:
             return Event(
                 signal=result.signal,
@@ -99,12 +100,12 @@ def _may_start(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Event
     limit = limit_of(ctx.state, Loop.DISPATCHES)
     if limit is not None and ctx.state.dispatches + len(slots) > limit:
         return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
-    shares = reserve(ctx.run, ctx.config.budget, [(slot.role, ctx.state.step.value) for slot in slots])
+    shares = reserve(ctx.run, ctx.config.budget, [(slot.role, ctx.lane.step.value) for slot in slots])
     return Event(signal=Signal.BUDGET, note=shares.why) if isinstance(shares, UsedUp) else shares
 
 
 def _slot_records(ctx: Context, slot: Request) -> list[DispatchRecord]:
-    return [r for r in ctx.run.records.values() if r.visit == ctx.state.visit and r.role is slot.role]
+    return [r for r in ctx.run.records.values() if r.visit == ctx.lane.visit and r.role is slot.role]
 
 
 def _spent(ctx: Context) -> frozenset[str]:
@@ -115,7 +116,7 @@ def _spent(ctx: Context) -> frozenset[str]:
     decided = [
         line.seq
         for line in ctx.run.journal.of(DecisionMade)
-        if line.data.visit == ctx.state.visit and not line.data.row.startswith("any/")
+        if line.data.visit == ctx.lane.visit and not line.data.row.startswith("any/")
     ]
     finished = ctx.run.journal.of(DispatchFinished)
     return frozenset(line.data.dispatch for line in finished if line.seq < max(decided, default=0))
@@ -160,10 +161,10 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
     ]
     base = previous.tree if previous is not None and previous.tree is not None else slot.base
     record = DispatchRecord(
-        dispatch=f"{number:03}-{ctx.state.step.value}-{slot.role.value}",
+        dispatch=f"{number:03}-{ctx.lane.step.value}-{slot.role.value}",
         number=number,
-        step=ctx.state.step.value,
-        visit=ctx.state.visit,
+        step=ctx.lane.step.value,
+        visit=ctx.lane.visit,
         resumes=ctx.state.resumes,
         role=slot.role,
         kind=slot.kind,
@@ -187,7 +188,7 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
 
 async def _run(ctx: Context, slot: Request, record: DispatchRecord, broken: list[str]) -> None:
     try:
-        result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.state.step.phase, why=ctx.why())
+        result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.lane.step.phase, why=ctx.why())
     except SandboxError as error:
         broken.append(str(error))
         return

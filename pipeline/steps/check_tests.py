@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 async def run(ctx: Context) -> Event:
     """Return ACCEPTABLE or NEEDS_WORK, with @check's words as evidence."""
-    question = ctx.state.ask or Question.TESTS
+    question = ctx.lane.ask or Question.TESTS
     if question is Question.NOT_TESTABLE and _is_accepted_by_split(ctx):
         name = judgement_md(ctx, "judgement-not-testable", "accepted with the split: `evidence: regression`")
         _record(ctx, question, name)
@@ -59,7 +59,7 @@ def _is_accepted_by_split(ctx: Context) -> bool:
     """
     task, review = ctx.state.task, last_review(ctx, review_of_tasks(ctx))
     reviewed = review is not None and review.signal is Signal.ACCEPTABLE and not task.fix
-    return reviewed and ctx.state.origin is None and task.spec.evidence == "regression"
+    return reviewed and ctx.lane.origin is None and task.spec.evidence == "regression"
 
 
 def _record(ctx: Context, question: Question, judgement: str) -> None:

@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.dispatch.escape import watched
+from pipeline.engine.events import DecisionMade
+from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.routing.matrix import MATRIX
 from pipeline.routing.vocabulary import Role, Step
-from pipeline.runs.events import DecisionMade
 from pipeline.runs.files import to_json
 from pipeline.views.copies import Copies
 
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
+    from pipeline.engine.events import JournalEvent
+    from pipeline.engine.journal import Line
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Sandbox
     from pipeline.reports.tasks import Task
-    from pipeline.routing.state import RunState
+    from pipeline.routing.state import MatrixLane, RunState
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.events import JournalEvent
-    from pipeline.runs.journal import Line
     from pipeline.runs.run import Run
     from pipeline.steps.preconditions import Ground
 
@@ -69,6 +70,11 @@ class Context:
     def state(self) -> RunState:
         """Return the run's state now."""
         return self.run.state
+
+    @property
+    def lane(self) -> MatrixLane:
+        """Return where the step stands that is given this."""
+        return self.run.state.trunk
 
     @property
     def issue(self) -> str:
@@ -119,7 +125,7 @@ class Context:
         name = f"task-{task_id or self.state.task.id}.md"
         found = parse_task_md(self.read(name))
         if isinstance(found, Malformed):
-            then = "approve" if self.state.step is Step.GATE else "resume"
+            then = "approve" if self.lane.step is Step.GATE else "resume"
             raise UserError(
                 f"{name} cannot be read: {found.sentence} Mend it, then: redfirst {then} {self.run.info.run_id}",
                 Reason.USAGE,
@@ -132,7 +138,8 @@ class Context:
 
     def arrival(self) -> Line[DecisionMade] | None:
         """Return the decision that led to this visit; None in the first step."""
-        before = [line for line in self.run.journal.of(DecisionMade) if line.data.visit == self.state.visit - 1]
+        lines = [line for line in self.run.journal.of(DecisionMade) if line.data.lane == TRUNK]
+        before = [line for line in lines if line.data.visit == self.lane.visit - 1]
         return before[-1] if before else None
 
     def handover(self) -> tuple[str, ...]:

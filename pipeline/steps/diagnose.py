@@ -28,9 +28,9 @@ _NEEDS = TypeAdapter(tuple[Need, ...])
 
 async def run(ctx: Context) -> Event:
     """Return the diagnosis as a signal, or whether the files asked for are granted."""
-    if ctx.state.ask is Question.AMEND:
+    if ctx.lane.ask is Question.AMEND:
         return await _amend(ctx)
-    after_passes = ctx.state.after is Signal.PASSES_ALREADY
+    after_passes = ctx.lane.after is Signal.PASSES_ALREADY
     answer = await judge(ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, after_passes=after_passes))
     if isinstance(answer, Event):
         return answer

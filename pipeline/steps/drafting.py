@@ -28,9 +28,9 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
     """
     artifacts = {"issue": [ctx.path("issue.md")]}
     came_back = [ctx.path(name) for name in ctx.handed_words() if not name.startswith(REFUSED)]
-    if ctx.state.via is Loop.HUMAN:
+    if ctx.lane.via is Loop.HUMAN:
         artifacts["feedback"] = came_back
-    elif ctx.state.via is not None and came_back:
+    elif ctx.lane.via is not None and came_back:
         artifacts["findings"] = came_back
     return artifacts
 

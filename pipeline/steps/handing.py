@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.engine.events import DecisionMade
 from pipeline.routing.vocabulary import Step
-from pipeline.runs.events import DecisionMade
 from pipeline.steps.evidence_files import read_evidence
 from pipeline.steps.reviews import remarks
 
@@ -43,7 +43,7 @@ def came_back_tree(ctx: Context) -> str | None:
     The tree is the one in question only while the step itself is: another one has had its turn since otherwise.
     """
     line = ctx.arrival()
-    step = ctx.state.step
+    step = ctx.lane.step
     by = line.data.step if line is not None else ""
-    asked_before = by == step.value or (by == Step.DIAGNOSE.value and ctx.state.origin is step)
-    return ctx.state.in_question if asked_before else None
+    asked_before = by == step.value or (by == Step.DIAGNOSE.value and ctx.lane.origin is step)
+    return ctx.lane.in_question if asked_before else None

@@ -105,9 +105,9 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
         functions = functions_of({**baseline_of(ctx).records, **kept_tests(ctx)})
         words = bullets(folded(impacted, functions)) + "\n"
         artifacts["impacted_tests"] = [ctx.path(ctx.write(f"evidence/impacted-{task.id}.md", words))]
-    came_back = ctx.handed_words() if ctx.state.via else []
+    came_back = ctx.handed_words() if ctx.lane.via else []
     if ready is not None:  # the workspace was measured as it is: what was measured of it before is out of date
-        name = ctx.write(f"evidence/before-{ctx.state.visit:03}.md", not_green_md(task, Signal.NOT_GREEN, ready))
+        name = ctx.write(f"evidence/before-{ctx.lane.visit:03}.md", not_green_md(task, Signal.NOT_GREEN, ready))
         artifacts["measured"] = [ctx.path(name)]
         came_back = [name for name in came_back if name.startswith("judgements/")]
     diagnosis = [ctx.path(name) for name in came_back]
@@ -115,7 +115,7 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
         artifacts["diagnosis"] = diagnosis
     if state.candidate is not None and changed_paths(ctx, state.red or base, state.candidate):
         patch = ctx.repository.patch(state.red or base, state.candidate)
-        name = ctx.write(f"judgements/{ctx.state.visit:03}-candidate.patch", patch)
+        name = ctx.write(f"judgements/{ctx.lane.visit:03}-candidate.patch", patch)
         artifacts["candidate_patch"] = [ctx.path(name)]
     grants = production_grants(task)
     extra = "" if "red" in artifacts else _NO_TESTS

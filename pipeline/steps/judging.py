@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def asker_result(ctx: Context) -> DispatchResult | None:
     """Return the result of the dispatch that the judgement is about: the last of the step that asked."""
-    origin = ctx.state.origin.value if ctx.state.origin else ""
+    origin = ctx.lane.origin.value if ctx.lane.origin else ""
     found = [r for r in ctx.run.records.values() if r.step == origin and r.task == ctx.state.current]
     finished = [record for record in found if record.dispatch in ctx.run.results]
     return ctx.run.results[finished[-1].dispatch] if finished else None
@@ -31,7 +31,7 @@ def asker_result(ctx: Context) -> DispatchResult | None:
 
 def refusals_md(ctx: Context) -> str:
     """Return what of the step that asked was refused, and why, in words; empty where nothing was."""
-    origin = ctx.state.origin.value if ctx.state.origin else ""
+    origin = ctx.lane.origin.value if ctx.lane.origin else ""
     found = [r.dispatch for r in ctx.run.records.values() if r.step == origin and r.task == ctx.state.current]
     results = [ctx.run.results[name] for name in found if name in ctx.run.results]
     return bullets(f"{r.dispatch}: {r.signal}: {r.complaint}" for r in results if r.signal is not None)
@@ -46,7 +46,7 @@ async def judge(
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
     if question is Question.DIAGNOSE:  # it may find that these are wrong
         artifacts |= {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")]}
-    visit = ctx.state.visit
+    visit = ctx.lane.visit
     if task.tests and task.tests != start:
         name = ctx.write(f"judgements/{visit:03}-tests.patch", ctx.repository.patch(start, task.tests))
         artifacts["tests_diff"] = [ctx.path(name)]
@@ -64,7 +64,7 @@ async def judge(
     output = [ctx.path(name) for name in ctx.handed_words()]
     if output:
         artifacts["test_output"] = output
-    tree = ctx.state.in_question or task.tests or start
+    tree = ctx.lane.in_question or task.tests or start
     request = Request(Role.CHECK, "judge", tree, question=question, artifacts=artifacts, accept=accept)
     return await ask(ctx, request)
 
@@ -77,4 +77,4 @@ def judgement_md(ctx: Context, what: str, text: str) -> str:
         what: Its kind.
         text: Rendered Markdown: what @check itself said went through `foreign.block`.
     """
-    return ctx.write(f"judgements/{ctx.state.visit:03}-{what}.md", f"# {what} by @check\n\n{text}\n")
+    return ctx.write(f"judgements/{ctx.lane.visit:03}-{what}.md", f"# {what} by @check\n\n{text}\n")

@@ -28,9 +28,9 @@ async def run(ctx: Context) -> Event:
     """Return DRAFTED with plan.md written, HYGIENE with the list of problems, or a failed dispatch."""
     artifacts = draft_artifacts(ctx)
     artifacts["baseline"] = [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))]
-    if ctx.state.via is not None:
+    if ctx.lane.via is not None:
         artifacts["previous_plan"] = [ctx.path("plan.md")]
-    if ctx.state.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
+    if ctx.lane.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
         name = ctx.write(f"previous-{ctx.state.plan_revision}.patch", patch)
         artifacts["previous_patch"] = [ctx.path(name)]

@@ -15,7 +15,6 @@ from pipeline.errors import UserError
 from pipeline.names import is_branch_name
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.routing.machine import MatrixMachine
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, runs_folder, worktree_key
 from pipeline.steps.tracker import FOLDER, as_user_errors, in_worktree, shown_files
@@ -182,7 +181,7 @@ def _shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
         folder = repository.worktree / WORKFLOW / name
         if where != here or not (folder / "run.json").exists():
             continue
-        for file, (_, after) in shown_files(Run.load(folder, MatrixMachine(), driving=False)).items():
+        for file, (_, after) in shown_files(Run.load(folder, driving=False)).items():
             path = repository.worktree / FOLDER / file
             if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == after:
                 found.append(f"{FOLDER}/{file}")

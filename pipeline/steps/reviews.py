@@ -51,7 +51,7 @@ class Review:
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
-        self.step = ctx.state.step
+        self.step = ctx.lane.step
         self.stage, self.loop = _STAGES[self.step]
         self.revision = purse(ctx.state, self.loop, None)
         self.ordinal = ctx.reviews_before(self.step.value) + 1
@@ -93,7 +93,7 @@ class Review:
 
         No answer counts as open, so that a result which the reviewer holds for good would end with blockers.
         """
-        if not isinstance(report, CheckReview) or Role.CHECK in self.ctx.state.reasks:
+        if not isinstance(report, CheckReview) or Role.CHECK in self.ctx.lane.reasks:
             return None
         answered = {answer.id for answer in report.prior}
         left = [finding.id for finding in self.ledger.blockers if finding.id not in answered]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
+from pipeline.engine.events import DecisionMade
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.hygiene import drafted
@@ -12,7 +13,6 @@ from pipeline.reports.taskfile import task_md
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal, Step
-from pipeline.runs.events import DecisionMade
 from pipeline.steps.asking import ask
 from pipeline.steps.drafting import REFUSED, draft_artifacts, hygiene_evidence
 from pipeline.steps.plan import planned
@@ -88,7 +88,7 @@ def _refused(ctx: Context, report: Report) -> Malformed | None:
 
 def _came_back(ctx: Context) -> list[str]:
     """Return the task files that this draft is a revision of: those that hygiene refused, or that were not done."""
-    if ctx.state.via is None:
+    if ctx.lane.via is None:
         return []
     refused = [name for name in ctx.handover() if name.startswith(REFUSED)]
     drafted = [line for line in ctx.run.journal.of(DecisionMade) if line.data.row in CUT]

@@ -60,7 +60,7 @@ async def run(ctx: Context) -> Event:
     """Return STUBBED when every new symbol is there and is a stub, all compiles, and what passed still passes."""
     task = ctx.task()
     start = ctx.state.task.start or ctx.state.head
-    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.state.via else []
+    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via else []
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],
         **handed_on(ctx),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.engine.events import DecisionMade
 from pipeline.measure.probe_words import in_short, survivors
 from pipeline.measure.unprotected import limit_of, not_protected
 from pipeline.reports.foreign import one_line
 from pipeline.reports.markdown import bullets, sections
 from pipeline.routing.state import TaskStatus
-from pipeline.runs.events import DecisionMade
 from pipeline.runs.reading import usage_of
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps import tracker

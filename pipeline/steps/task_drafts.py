@@ -47,7 +47,7 @@ def tasks_of(ctx: Context, report: SplitReport) -> tuple[Task, ...] | Malformed:
 
 def tasks_of_plan(ctx: Context, plan: PlanReport) -> tuple[Task, ...] | Malformed:
     """Return the one task that came with a plan, none where it has none or where a person wants to see the split."""
-    if plan.task is None or {"plan", "split"} & ctx.state.settings.gates:
+    if plan.task is None or {"plan", "split"} & ctx.state.gates:
         return ()
     return tasks_of(ctx, SplitReport(tasks=(plan.task,)))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.engine.events import DecisionMade
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
 from pipeline.reports.markdown import bullets
 from pipeline.reports.reviews import SplitReview
 from pipeline.routing.vocabulary import Role, Step
-from pipeline.runs.events import DecisionMade
 from pipeline.steps.plan import planned
 from pipeline.steps.task_drafts import CUT, WITH_PLAN
 
@@ -58,7 +58,7 @@ def unfounded(review: Review, report: Report) -> Malformed | None:
 
     A question is open without an answer, and with one that is not `true` while no finding says what is to be mended.
     """
-    told = Role.CHECK in review.ctx.state.reasks
+    told = Role.CHECK in review.ctx.lane.reasks
     if told or not isinstance(report, SplitReview) or report.verdict is not Verdict.ACCEPTABLE or not review.is_first:
         return None
     answers = report.answers.model_dump()

@@ -60,7 +60,7 @@ async def run(ctx: Context) -> Event:
         "baseline": [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))],
     }
     artifacts |= handed_on(ctx)
-    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.state.via else []
+    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via else []
     if came_back:
         artifacts["findings"] = came_back
     try:

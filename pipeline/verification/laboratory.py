@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.config.model import Config
+    from pipeline.engine.events import JournalEvent
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.events import JournalEvent
 
 
 @dataclass

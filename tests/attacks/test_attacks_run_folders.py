@@ -17,12 +17,12 @@ import pytest
 from kit import Project, make_project
 from runs.real import begin, event, git, load, start_dispatch, write_result
 
+from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import TrackerFile, TrackerWritten
-from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import claims, release_claim
 from pipeline.service.leftovers import check_leftovers
 from pipeline.steps.preconditions import examine
@@ -31,6 +31,8 @@ from pipeline.trees import remove_tree
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pipeline.runs.run import Run
 
 pytestmark = pytest.mark.slow
 

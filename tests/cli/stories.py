@@ -149,11 +149,11 @@ def retries_used_up(repository: Repository) -> Run:
     """@make failed twice, which the second diagnosis may not send to @make again; WRITE_TESTS comes next."""
     run = red_reached(repository)
     for _ in range(2):
-        tree = tree_of(run, {"app.py": f"# try {run.state.visit}\n"})
+        tree = tree_of(run, {"app.py": f"# try {run.state.trunk.visit}\n"})
         name = dispatch(run, Role.MAKE, "implement", tree=tree)
         run.decide(event(Signal.NOT_GREEN, tree=tree, note=f"not GREEN: {TEST_ID}", evidence=(name,)))
         dispatch(run, Role.CHECK, "judge", question=Question.DIAGNOSE.value)
-        judgement = f"judgements/{run.state.visit:03}-diagnosis.md"
+        judgement = f"judgements/{run.state.trunk.visit:03}-diagnosis.md"
         run.write_artifact(judgement, "# diagnosis by @check\n\nproduction_logic: the guard is missing\n")
         run.decide(event(Signal.PRODUCTION_LOGIC, note="production_logic", evidence=(judgement,)))
     return run

@@ -16,12 +16,12 @@ from pipeline.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.config.budget import PhasePurses
 from pipeline.config.keys import ANY, LEAVES
 from pipeline.dispatch.prompt import DispatchDocument
+from pipeline.engine.events import EVENTS, DecisionMade
 from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Role
-from pipeline.runs.events import EVENTS, DecisionMade
 from pipeline.runs.reading import ACTIONS
 from pipeline.steps.evidence_files import TaskEvidence
 

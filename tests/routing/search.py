@@ -53,12 +53,12 @@ def situation(state: RunState, *, dispatches: bool) -> Situation:
     spent = state.counters
     task = None if state.current is None else _shape(state.task, red=True)
     return (
-        (state.step, state.ask, state.origin, state.gate, state.pending),
-        state.after is Signal.PASSES_ALREADY,
+        (state.trunk.step, state.trunk.ask, state.trunk.origin, state.trunk.gate, state.trunk.pending),
+        state.trunk.after is Signal.PASSES_ALREADY,
         tuple(spent.get(purse(state, loop, None), 0) for loop in _RUN_LOOPS),
         None if task is None else tuple(spent.get(purse(state, loop, None), 0) for loop in _TASK_LOOPS),
-        tuple(spent.get(purse(state, Loop.REASK, role), 0) for role in ASKS.get(state.step, ())),
-        state.left_out,
+        tuple(spent.get(purse(state, Loop.REASK, role), 0) for role in ASKS.get(state.trunk.step, ())),
+        state.trunk.left_out,
         task,
         tuple(_shape(state.tasks[name], red=False) for name in state.queue),
         (state.fixing, state.nothing_changed, bool(state.open_blockers), state.failure),
@@ -106,7 +106,7 @@ class Search:
                 continue
             key = situation(state, dispatches=self._budget)
             if key in path:
-                wrong.append(f"a circle through {state.step} (visit {state.visit})")
+                wrong.append(f"a circle through {state.trunk.step} (visit {state.trunk.visit})")
             elif key in longest:
                 path[here] = max(path[here], longest[key] + 1)
             else:
@@ -136,6 +136,6 @@ class Search:
 
 
 def _broken(state: RunState) -> list[str]:
-    if state.step is Step.IMPLEMENT and state.task.red is None:
+    if state.trunk.step is Step.IMPLEMENT and state.task.red is None:
         return ["IMPLEMENT was entered without RED or a sign-off"]
     return []

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def test_three_reviews_of_the_plan_are_two_retries() -> None:
     state = walk(begin(), "OK CLAIMED DRAFTED NEEDS_WORK DRAFTED BLOCK DRAFTED")
-    assert state.step is Step.REVIEW_PLAN
+    assert state.trunk.step is Step.REVIEW_PLAN
     after, decision = advance(state, event("NEEDS_WORK!plan-3-01"))
-    assert after.step is Step.SPLIT
+    assert after.trunk.step is Step.SPLIT
     assert decision.exhausted == (Loop.PLAN_REVIEW,)
     assert after.open_blockers == ("plan-3-01",)
 
@@ -31,15 +31,15 @@ def test_three_reviews_of_the_plan_are_two_retries() -> None:
 def test_two_reviews_of_the_split_are_one_retry() -> None:
     state = walk(begin(), TO_SPLIT, "DRAFTED:1 NEEDS_WORK DRAFTED:1")
     after, decision = advance(state, event("NEEDS_WORK!split-2-01"))
-    assert (after.step, after.current) == (Step.WRITE_TESTS, "1")
+    assert (after.trunk.step, after.current) == (Step.WRITE_TESTS, "1")
     assert decision.exhausted == (Loop.SPLIT_REVIEW,)
 
 
 def test_three_final_reviews_are_two_rounds_of_fix_tasks() -> None:
     state = walk(at_first_task(), "RED=r1 GREEN=c1 FIX DRAFTED:fix-1 RED=r2 GREEN=c2 FIX DRAFTED:fix-2 RED=r3 GREEN=c3")
-    assert state.step is Step.FINAL_REVIEW
+    assert state.trunk.step is Step.FINAL_REVIEW
     after, decision = advance(state, event("FIX!result-3-01"))
-    assert after.step is Step.PUBLISH
+    assert after.trunk.step is Step.PUBLISH
     assert decision.exhausted == (Loop.FINAL_REVIEW,)
     assert walk(after, "PUBLISHED").outcome is Outcome.COMPLETED_WITH_BLOCKERS
 
@@ -58,38 +58,42 @@ def test_a_person_is_never_out_of_turns() -> None:
 @pytest.mark.parametrize("words", ["OK CLAIMED", f"{TO_SPLIT}"])
 def test_a_draft_may_break_hygiene_twice(words: str) -> None:
     state = walk(begin(), words, "HYGIENE HYGIENE")
-    assert state.step in {Step.PLAN, Step.SPLIT}
+    assert state.trunk.step in {Step.PLAN, Step.SPLIT}
     assert walk(state, "HYGIENE HANDLED").reason is Reason.LOOPS_EXHAUSTED
 
 
 def test_a_new_draft_has_its_own_hygiene_purse() -> None:
     state = walk(begin(), "OK CLAIMED HYGIENE HYGIENE DRAFTED NEEDS_WORK HYGIENE HYGIENE")
-    assert state.step is Step.PLAN
+    assert state.trunk.step is Step.PLAN
 
 
 def test_a_plan_is_reworked_twice_in_a_run_whatever_sends_it_back() -> None:
     again = "DRAFTED ACCEPTABLE DRAFTED:1 BLOCK"
     state = walk(begin(), "OK CLAIMED", again, again)
-    assert (state.step, state.plan_revision) == (Step.PLAN, 3)
+    assert (state.trunk.step, state.plan_revision) == (Step.PLAN, 3)
     ended = walk(state, again)
-    assert (ended.step, ended.failure) == (Step.FAILURE, Reason.LOOPS_EXHAUSTED)
+    assert (ended.trunk.step, ended.failure) == (Step.FAILURE, Reason.LOOPS_EXHAUSTED)
     assert walk(ended, "HANDLED").outcome is Outcome.FAILED
 
 
 def test_a_plan_revision_has_its_own_reviews() -> None:
     state = walk(begin(), "OK CLAIMED DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED:1 BLOCK")
-    assert walk(state, "DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED").step is Step.REVIEW_PLAN
+    assert walk(state, "DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED").trunk.step is Step.REVIEW_PLAN
 
 
 def test_tests_that_are_rewritten_twice_are_diagnosed_once() -> None:
     state = walk(at_first_task(), "ILLEGAL_RED=t1 STRUCTURAL_ONLY=t2")
-    assert state.step is Step.WRITE_TESTS
+    assert state.trunk.step is Step.WRITE_TESTS
     state, (decision,) = walk_with_decisions(state, "RED_UNSTABLE=t3")
-    assert (state.step, state.ask, state.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.WRITE_TESTS)
+    assert (state.trunk.step, state.trunk.ask, state.trunk.origin) == (
+        Step.DIAGNOSE,
+        Question.DIAGNOSE,
+        Step.WRITE_TESTS,
+    )
     assert decision.counters == {"test_diagnosis@task 1": 1}
     state, (decision,) = walk_with_decisions(state, "PRODUCTION_LOGIC")
     assert decision.exhausted == (Loop.TEST_REWRITE, Loop.TEST_DIAGNOSIS)
-    assert (state.step, state.plan_revision) == (Step.PLAN, 2)
+    assert (state.trunk.step, state.plan_revision) == (Step.PLAN, 2)
 
 
 def at_stubs(limits: Mapping[Loop, int] | None = None) -> RunState:
@@ -98,45 +102,45 @@ def at_stubs(limits: Mapping[Loop, int] | None = None) -> RunState:
 
 def test_what_make_wastes_on_stubs_is_not_taken_from_the_tests() -> None:
     state = walk(at_stubs(), "STUB_DIRTY=x1 INCOMPLETE=x2 PRODUCTION_LOGIC")
-    assert state.step is Step.STUB
+    assert state.trunk.step is Step.STUB
     assert {key: count for key, count in state.counters.items() if "task 1" in key} == {"stub_retry@task 1": 2}
     state = walk(state, "STUBBED=s1 ILLEGAL_RED=t1 STRUCTURAL_ONLY=t2")
-    assert (state.step, state.via) == (Step.WRITE_TESTS, Loop.TEST_REWRITE)
+    assert (state.trunk.step, state.trunk.via) == (Step.WRITE_TESTS, Loop.TEST_REWRITE)
 
 
 def test_stubs_that_are_made_again_twice_are_diagnosed_once() -> None:
     state, decisions = walk_with_decisions(at_stubs(), "STUB_DIRTY=x1 STUB_DIRTY=x2 STUB_DIRTY=x3")
-    assert (state.step, state.ask, state.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.STUB)
+    assert (state.trunk.step, state.trunk.ask, state.trunk.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.STUB)
     assert decisions[-1].exhausted == (Loop.STUB_RETRY,)
     assert decisions[-1].counters == {"test_diagnosis@task 1": 1}
     state, (decision,) = walk_with_decisions(state, "PRODUCTION_LOGIC")
     assert decision.exhausted == (Loop.STUB_RETRY, Loop.TEST_DIAGNOSIS)
-    assert (state.step, state.plan_revision) == (Step.PLAN, 2)
+    assert (state.trunk.step, state.plan_revision) == (Step.PLAN, 2)
 
 
 def test_the_configuration_says_how_often_stubs_are_made_again() -> None:
-    assert walk(at_stubs({Loop.STUB_RETRY: 0}), "STUB_DIRTY=x").step is Step.DIAGNOSE
+    assert walk(at_stubs({Loop.STUB_RETRY: 0}), "STUB_DIRTY=x").trunk.step is Step.DIAGNOSE
 
 
 def test_a_judge_who_is_never_content_ends_in_a_diagnosis_too() -> None:
     state = walk(at_first_task(), "DISPUTED=t1 NEEDS_WORK DISPUTED=t2 NEEDS_WORK DISPUTED=t3 NEEDS_WORK")
-    assert (state.step, state.origin) == (Step.DIAGNOSE, Step.WRITE_TESTS)
+    assert (state.trunk.step, state.trunk.origin) == (Step.DIAGNOSE, Step.WRITE_TESTS)
 
 
 def test_make_is_retried_once_per_red_and_then_the_tests_are_redesigned() -> None:
     state = walk(at_first_task(), "RED=r1 INCOMPLETE=c1 PRODUCTION_LOGIC")
-    assert (state.step, state.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
+    assert (state.trunk.step, state.trunk.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
     state = walk(state, "NOT_GREEN=c2 PRODUCTION_LOGIC")
-    assert (state.step, state.via) == (Step.WRITE_TESTS, Loop.TEST_DESIGN)
+    assert (state.trunk.step, state.trunk.via) == (Step.WRITE_TESTS, Loop.TEST_DESIGN)
     state = walk(state, "RED=r2 NOT_GREEN=c3 PRODUCTION_LOGIC")
-    assert (state.step, state.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
+    assert (state.trunk.step, state.trunk.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
 
 
 def test_two_redesigns_of_the_tests_send_the_plan_back() -> None:
     state = walk(at_first_task(), *(f"RED=r{n} TEST_DESIGN=c{n} TEST_DESIGN" for n in (1, 2)), "RED=r3 TEST_DESIGN=c3")
     state, (decision,) = walk_with_decisions(state, "TEST_DESIGN")
     assert decision.exhausted == (Loop.TEST_DESIGN,)
-    assert (state.step, state.via) == (Step.PLAN, Loop.PLAN_REWORK)
+    assert (state.trunk.step, state.trunk.via) == (Step.PLAN, Loop.PLAN_REWORK)
 
 
 def test_the_whole_chain_of_empty_purses_ends_in_the_failure_handler() -> None:
@@ -158,14 +162,14 @@ def test_evidence_was_not_reached_only_when_a_task_sent_the_plan_back() -> None:
 
 def test_a_review_loop_that_ran_dry_is_no_failure_on_record() -> None:
     state = walk(begin({Loop.PLAN_REVIEW: 1}), "OK CLAIMED DRAFTED NEEDS_WORK")
-    assert (state.step, state.failure) == (Step.SPLIT, None)
+    assert (state.trunk.step, state.failure) == (Step.SPLIT, None)
 
 
 def test_files_are_added_twice_and_then_the_task_is_split_again() -> None:
     state = walk(at_first_task(), "RED=r1 NEEDS_FILE=c1 AMENDED NEEDS_FILE=c2 AMENDED NEEDS_FILE=c3")
     state, (decision,) = walk_with_decisions(state, "AMENDED")
     assert decision.exhausted == (Loop.SCOPE_AMEND,)
-    assert (state.step, state.via) == (Step.SPLIT, Loop.SPLIT_REWORK)
+    assert (state.trunk.step, state.trunk.via) == (Step.SPLIT, Loop.SPLIT_REWORK)
 
 
 def test_two_splits_are_reworked_in_a_plan_revision_and_then_the_plan() -> None:
@@ -174,31 +178,31 @@ def test_two_splits_are_reworked_in_a_plan_revision_and_then_the_plan() -> None:
         state = walk(state, f"BLOCKED SPEC DRAFTED:{number} ACCEPTABLE")
     state, decisions = walk_with_decisions(state, "BLOCKED SPLIT_NEEDED")
     assert decisions[-1].exhausted == (Loop.SPLIT_REWORK,)
-    assert state.step is Step.PLAN
+    assert state.trunk.step is Step.PLAN
     state = walk(state, "DRAFTED ACCEPTABLE DRAFTED:4 ACCEPTABLE BLOCKED SPEC")
-    assert (state.step, state.via) == (Step.SPLIT, Loop.SPLIT_REWORK)
+    assert (state.trunk.step, state.trunk.via) == (Step.SPLIT, Loop.SPLIT_REWORK)
 
 
 def test_one_seam_per_task_and_then_the_absence_of_tests_is_signed_off() -> None:
     state = walk(at_first_task(), "MISSING_SEAM SEAM_DONE=s1")
-    assert state.step is Step.WRITE_TESTS
+    assert state.trunk.step is Step.WRITE_TESTS
     state = walk(state, "MISSING_SEAM")
-    assert (state.step, state.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
+    assert (state.trunk.step, state.trunk.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
 
 
 def test_a_seam_that_is_diagnosed_may_be_made_again_only_if_its_purse_allows() -> None:
     diagnosed = "MISSING_SEAM MALFORMED@make MALFORMED@make PRODUCTION_LOGIC"
     once = walk(at_first_task(), diagnosed)
-    assert (once.step, once.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
+    assert (once.trunk.step, once.trunk.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
     twice = walk(at_first_task(limits={Loop.SEAM: 2}), diagnosed)
-    assert twice.step is Step.SEAM
+    assert twice.trunk.step is Step.SEAM
 
 
 def test_a_cosmetic_edit_is_made_once_in_a_run() -> None:
     state = walk(at_first_task(), "RED=r GREEN=c COSMETIC=e1")
-    assert (state.step, state.head) == (Step.FINAL_REVIEW, "e1")
+    assert (state.trunk.step, state.head) == (Step.FINAL_REVIEW, "e1")
     state = walk(state, "COSMETIC=e2")
-    assert (state.step, state.head) == (Step.PUBLISH, "e1")
+    assert (state.trunk.step, state.head) == (Step.PUBLISH, "e1")
 
 
 # --- re-asks ---------------------------------------------------------------------------------------------------------
@@ -207,20 +211,24 @@ def test_a_cosmetic_edit_is_made_once_in_a_run() -> None:
 @pytest.mark.parametrize("signal", ["MALFORMED", "VIOLATION", "TIMED_OUT"])
 def test_a_slot_is_asked_once_more_and_told_why(signal: str) -> None:
     state = walk(begin(), "OK CLAIMED", f"{signal}@orchestrator")
-    assert (state.step, state.reasks) == (Step.PLAN, {Role.ORCHESTRATOR: Signal(signal)})
+    assert (state.trunk.step, state.trunk.reasks) == (Step.PLAN, {Role.ORCHESTRATOR: Signal(signal)})
     ended = walk(state, f"{signal}@orchestrator")
     assert (ended.outcome, ended.reason) == (Outcome.PARKED, Reason.AGENT_UNUSABLE)
 
 
 def test_the_slots_of_a_review_are_asked_again_each_on_its_own() -> None:
     state = walk(begin(), "OK CLAIMED DRAFTED MALFORMED@check MALFORMED@simplify")
-    assert (state.step, set(state.reasks)) == (Step.REVIEW_PLAN, {Role.CHECK, Role.SIMPLIFY})
+    assert (state.trunk.step, set(state.trunk.reasks)) == (Step.REVIEW_PLAN, {Role.CHECK, Role.SIMPLIFY})
 
 
 def test_simplify_is_left_out_and_the_review_goes_on() -> None:
     state = walk(begin(), "OK CLAIMED DRAFTED MALFORMED@simplify TIMED_OUT@simplify")
-    assert (state.step, state.outcome, state.left_out) == (Step.REVIEW_PLAN, None, frozenset({Role.SIMPLIFY}))
-    assert walk(state, "ACCEPTABLE").left_out == frozenset()
+    assert (state.trunk.step, state.outcome, state.trunk.left_out) == (
+        Step.REVIEW_PLAN,
+        None,
+        frozenset({Role.SIMPLIFY}),
+    )
+    assert walk(state, "ACCEPTABLE").trunk.left_out == frozenset()
 
 
 def test_a_slot_that_was_left_out_says_nothing_more() -> None:
@@ -240,14 +248,14 @@ def test_check_that_is_unusable_parks_the_run() -> None:
 )
 def test_work_that_is_never_well_formed_is_diagnosed(words: str, role: str, origin: Step) -> None:
     state = walk(at_first_task(), words, f"MALFORMED@{role} MALFORMED@{role}")
-    assert (state.step, state.ask, state.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, origin)
+    assert (state.trunk.step, state.trunk.ask, state.trunk.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, origin)
 
 
 def test_a_new_visit_is_a_new_slot() -> None:
     state = walk(begin(), "OK CLAIMED MALFORMED@orchestrator DRAFTED NEEDS_WORK")
-    assert (state.step, state.reasks) == (Step.PLAN, {})
+    assert (state.trunk.step, state.trunk.reasks) == (Step.PLAN, {})
     state = walk(state, "MALFORMED@orchestrator")
-    assert (state.step, state.outcome) == (Step.PLAN, None)
+    assert (state.trunk.step, state.outcome) == (Step.PLAN, None)
 
 
 @pytest.mark.parametrize("words", ["MALFORMED", "MALFORMED@make"])
@@ -300,12 +308,12 @@ def test_a_purse_is_named_by_its_scope() -> None:
     assert purse(state, Loop.PLAN_REWORK, None) == "plan_rework@run"
     assert purse(state, Loop.SEAM, None) == "seam@task 1"
     assert purse(state, Loop.MAKE_RETRY, None) == "make_retry@task 1 0123456789ab"
-    assert purse(state, Loop.REASK, Role.MAKE) == f"reask@visit {state.visit} make 0"
+    assert purse(state, Loop.REASK, Role.MAKE) == f"reask@visit {state.trunk.visit} make 0"
 
 
 def test_each_task_has_its_own_purses() -> None:
     state = walk(at_first_task("1", "2"), "ILLEGAL_RED ILLEGAL_RED RED=r1 GREEN=c1 ILLEGAL_RED ILLEGAL_RED")
-    assert (state.step, state.current) == (Step.WRITE_TESTS, "2")
+    assert (state.trunk.step, state.current) == (Step.WRITE_TESTS, "2")
 
 
 def test_an_id_that_was_used_by_a_task_that_began_is_refused() -> None:

@@ -10,10 +10,10 @@ from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Goto, NextTask
 from pipeline.routing.machine import MatrixMachine, UnroutedSignalError, advance, limit_of, signals_of
-from pipeline.routing.state import Event, NewTask, RunState
+from pipeline.routing.state import Event, NewTask, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
-MACHINE = MatrixMachine()
+MACHINE = MatrixMachine("start", Settings())
 TO_REVIEW_SPLIT = f"{TO_SPLIT} DRAFTED:1"
 TO_FINAL = f"{TO_REVIEW_SPLIT} ACCEPTABLE RED=r GREEN=c"
 ALL_DONE = f"{TO_REVIEW_SPLIT} ACCEPTABLE PASSES_ALREADY=t ALREADY_DONE ACCEPTABLE"
@@ -38,19 +38,24 @@ ALL = ("plan", "split", "commit")
 )
 def test_a_gate_stands_on_every_edge_of_its_kind(gate: str, words: str, limits: dict[Loop, int], behind: Step) -> None:
     state, decisions = walk_with_decisions(begin(limits, [gate]), words)
-    assert (state.step, state.gate, state.outcome, state.reason) == (Step.GATE, gate, Outcome.PARKED, Reason.APPROVAL)
+    assert (state.trunk.step, state.trunk.gate, state.outcome, state.reason) == (
+        Step.GATE,
+        gate,
+        Outcome.PARKED,
+        Reason.APPROVAL,
+    )
     assert [effect.kind for effect in decisions[-1].effects][-2:] == ["gate_opened", "run_parked"]
     state = walk(state, "APPROVED")
-    assert (state.step, state.gate, state.pending, state.outcome) == (behind, None, None, None)
-    assert walk(begin(limits), words).step is behind
+    assert (state.trunk.step, state.trunk.gate, state.trunk.pending, state.outcome) == (behind, None, None, None)
+    assert walk(begin(limits), words).trunk.step is behind
 
 
 def test_all_gates_of_a_run_open_one_after_the_other() -> None:
     state = walk(begin(gates=ALL), "OK CLAIMED DRAFTED ACCEPTABLE")
-    seen = [state.gate]
+    seen = [state.trunk.gate]
     for words in ("APPROVED DRAFTED:1 ACCEPTABLE", "APPROVED RED=r GREEN=c ACCEPTABLE"):
         state = walk(state, words)
-        seen.append(state.gate)
+        seen.append(state.trunk.gate)
     assert seen == ["plan", "split", "commit"]
     assert walk(state, "APPROVED PUBLISHED").outcome is Outcome.COMPLETED
 
@@ -59,26 +64,26 @@ def test_tasks_that_a_person_edited_at_the_split_gate_count() -> None:
     state = walk(begin(gates=["split"]), f"{TO_SPLIT} DRAFTED:1,2 ACCEPTABLE")
     edited = (NewTask(id="1", depends_on=("2",)), NewTask(id="2", evidence="regression"))
     state = walk(state, Event(signal=Signal.APPROVED, tasks=edited))
-    assert (state.step, state.current, state.queue) == (Step.CHECK_TESTS, "2", ("1",))
+    assert (state.trunk.step, state.current, state.queue) == (Step.CHECK_TESTS, "2", ("1",))
     assert state.tasks["1"].spec == edited[0]
 
 
 def test_a_gate_that_was_passed_stands_there_again_after_a_rework() -> None:
     state = walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE APPROVED DRAFTED:1 BLOCK DRAFTED ACCEPTABLE")
-    assert (state.step, state.gate) == (Step.GATE, "plan")
+    assert (state.trunk.step, state.trunk.gate) == (Step.GATE, "plan")
 
 
 def test_fix_tasks_pass_no_split_gate() -> None:
     state = walk(begin(gates=["split"]), f"{TO_REVIEW_SPLIT} ACCEPTABLE APPROVED RED=r GREEN=c FIX DRAFTED:fix-1")
-    assert state.step is Step.WRITE_TESTS
+    assert state.trunk.step is Step.WRITE_TESTS
 
 
 def test_blockers_park_before_publication_if_the_configuration_says_so() -> None:
     words = f"{TO_FINAL} CONVERGED!final-1-01"
     state = walk(begin(park=True), words)
-    assert (state.step, state.gate, state.outcome) == (Step.GATE, "commit", Outcome.PARKED)
+    assert (state.trunk.step, state.trunk.gate, state.outcome) == (Step.GATE, "commit", Outcome.PARKED)
     assert walk(state, "APPROVED PUBLISHED").outcome is Outcome.COMPLETED_WITH_BLOCKERS
-    assert walk(begin(park=True), f"{TO_FINAL} ACCEPTABLE").step is Step.PUBLISH
+    assert walk(begin(park=True), f"{TO_FINAL} ACCEPTABLE").trunk.step is Step.PUBLISH
 
 
 @pytest.mark.parametrize(
@@ -98,30 +103,30 @@ def test_a_gate_takes_only_answers_that_lead_somewhere(gate: str, words: str, an
 
 def test_a_rejected_plan_is_drafted_again_in_a_new_revision() -> None:
     state = walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE REJECTED_TO_PLAN")
-    assert (state.step, state.via, state.plan_revision, state.outcome) == (Step.PLAN, Loop.HUMAN, 2, None)
-    assert walk(state, "DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED").step is Step.REVIEW_PLAN
+    assert (state.trunk.step, state.trunk.via, state.plan_revision, state.outcome) == (Step.PLAN, Loop.HUMAN, 2, None)
+    assert walk(state, "DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED").trunk.step is Step.REVIEW_PLAN
 
 
 def test_a_plan_may_be_rejected_more_often_than_any_loop_allows() -> None:
     state = walk(begin(gates=["plan"]), "OK CLAIMED", *(["DRAFTED ACCEPTABLE REJECTED_TO_PLAN"] * 9))
-    assert (state.step, state.outcome) == (Step.PLAN, None)
+    assert (state.trunk.step, state.outcome) == (Step.PLAN, None)
 
 
 def test_a_rejected_result_can_become_a_plan_a_split_or_fix_tasks() -> None:
     state = walk(begin(gates=["commit"]), f"{TO_FINAL} ACCEPTABLE")
     plan = walk(state, "REJECTED_TO_PLAN")
-    assert (plan.step, plan.head, plan.previous_work) == (Step.PLAN, "start", "c")
+    assert (plan.trunk.step, plan.head, plan.previous_work) == (Step.PLAN, "start", "c")
     split = walk(state, "REJECTED_TO_SPLIT")
-    assert (split.step, split.head, split.fixing) == (Step.SPLIT, "c", False)
-    assert walk(split, "DRAFTED:2").step is Step.REVIEW_SPLIT
+    assert (split.trunk.step, split.head, split.fixing) == (Step.SPLIT, "c", False)
+    assert walk(split, "DRAFTED:2").trunk.step is Step.REVIEW_SPLIT
     fix = walk(state, "REJECTED_TO_FIX")
-    assert (fix.step, fix.head, fix.fixing) == (Step.SPLIT, "c", True)
-    assert walk(fix, "DRAFTED:fix-1").step is Step.WRITE_TESTS
+    assert (fix.trunk.step, fix.head, fix.fixing) == (Step.SPLIT, "c", True)
+    assert walk(fix, "DRAFTED:fix-1").trunk.step is Step.WRITE_TESTS
 
 
 def test_what_waits_behind_a_gate_is_known() -> None:
-    assert walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE").pending == Goto(Step.SPLIT)
-    assert walk(begin(gates=["split"]), f"{TO_REVIEW_SPLIT} ACCEPTABLE").pending == NextTask()
+    assert walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE").trunk.pending == Goto(Step.SPLIT)
+    assert walk(begin(gates=["split"]), f"{TO_REVIEW_SPLIT} ACCEPTABLE").trunk.pending == NextTask()
 
 
 # --- resuming --------------------------------------------------------------------------------------------------------
@@ -135,28 +140,28 @@ def test_a_parked_run_asks_the_same_step_again_with_fresh_re_asks() -> None:
     state = walk(begin(), "OK CLAIMED MALFORMED@orchestrator TIMED_OUT@orchestrator")
     assert state.outcome is Outcome.PARKED
     again = MACHINE.resume(state)
-    assert (again.step, again.visit, again.outcome, again.reason, again.reasks) == (
+    assert (again.trunk.step, again.trunk.visit, again.outcome, again.reason, again.trunk.reasks) == (
         Step.PLAN,
-        state.visit,
+        state.trunk.visit,
         None,
         None,
         {},
     )
     again = walk(again, "MALFORMED@orchestrator")
-    assert (again.outcome, again.reasks) == (None, {Role.ORCHESTRATOR: Signal.MALFORMED})
+    assert (again.outcome, again.trunk.reasks) == (None, {Role.ORCHESTRATOR: Signal.MALFORMED})
     assert walk(again, "MALFORMED@orchestrator").outcome is Outcome.PARKED
 
 
 @pytest.mark.parametrize("words", ["ENV_BROKEN", "UNAVAILABLE@test", "BUDGET", "CANCELLED"])
 def test_parked_and_cancelled_runs_go_on_where_they_were(words: str) -> None:
     again = MACHINE.resume(parked(words))
-    assert (again.step, again.current, again.outcome) == (Step.WRITE_TESTS, "1", None)
-    assert walk(again, "RED=r GREEN=c").step is Step.FINAL_REVIEW
+    assert (again.trunk.step, again.current, again.outcome) == (Step.WRITE_TESTS, "1", None)
+    assert walk(again, "RED=r GREEN=c").trunk.step is Step.FINAL_REVIEW
 
 
 def test_an_environment_that_was_diagnosed_is_judged_again() -> None:
     again = MACHINE.resume(parked("RED=r NOT_GREEN=c ENVIRONMENT"))
-    assert (again.step, again.ask, again.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.IMPLEMENT)
+    assert (again.trunk.step, again.trunk.ask, again.trunk.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.IMPLEMENT)
 
 
 def test_a_gate_stays_shut_when_the_run_is_resumed() -> None:
@@ -188,17 +193,16 @@ def test_a_publication_that_was_parked_is_tried_again(word: str) -> None:
 
 def test_a_higher_limit_lets_a_parked_run_go_on() -> None:
     state = parked("BUDGET")
-    settings = replace(state.settings, limits={Loop.DISPATCHES: 50})
-    assert limit_of(replace(MACHINE.resume(state), settings=settings), Loop.DISPATCHES) == 60
+    assert limit_of(replace(MACHINE.resume(state), limits={Loop.DISPATCHES: 50}), Loop.DISPATCHES) == 60
 
 
 # --- ends, and what is not heard -------------------------------------------------------------------------------------
 
 
 def test_the_first_steps_of_a_run() -> None:
-    state = MACHINE.initial("start", begin().settings)
-    assert (state.step, state.head, state.outcome) == (Step.SANITY, "start", None)
-    assert walk(state, "OK CLAIMED DRAFTED ACCEPTABLE").step is Step.SPLIT
+    state = MACHINE.initial()
+    assert (state.trunk.step, state.head, state.outcome) == (Step.SANITY, "start", None)
+    assert walk(state, "OK CLAIMED DRAFTED ACCEPTABLE").trunk.step is Step.SPLIT
 
 
 def test_a_precondition_says_which() -> None:
@@ -210,7 +214,7 @@ def test_a_precondition_says_which() -> None:
 
 def test_an_escape_ends_the_run_in_the_failure_handler() -> None:
     state = walk(begin(), "OK CLAIMED ESCAPE@orchestrator")
-    assert (state.step, state.failure) == (Step.FAILURE, Reason.ESCAPE)
+    assert (state.trunk.step, state.failure) == (Step.FAILURE, Reason.ESCAPE)
     assert walk(state, "HANDLED").reason is Reason.ESCAPE
     assert walk(state, "HANDLER_FAILED").reason is Reason.CLEANUP_NEEDED
 
@@ -244,16 +248,16 @@ def test_a_judgement_answers_its_question() -> None:
 )
 def test_the_asker_goes_on_after_an_amendment_or_a_refusal(asker: Step, words: str) -> None:
     state = parked(words)
-    assert (state.step, state.ask, state.origin) == (Step.DIAGNOSE, Question.AMEND, asker)
+    assert (state.trunk.step, state.trunk.ask, state.trunk.origin) == (Step.DIAGNOSE, Question.AMEND, asker)
     amended, refused = walk(state, "AMENDED"), walk(state, "REFUSED")
-    assert (amended.step, amended.via) == (asker, Loop.SCOPE_AMEND)
-    assert (refused.step, refused.via) == (asker, Loop.MAKE_RETRY)
+    assert (amended.trunk.step, amended.trunk.via) == (asker, Loop.SCOPE_AMEND)
+    assert (refused.trunk.step, refused.trunk.via) == (asker, Loop.MAKE_RETRY)
 
 
 @pytest.mark.parametrize("words", ["MISSING_SEAM REGRESSION NEEDS_WORK", "NOT_TESTABLE NEEDS_WORK"])
 def test_what_a_judge_of_tests_sends_on_comes_from_the_tests(words: str) -> None:
     state = walk(at_first_task(limits={Loop.TEST_REWRITE: 0}), words)
-    assert (state.step, state.origin) == (Step.DIAGNOSE, Step.WRITE_TESTS)
+    assert (state.trunk.step, state.trunk.origin) == (Step.DIAGNOSE, Step.WRITE_TESTS)
     assert walk(at_first_task(limits={Loop.TEST_REWRITE: 0, Loop.PLAN_REWORK: 0}), words, "PRODUCTION_LOGIC").failure
 
 

@@ -112,15 +112,15 @@ def check_facts(state: RunState) -> None:
     assert all(state.tasks[task].status is TaskStatus.WAITING for task in state.queue)
     active = [task.id for task in state.tasks.values() if task.status is TaskStatus.ACTIVE]
     assert active == ([state.current] if state.current else [])
-    assert (state.step is Step.GATE) == (state.pending is not None) == (state.gate is not None)
-    if state.step is Step.IMPLEMENT:
+    assert (state.trunk.step is Step.GATE) == (state.trunk.pending is not None) == (state.trunk.gate is not None)
+    if state.trunk.step is Step.IMPLEMENT:
         assert state.task.red is not None
-    if state.step in {Step.PLAN, Step.REVIEW_PLAN}:
+    if state.trunk.step in {Step.PLAN, Step.REVIEW_PLAN}:
         assert state.head == state.start
-    if state.step is Step.DIAGNOSE:
-        assert state.ask is not None
-        assert state.origin is not None
-    if state.step is Step.FAILURE:
+    if state.trunk.step is Step.DIAGNOSE:
+        assert state.trunk.ask is not None
+        assert state.trunk.origin is not None
+    if state.trunk.step is Step.FAILURE:
         assert state.failure is not None
 
 

@@ -78,7 +78,7 @@ def forgetful(state: RunState, event: Event) -> tuple[RunState, Decision]:
 def careless(state: RunState, event: Event) -> tuple[RunState, Decision]:
     """A machine that loses the measured RED."""
     after, decision = advance(state, event)
-    if after.step is Step.IMPLEMENT:
+    if after.trunk.step is Step.IMPLEMENT:
         after = after.with_task(replace(after.task, red=None))
     return after, decision
 

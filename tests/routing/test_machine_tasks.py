@@ -70,18 +70,23 @@ def test_a_new_split_may_depend_on_done_tasks_but_not_on_dropped_ones() -> None:
 )
 def test_how_a_task_begins(spec: NewTask, step: Step, ask: Question | None) -> None:
     state = at_first_task(spec)
-    assert (state.step, state.ask, state.origin) == (step, ask, None)
+    assert (state.trunk.step, state.trunk.ask, state.trunk.origin) == (step, ask, None)
 
 
 def test_a_task_that_begins_with_a_judgement_was_not_asked_by_the_task_before() -> None:
     state = walk(at_first_task("1", NewTask(id="2", evidence="regression")), "RED=r1 GREEN=c1")
-    assert (state.step, state.current, state.origin, state.in_question) == (Step.CHECK_TESTS, "2", None, None)
+    assert (state.trunk.step, state.current, state.trunk.origin, state.trunk.in_question) == (
+        Step.CHECK_TESTS,
+        "2",
+        None,
+        None,
+    )
     assert walk(state, "ACCEPTABLE").task.red == "c1"
 
 
 def test_the_last_task_is_followed_by_the_final_review() -> None:
     state, decisions = walk_with_decisions(at_first_task("1", "2"), "RED=r1 GREEN=c1 RED=r2 GREEN=c2")
-    assert (state.step, state.current) == (Step.FINAL_REVIEW, None)
+    assert (state.trunk.step, state.current) == (Step.FINAL_REVIEW, None)
     done = [(effect.kind, dict(effect.data)) for decision in decisions for effect in decision.effects]
     assert done == [
         ("task_done", {"task": "1", "status": "done"}),
@@ -101,7 +106,7 @@ def test_effects_have_ids_of_their_own() -> None:
 def test_when_all_is_done_already_only_the_tracker_is_published() -> None:
     done = "PASSES_ALREADY=t ALREADY_DONE"
     state = walk(at_first_task("1", "2"), done, done)
-    assert state.step is Step.FINAL_REVIEW, "one word of a judgement closes no issue"
+    assert state.trunk.step is Step.FINAL_REVIEW, "one word of a judgement closes no issue"
     ended = walk(state, "ACCEPTABLE PUBLISHED")
     assert (ended.outcome, ended.reason) == (Outcome.COMPLETED, Reason.NOTHING_TO_DO)
 
@@ -113,7 +118,7 @@ def test_blockers_are_filed_even_when_nothing_had_to_be_done() -> None:
 
 def test_one_change_is_enough_for_a_final_review() -> None:
     state = walk(at_first_task("1", "2"), "RED=r1 GREEN=c1 PASSES_ALREADY=t2 ALREADY_DONE")
-    assert (state.step, state.head) == (Step.FINAL_REVIEW, "c1")
+    assert (state.trunk.step, state.head) == (Step.FINAL_REVIEW, "c1")
     assert [task.id for task in state.done_tasks] == ["1"]
     assert walk(state, "ACCEPTABLE PUBLISHED").reason is Reason.DONE
 
@@ -129,35 +134,35 @@ def test_already_done_takes_the_measurement_that_the_tests_pass() -> None:
 
 def test_fix_tasks_need_no_review_of_their_split() -> None:
     state = walk(at_first_task(), "RED=r GREEN=c FIX")
-    assert (state.step, state.fixing) == (Step.SPLIT, True)
+    assert (state.trunk.step, state.fixing) == (Step.SPLIT, True)
     state, (decision,) = walk_with_decisions(state, "DRAFTED:fix-1,fix-2")
     assert decision.row == "split/DRAFTED[drafting fix tasks]"
-    assert (state.step, order(state)) == (Step.WRITE_TESTS, ["fix-1", "fix-2"])
+    assert (state.trunk.step, order(state)) == (Step.WRITE_TESTS, ["fix-1", "fix-2"])
 
 
 def test_a_split_of_fix_tasks_that_breaks_hygiene_stays_one_of_fix_tasks() -> None:
     state = walk(at_first_task(), "RED=r GREEN=c FIX HYGIENE DRAFTED:fix-1")
-    assert (state.step, state.current) == (Step.WRITE_TESTS, "fix-1")
+    assert (state.trunk.step, state.current) == (Step.WRITE_TESTS, "fix-1")
 
 
 def test_a_fix_task_that_is_split_again_keeps_the_review_cycle() -> None:
     state = walk(at_first_task(), "RED=r GREEN=c FIX DRAFTED:fix-1,fix-2 RED=r1 GREEN=c1 RED=r2 NOT_GREEN=c2 SPEC")
-    assert (state.step, state.fixing, state.head, state.via) == (Step.SPLIT, True, "c1", Loop.SPLIT_REWORK)
+    assert (state.trunk.step, state.fixing, state.head, state.trunk.via) == (Step.SPLIT, True, "c1", Loop.SPLIT_REWORK)
     state = walk(state, "DRAFTED:fix-3 RED=r3 GREEN=c3 FIX DRAFTED:fix-4 RED=r4 GREEN=c4")
     assert [task.id for task in state.done_tasks] == ["1", "fix-1", "fix-3", "fix-4"]
-    assert walk(state, "FIX").step is Step.PUBLISH
+    assert walk(state, "FIX").trunk.step is Step.PUBLISH
 
 
 def test_a_task_of_the_plan_that_is_split_again_is_reviewed_again() -> None:
     state = walk(at_first_task("1", "2"), "RED=r GREEN=c BLOCKED SPEC DRAFTED:3")
-    assert (state.step, state.fixing) == (Step.REVIEW_SPLIT, False)
+    assert (state.trunk.step, state.fixing) == (Step.REVIEW_SPLIT, False)
     assert state.tasks["1"].status.value == "done"
 
 
 def test_a_plan_that_is_reworked_during_fixes_is_split_and_reviewed_afresh() -> None:
     state = walk(at_first_task(), "RED=r GREEN=c FIX DRAFTED:fix-1 BLOCKED PLAN")
     assert not state.fixing
-    assert walk(state, "DRAFTED ACCEPTABLE DRAFTED:2").step is Step.REVIEW_SPLIT
+    assert walk(state, "DRAFTED ACCEPTABLE DRAFTED:2").trunk.step is Step.REVIEW_SPLIT
 
 
 def test_a_split_that_is_revised_before_any_task_began_may_keep_its_ids() -> None:

@@ -82,7 +82,7 @@ def trees(state: RunState, task: str = "1") -> str:
 )
 def test_the_trees_of_a_task(line: str, words: str, step: Step, expected: str) -> None:
     state = walk(at_first_task(), words)
-    assert (state.step, trees(state)) == (step, expected), line
+    assert (state.trunk.step, trees(state)) == (step, expected), line
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_the_trees_of_a_task(line: str, words: str, step: Step, expected: str) -
 )
 def test_the_trees_of_a_task_with_stubs(line: str, words: str, step: Step, expected: str) -> None:
     state = walk(at_first_task(NewTask(id="1", stub_first=True)), words)
-    assert (state.step, trees(state)) == (step, expected), line
+    assert (state.trunk.step, trees(state)) == (step, expected), line
 
 
 def test_a_task_begins_where_the_last_one_ended() -> None:
@@ -138,7 +138,7 @@ def test_an_accepted_task_without_tests_is_known_as_such() -> None:
 
 def test_a_split_rework_gives_the_failing_tasks_start_back_and_keeps_what_is_done() -> None:
     state = walk(at_first_task("1", "2", "3"), "RED=r1 GREEN=c1 RED=r2 SPLIT_NEEDED=c2 SPLIT_NEEDED")
-    assert (state.step, state.head, state.current, state.queue) == (Step.SPLIT, "c1", None, ())
+    assert (state.trunk.step, state.head, state.current, state.queue) == (Step.SPLIT, "c1", None, ())
     assert {task.id: task.status.value for task in state.tasks.values()} == {
         "1": "done",
         "2": "dropped",
@@ -148,7 +148,7 @@ def test_a_split_rework_gives_the_failing_tasks_start_back_and_keeps_what_is_don
 
 def test_a_plan_rework_goes_back_to_the_start_and_offers_the_work() -> None:
     state = walk(at_first_task("1", "2"), "RED=r1 GREEN=c1 RED=r2 NOT_GREEN=c2 PLAN")
-    assert (state.step, state.head, state.current, state.queue) == (Step.PLAN, START, None, ())
+    assert (state.trunk.step, state.head, state.current, state.queue) == (Step.PLAN, START, None, ())
     assert state.previous_work == "c2"
     assert {task.status.value for task in state.tasks.values()} == {"dropped"}
     assert state.done_tasks == ()
@@ -187,13 +187,13 @@ def test_a_failed_run_keeps_head_and_candidate() -> None:
 )
 def test_a_judgement_sees_the_candidate_in_question(words: str, judged: str | None) -> None:
     state = walk(at_first_task(), words)
-    assert state.step in {Step.CHECK_TESTS, Step.DIAGNOSE}
-    assert state.in_question == judged
+    assert state.trunk.step in {Step.CHECK_TESTS, Step.DIAGNOSE}
+    assert state.trunk.in_question == judged
 
 
 def test_dirty_stubs_can_be_judged_though_they_are_not_kept() -> None:
     state = walk(at_first_task(NewTask(id="1", stub_first=True)), "INCOMPLETE=x")
-    assert (state.step, state.origin, state.in_question) == (Step.DIAGNOSE, Step.STUB, "x")
+    assert (state.trunk.step, state.trunk.origin, state.trunk.in_question) == (Step.DIAGNOSE, Step.STUB, "x")
 
 
 def test_a_cosmetic_edit_becomes_the_head() -> None:

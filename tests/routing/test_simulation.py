@@ -67,7 +67,7 @@ def test_yaml_and_json_say_the_same(text: str) -> None:
 
 def test_an_empty_list_is_a_walk_that_has_not_begun() -> None:
     walked = walk()
-    assert (walked.taken, walked.state.step) == ((), Step.SANITY)
+    assert (walked.taken, walked.state.trunk.step) == ((), Step.SANITY)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_parked_run_goes_on_only_when_it_is_resumed() -> None:
     assert walk(*parked).waits_for == ("RESUMED",)
     assert "the run is parked and cannot take RED, only: RESUMED" in str(refused(*parked, "RED"))
     state = walk(*parked, "RESUMED", "RED").state
-    assert (state.step, state.resumes) == (Step.IMPLEMENT, 1)
+    assert (state.trunk.step, state.resumes) == (Step.IMPLEMENT, 1)
 
 
 def test_a_run_that_goes_on_cannot_be_resumed() -> None:
@@ -191,7 +191,7 @@ def test_a_gate_waits_for_a_person() -> None:
     run = Settings(gates=frozenset({"plan"}))
     walked = walk(*ONE_TASK[:4], run=run)
     assert walked.waits_for == ("APPROVED", "REJECTED_TO_PLAN")
-    assert walk(*ONE_TASK[:4], "APPROVED", run=run).state.step is Step.SPLIT
+    assert walk(*ONE_TASK[:4], "APPROVED", run=run).state.trunk.step is Step.SPLIT
 
 
 def test_blockers_are_on_record_at_the_end() -> None:

@@ -20,7 +20,7 @@ START = "start"
 
 def begin(limits: Mapping[Loop, int] | None = None, gates: Iterable[str] = (), *, park: bool = False) -> RunState:
     """A run that has done nothing yet."""
-    return MatrixMachine().initial(START, Settings(limits or {}, frozenset(gates), park_on_blockers=park))
+    return MatrixMachine(START, Settings(limits or {}, frozenset(gates), park_on_blockers=park)).initial()
 
 
 def tasks(*names: str | NewTask) -> tuple[NewTask, ...]:

@@ -8,7 +8,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.actions import Again
 from pipeline.routing.machine import MatrixMachine, find_row, limit_of, signals_of
 from pipeline.routing.matrix import ASKS
-from pipeline.routing.state import Event, NewTask
+from pipeline.routing.state import Event, NewTask, Settings
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pipeline.routing.actions import Row
     from pipeline.routing.state import RunState
 
-MACHINE = MatrixMachine()
+MACHINE = MatrixMachine("start", Settings())
 BUDGET = Event(signal=Signal.BUDGET)
 PERSON = frozenset({Signal.REJECTED_TO_PLAN, Signal.REJECTED_TO_SPLIT, Signal.REJECTED_TO_FIX})
 
 
 def stands(state: RunState) -> bool:
     """Whether nothing can happen without a person's act other than an approval."""
-    return state.outcome is not None and state.step is not Step.GATE
+    return state.outcome is not None and state.trunk.step is not Step.GATE
 
 
 def events(
@@ -39,16 +39,16 @@ def events(
         row = find_row(state, signal)
         if isinstance(row.action, Again):
             yield from ((Event(signal=signal, role=role), row) for role in slots(state))
-        elif signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.step is Step.SPLIT:
+        elif signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.trunk.step is Step.SPLIT:
             yield from ((Event(signal=signal, tasks=renamed(state, split)), row) for split in splits)
         else:
             reason = Reason.DIRTY_TREE if signal is Signal.PRECONDITION else None
             blockers = ("f",) if signal is Signal.CONVERGED else ()
-            yield Event(signal=signal, tree=f"t{state.visit}", reason=reason, blockers=blockers), row
+            yield Event(signal=signal, tree=f"t{state.trunk.visit}", reason=reason, blockers=blockers), row
 
 
 def slots(state: RunState) -> tuple[Role, ...]:
-    return tuple(role for role in ASKS.get(state.step, ()) if role not in state.left_out)
+    return tuple(role for role in ASKS.get(state.trunk.step, ()) if role not in state.trunk.left_out)
 
 
 def renamed(state: RunState, split: tuple[NewTask, ...]) -> tuple[NewTask, ...]:
@@ -63,4 +63,4 @@ def renamed(state: RunState, split: tuple[NewTask, ...]) -> tuple[NewTask, ...]:
 def budget_is_used_up(state: RunState) -> bool:
     """Whether the dispatches that are due now, which count already, are more than the limit (matrix 2, DISPATCHES)."""
     limit = limit_of(state, Loop.DISPATCHES)
-    return state.step in ASKS and limit is not None and state.dispatches > limit
+    return state.trunk.step in ASKS and limit is not None and state.dispatches > limit

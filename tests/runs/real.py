@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from pipeline.git import Entry, Repository, TreeChange
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event, NewTask
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json, write_atomic
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-MACHINE = MatrixMachine()
 BEGAN = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)
 
 
@@ -101,11 +99,11 @@ def ticking() -> Callable[[], datetime]:
 def begin(repository: Repository, name: str = "run-GAL-39", **more: Any) -> Run:
     folder = workflow_folder(repository) / name
     sandbox = {"sandbox": "bubblewrap", "network": "none"}
-    return Run.create(folder, info_of(repository, name, **more), MACHINE, clock=ticking(), sandbox=sandbox)
+    return Run.create(folder, info_of(repository, name, **more), clock=ticking(), sandbox=sandbox)
 
 
 def load(run: Run, *, driving: bool = False) -> Run:
-    return Run.load(run.folder, MACHINE, driving=driving)
+    return Run.load(run.folder, driving=driving)
 
 
 def event(signal: Signal, **facts: Any) -> Event:
@@ -127,12 +125,12 @@ def to_first_task(run: Run, *tasks: NewTask) -> None:
 
 def start_dispatch(run: Run, role: Role, kind: str, **more: Any) -> DispatchRecord:
     number = max(run.records, default=0) + 1
-    step = run.state.step.value
+    step = run.state.trunk.step.value
     facts: dict[str, Any] = {
         "dispatch": f"{number:03}-{step}-{role.value}",
         "number": number,
         "step": step,
-        "visit": run.state.visit,
+        "visit": run.state.trunk.visit,
         "resumes": run.state.resumes,
         "role": role,
         "kind": kind,

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs.real import (
-    MACHINE,
     alone,
     begin,
     dispatch,
@@ -29,13 +28,16 @@ from runs.real import (
     write_result,
 )
 
+from pipeline.engine.events import ArtifactWritten
+from pipeline.engine.journal import Journal
+from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
-from pipeline.runs.events import ArtifactWritten, ChangeAdmitted
-from pipeline.runs.journal import Journal, text_of
-from pipeline.runs.run import Run, sha256_hex
+from pipeline.runs.events import ChangeAdmitted
+from pipeline.runs.folder import RunFolder
+from pipeline.runs.run import Run
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +81,7 @@ def test_a_line_carries_number_time_host_epoch_and_schema(run: Run) -> None:
 def test_what_is_read_is_written_again_in_the_same_bytes(run: Run) -> None:
     to_split(run)
     path = run.folder / "journal.jsonl"
-    assert "".join(map(text_of, Journal.read(path).lines)).encode() == path.read_bytes()
+    assert "".join(map(str, Journal.read(RunFolder(run.folder)).lines)).encode() == path.read_bytes()
 
 
 def test_a_torn_last_line_is_read_over_and_cut_off_when_driving(run: Run) -> None:
@@ -87,7 +89,7 @@ def test_a_torn_last_line_is_read_over_and_cut_off_when_driving(run: Run) -> Non
     path = run.folder / "journal.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"schema":"redfirst.journal/1","seq":3,"at"')
-    assert load(run).state.step is Step.ISSUE
+    assert load(run).state.trunk.step is Step.ISSUE
     assert path.read_bytes() != whole
     driven = load(run, driving=True)
     assert path.read_bytes() == whole
@@ -121,11 +123,11 @@ def test_an_unknown_kind_is_refused(run: Run) -> None:
 @settings(max_examples=30, deadline=None)
 @given(data=st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.lists(st.text(max_size=9), max_size=3)))
 def test_any_text_survives_the_journal(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
-    path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
+    folder = RunFolder(tmp_path_factory.mktemp("journal"))
     said = {"path": "evidence/x.json", "sha256": "0", "data": data}
-    written = Journal(path, [], clock=ticking()).append(ArtifactWritten.model_validate(said))
-    assert Journal.read(path).lines == [written]
-    assert json.loads(path.read_text(encoding="utf-8"))["data"] == said, "also what only a later version says"
+    written = Journal(folder, [], clock=ticking()).append(ArtifactWritten.model_validate(said))
+    assert Journal.read(folder).lines == [written]
+    assert json.loads(folder.journal())["data"] == said, "also what only a later version says"
 
 
 def test_a_file_name_that_is_no_text_does_not_stop_the_journal(run: Run) -> None:
@@ -139,17 +141,16 @@ _FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from pipeline.errors import UserError
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.run import Run
-run = Run.load(Path(sys.argv[1]), MatrixMachine(), driving=True)
+run = Run.load(Path(sys.argv[1]), driving=True)
 size = (run.folder / "journal.jsonl").stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
 try:
     run.decide(Event(signal=Signal.CLAIMED))
 except UserError as error:
-    print(error.reason.value, run.state.step.value)
+    print(error.reason.value, run.state.trunk.step.value)
 try:
     run.write_artifact("plan.md", "x" * size * 2)
 except UserError as error:
@@ -179,8 +180,8 @@ def test_folding_gives_the_state_that_driving_gave(run: Run) -> None:
     assert folded.results == run.results
     assert folded.history == run.history
     assert [one.decision.row for one in folded.history][-1] == "write-tests/RED"
-    assert folded.history[-1].before.step is Step.WRITE_TESTS
-    assert folded.history[-1].after.step is Step.IMPLEMENT
+    assert folded.history[-1].before.trunk.step is Step.WRITE_TESTS
+    assert folded.history[-1].after.trunk.step is Step.IMPLEMENT
 
 
 @pytest.mark.parametrize("key", ["row", "action", "counters", "event"])
@@ -225,7 +226,7 @@ def test_a_result_that_is_gone_is_told(run: Run) -> None:
 
 def test_raised_limits_hold_after_folding(run: Run) -> None:
     run.change_limits({Loop.HYGIENE: 7}, "hash")
-    assert load(run).state.settings.limits[Loop.HYGIENE] == 7
+    assert load(run).state.limits[Loop.HYGIENE] == 7
 
 
 def test_abandoned_is_final(run: Run) -> None:
@@ -243,7 +244,7 @@ def test_a_resumed_run_is_in_a_new_epoch_and_asks_again(run: Run) -> None:
     driver.resume(sandbox={"sandbox": "none", "network": "none"})
     driver.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
     assert [line["epoch"] for line in journal_lines(run)][-3:] == [1, 2, 2]
-    assert load(run).state.step is Step.REVIEW_SPLIT
+    assert load(run).state.trunk.step is Step.REVIEW_SPLIT
     assert load(run).journal.epoch == 2
 
 
@@ -289,18 +290,17 @@ def test_a_kill_between_a_decision_and_its_effects_is_made_good_once(run: Run) -
 
 def test_a_run_without_a_journal_begins_it_again(run: Run) -> None:
     (run.folder / "journal.jsonl").unlink()
-    assert load(run, driving=True).state.step is Step.SANITY
+    assert load(run, driving=True).state.trunk.step is Step.SANITY
     assert journal_lines(run)[0]["kind"] == "run_started"
 
 
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.run import Run
-run = Run.load(Path(sys.argv[1]), MatrixMachine(), driving=True)
+run = Run.load(Path(sys.argv[1]), driving=True)
 run.decide(Event(signal=Signal.OK))
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -309,7 +309,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_what_was_decided_before_a_kill_is_on_disk(run: Run) -> None:
     done = subprocess.run([sys.executable, "-c", _KILLED, str(run.folder)], check=False, cwd=Path.cwd())
     assert done.returncode == -signal.SIGKILL
-    assert load(run).state.step is Step.ISSUE
+    assert load(run).state.trunk.step is Step.ISSUE
 
 
 # --- artifacts -------------------------------------------------------------------------------------------------------
@@ -317,7 +317,8 @@ def test_what_was_decided_before_a_kill_is_on_disk(run: Run) -> None:
 
 def test_an_artifact_is_written_and_journalled_once(run: Run) -> None:
     for _ in range(2):
-        assert run.write_artifact("evidence/x.json", "{}").read_text() == "{}"
+        run.write_artifact("evidence/x.json", "{}")
+        assert run.read("evidence/x.json") == b"{}"
     lines = [line for line in journal_lines(run) if line["kind"] == "artifact_written"]
     assert [line["data"] for line in lines] == [{"path": "evidence/x.json", "sha256": sha256_hex(b"{}")}]
     assert load(run).artifacts == {"evidence/x.json": sha256_hex(b"{}")}
@@ -326,7 +327,7 @@ def test_an_artifact_is_written_and_journalled_once(run: Run) -> None:
 def test_an_artifact_whose_line_a_crash_swallowed_is_journalled_when_written_again(run: Run) -> None:
     run.write_artifact("plan.md", "# Plan\n")
     damage(run, lambda lines: lines.pop())
-    driver = Run.load(run.folder, MACHINE, driving=True)
+    driver = Run.load(run.folder, driving=True)
     driver.write_artifact("plan.md", "# Plan\n")
     assert load(run).artifacts == {"plan.md": sha256_hex(b"# Plan\n")}
 

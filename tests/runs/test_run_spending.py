@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs.real import MACHINE, info_of, make_repository
+from runs.real import info_of, make_repository
 
 from pipeline.config.budget import Budget
 from pipeline.routing.vocabulary import Role
@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Run:
     repository = make_repository(tmp_path / "repo")
     folder = tmp_path / "run-X-1"
     folder.mkdir()
-    return Run.create(folder, info_of(repository, "run-X-1"), MACHINE)
+    return Run.create(folder, info_of(repository, "run-X-1"))
 
 
 def begun(run: Run, role: Role = Role.MAKE, step: str = "implement", **facts: Any) -> DispatchRecord:

@@ -6,11 +6,9 @@ A torn last line is the mark of a crash and is cut off; a broken line anywhere e
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final, Generic, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, cast
 
 from pydantic import (
     BaseModel,
@@ -23,25 +21,25 @@ from pydantic import (
 )
 from typing_extensions import TypeVar
 
+from pipeline.engine.events import EVENTS, JournalEvent
 from pipeline.errors import UserError
 from pipeline.names import Timestamp
 from pipeline.outcomes import Reason
-from pipeline.runs.events import EVENTS, JournalEvent, Kind
-from pipeline.runs.files import disk, to_json
-from pipeline.runs.records import MIB, RECORD_LIMIT, open_record, read_record
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from pipeline.engine.ports import Store
 
-SCHEMA = "redfirst.journal/1"
-
-_LONGEST_LINE: Final = 8 * MIB
-
+JOURNAL: Final = "journal.jsonl"
+SCHEMA: Final = "redfirst.journal/1"
+_LONGEST_LINE: Final = 8 * 1024 * 1024
 
 Event_co = TypeVar("Event_co", bound=JournalEvent, default=JournalEvent, covariant=True)
 
-
 _ANY_OBJECT: Final = {"type": "object", "additionalProperties": True, "title": "Data"}
+
+
+def _one_of_the_kinds(schema: dict[str, Any]) -> None:
+    schema["enum"] = sorted(EVENTS)
 
 
 class Line(BaseModel, Generic[Event_co]):
@@ -54,18 +52,30 @@ class Line(BaseModel, Generic[Event_co]):
     at: Timestamp
     host: str
     epoch: int
-    kind: Kind
+    kind: str = Field(json_schema_extra=_one_of_the_kinds)
     data: Annotated[Event_co, WithJsonSchema(_ANY_OBJECT)]
+
+    @field_validator("kind")
+    @classmethod
+    def _is_known(cls, kind: str) -> str:
+        if kind not in EVENTS:
+            raise ValueError(f"no event is called {kind!r}")
+        return kind
 
     @field_validator("data", mode="before")
     @classmethod
     def _of_its_kind(cls, data: object, said: ValidationInfo) -> object:
-        kind: Kind | None = said.data.get("kind")
+        kind: str | None = said.data.get("kind")
         return data if kind is None else EVENTS[kind].model_validate(data)
 
     @field_serializer("data")
     def _as_it_was_said(self, data: JournalEvent) -> dict[str, object]:
         return data.model_dump(mode="json", exclude_unset=True)
+
+    def __str__(self) -> str:
+        """Return the line as the journal has it."""
+        value = self.model_dump(mode="json", by_alias=True)
+        return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
 Clock = Callable[[], datetime]
@@ -82,38 +92,34 @@ def stamp(moment: datetime) -> str:
 
 
 class Journal:
-    """The journal file of one run; opened by one driver at a time (`lease`), read by anyone."""
+    """The journal of one run; opened by one driver at a time (`Lease`), read by anyone."""
 
-    def __init__(self, path: Path, lines: list[Line], *, clock: Clock = utc_now) -> None:
-        self.path = path
+    def __init__(self, store: Store, lines: list[Line], *, clock: Clock = utc_now) -> None:
         self.lines = lines
         self.epoch = lines[-1].epoch if lines else 1
+        self._store = store
         self._clock = clock
 
     @classmethod
-    def read(cls, path: Path) -> Journal:
-        """Return the journal at *path* as far as it is whole; changes nothing on disk.
+    def read(cls, store: Store) -> Journal:
+        """Return the journal as far as it is whole; changes nothing on disk.
 
         Raises:
             UserError: a line other than the last is broken.
         """
-        lines, _ = _parse(path)
-        return cls(path, lines)
+        lines, _ = _parse(store)
+        return cls(store, lines)
 
     @classmethod
-    def open(cls, path: Path, *, clock: Clock = utc_now) -> Journal:
-        """Return the journal at *path* for writing; a torn last line is cut off.
+    def open(cls, store: Store, *, clock: Clock = utc_now) -> Journal:
+        """Return the journal for writing; a torn last line is cut off.
 
         Raises:
             UserError: a line other than the last is broken, or the disk does not take the cut.
         """
-        lines, whole = _parse(path)
-        with disk(path):
-            if path.exists() and path.stat().st_size > whole:
-                with os.fdopen(open_record(path.parent, path.name, os.O_RDWR), "r+b") as stream:
-                    stream.truncate(whole)
-                    os.fsync(stream.fileno())
-        return cls(path, lines, clock=clock)
+        lines, whole = _parse(store)
+        store.cut(whole)
+        return cls(store, lines, clock=clock)
 
     def append(self, event: Event_co) -> Line[Event_co]:
         """Write one event and return its line; it is on disk when this returns.
@@ -124,19 +130,13 @@ class Journal:
         line = Line(
             seq=len(self.lines) + 1,
             at=stamp(self._clock()),
-            host=socket.gethostname(),
+            host=self._store.host,
             epoch=self.epoch,
             kind=event.KIND,
             data=event,
         )
-        text = text_of(line)
-        with disk(self.path):
-            handle = open_record(self.path.parent, self.path.name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            try:
-                _write_all(handle, text.encode())
-                os.fdatasync(handle)
-            finally:
-                os.close(handle)
+        text = str(line)
+        self._store.append(text.encode())
         # not model_validate_json: it refuses the lone surrogates that a file name may bring
         self.lines.append(Line.model_validate(json.loads(text)))
         return cast("Line[Event_co]", self.lines[-1])
@@ -146,68 +146,49 @@ class Journal:
         return [cast("Line[Event_co]", line) for line in self.lines if isinstance(line.data, kind)]
 
 
-def text_of(line: Line) -> str:
-    """Return *line* as the file has it."""
-    return to_json(line.model_dump(mode="json", by_alias=True), pretty=False) + "\n"
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    start = os.fstat(handle).st_size
-    try:
-        while data:
-            data = data[os.write(handle, data) :]
-    except OSError:
-        os.ftruncate(handle, start)  # a half line would look like a crash
-        raise
-
-
 def readable(content: bytes) -> list[Line]:
     """Return the lines of a journal before the first one that is damaged."""
     lines: list[Line] = []
     for text in content.splitlines():
         try:
-            line = _line(text)
+            line = _line(text, len(lines) + 1)
         except (ValueError, RecursionError):
-            break
-        if line.seq != len(lines) + 1:
             break
         lines.append(line)
     return lines
 
 
-def _parse(path: Path) -> tuple[list[Line], int]:
+def _parse(store: Store) -> tuple[list[Line], int]:
     """Return the whole lines and how many bytes they take."""
     try:
-        raw = read_record(path.parent, path.name, RECORD_LIMIT)
-    except FileNotFoundError:
-        raw = b""
+        content = store.journal()
     except OSError as error:
-        raise _damaged(path, 1, f"the file is {error.strerror}") from error
-    whole = raw.rfind(b"\n") + 1
+        raise _damaged(store, 1, f"the file is {error.strerror}") from error
+    whole = content.rfind(b"\n") + 1
     lines: list[Line] = []
-    for number, text in enumerate(raw[:whole].splitlines(), 1):
+    for number, text in enumerate(content[:whole].splitlines(), 1):
         try:
-            line = _line(text)
+            lines.append(_line(text, number))
         except (ValueError, RecursionError) as error:
-            raise _damaged(path, number, str(error).splitlines()[0]) from error
-        if line.seq != number:
-            raise _damaged(path, number, f"seq is {line.seq}")
-        lines.append(line)
+            raise _damaged(store, number, str(error).splitlines()[0]) from error
     return lines, whole
 
 
-def _line(text: bytes) -> Line:
+def _line(text: bytes, number: int) -> Line:
     if len(text) > _LONGEST_LINE:
-        raise ValueError(f"longer than {_LONGEST_LINE // MIB} MiB")
-    return Line.model_validate(json.loads(text))
+        raise ValueError(f"longer than {_LONGEST_LINE // 1024**2} MiB")
+    line = Line.model_validate(json.loads(text))
+    if line.seq != number:
+        raise ValueError(f"seq is {line.seq}")
+    return line
 
 
-def _damaged(path: Path, number: int, why: str) -> UserError:
+def _damaged(store: Store, number: int, why: str) -> UserError:
     return UserError(
-        f"The journal {path} is damaged at line {number} ({why}). Nothing was changed. The run cannot go on; put the "
-        f"file back, or: redfirst abandon {path.parent.name} (its ref still holds the work)",
+        f"The journal {store.where(JOURNAL)} is damaged at line {number} ({why}). Nothing was changed. The run cannot "
+        f"go on; put the file back, or: redfirst abandon {store.name} (its ref still holds the work)",
         Reason.USAGE,
-        path=str(path),
+        path=store.where(JOURNAL),
         pointer=f"/{number - 1}",
-        actions=(f"redfirst abandon {path.parent.name}", "git for-each-ref refs/redfirst/runs"),
+        actions=(f"redfirst abandon {store.name}", "git for-each-ref refs/redfirst/runs"),
     )

@@ -1,0 +1,149 @@
+"""What a machine is: a pure function from a state and an event to the next state and a decision, all of them values.
+
+What the loop must know of a state is here: where each lane stands, what was paid, how the run stands. What a machine
+keeps of its own work (the tasks of an issue, the trees of a task) it adds in subclasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  (read by pydantic)
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
+
+from pydantic import BaseModel
+from typing_extensions import TypeVar
+
+from pipeline.names import ArtifactName, BareName
+from pipeline.outcomes import FINAL, Outcome, Reason
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from _typeshed import DataclassInstance
+
+TRUNK: Final = "trunk"
+"""The lane that every run has."""
+
+
+class Event(BaseModel, frozen=True, extra="forbid"):
+    """What a step reports: one signal. Journalled with its decision, which is computed again from it.
+
+    `evidence` are the artifacts that it rests on, by their paths in the run.
+    """
+
+    signal: str
+    lane: BareName = TRUNK
+    note: str = ""
+    evidence: tuple[ArtifactName, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """Where one line of work stands. `visit` numbers its arrivals at steps; at `gate` it waits for a person."""
+
+    step: str
+    visit: int = 1
+    gate: str | None = None
+
+
+LaneT_co = TypeVar("LaneT_co", bound=Lane, default=Lane, covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopState(Generic[LaneT_co]):
+    """What the loop knows between two decisions. Built only by folding a journal, so that a crash loses nothing.
+
+    `counters` says how often each bound was paid, `limits` how often it may be where the configuration says otherwise
+    than the machine. `outcome` None: it goes on.
+    """
+
+    lanes: Mapping[str, LaneT_co]
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    counters: Mapping[str, int] = field(default_factory=dict[str, int])
+    dispatches: int = 0
+    effects: int = 0
+    resumes: int = 0
+    outcome: Outcome | None = None
+    reason: Reason | None = None
+
+    @property
+    def trunk(self) -> LaneT_co:
+        """Return the lane that every run has."""
+        return self.lanes[TRUNK]
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the run can never go on."""
+        return self.outcome in FINAL or self.reason is Reason.ABANDONED
+
+    def on_trunk(self, **changes: Any) -> Self:
+        """Return the state with these fields of the trunk changed."""
+        return replace(self, lanes={**self.lanes, TRUNK: replace(self.trunk, **changes)})
+
+    def resumed(self) -> Self:
+        """Return the state of a parked or cancelled run that goes on; an end or an open gate stays as it is."""
+        if self.outcome is None or self.has_ended or self.trunk.gate is not None:
+            return self
+        return replace(self, outcome=None, reason=None, resumes=self.resumes + 1)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Something that the run must journal after a decision; `id` is unique within the run, `kind` is the line's."""
+
+    id: str
+    kind: str
+    data: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What was decided: the row that fired, the action after bounds, the bounds paid or found used up, the effects."""
+
+    step: str
+    visit: int
+    row: str
+    action: DataclassInstance
+    task: str | None = None
+    counters: Mapping[str, int] = field(default_factory=dict[str, int])
+    exhausted: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+
+def action_value(action: DataclassInstance) -> dict[str, str | None]:
+    """Return an action as JSON: its kind and its words, as the journal writes it."""
+    return {"do": type(action).__name__, **{key: value and str(value) for key, value in asdict(action).items()}}
+
+
+StateT = TypeVar("StateT", bound=LoopState[Any])
+EventT = TypeVar("EventT", bound=Event)
+DecisionT = TypeVar("DecisionT", bound=Decision, default=Decision)
+DecisionT_co = TypeVar("DecisionT_co", bound=Decision, default=Decision, covariant=True)
+
+
+class Machine(Protocol[StateT, EventT, DecisionT_co]):
+    """A workflow. The routing matrix is the first; recipes may be others. Every method is pure."""
+
+    def initial(self) -> StateT:
+        """Return the state of a run that has not done anything."""
+        ...
+
+    def read(self, event: Mapping[str, object]) -> EventT:
+        """Return an event of the journal.
+
+        Raises:
+            ValueError: it is none of this machine's.
+        """
+        ...
+
+    def advance(self, state: StateT, event: EventT) -> tuple[StateT, DecisionT_co]:
+        """Return the state after *event* and what was decided.
+
+        Raises:
+            LookupError, ValueError: nothing follows this event here.
+        """
+        ...
+
+    def resume(self, state: StateT) -> StateT:
+        """Return the state of a parked or cancelled run that goes on."""
+        ...

@@ -1,0 +1,203 @@
+"""A run of any machine: its journal, and the state that folding the journal gives. Folding recomputes each decision."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic
+
+from pipeline.engine.events import (
+    EVENTS,
+    ArtifactWritten,
+    ConfigChanged,
+    DecisionMade,
+    EffectMade,
+    GateAnswered,
+    RunFinished,
+    RunResumed,
+    RunStopped,
+)
+from pipeline.engine.journal import JOURNAL
+from pipeline.engine.machine import DecisionT, EventT, StateT, action_value
+from pipeline.errors import UserError
+from pipeline.outcomes import Outcome, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.engine.journal import Journal, Line
+    from pipeline.engine.machine import Effect, Machine
+    from pipeline.engine.ports import Store
+
+
+@dataclass(frozen=True)
+class Decided(Generic[StateT, EventT, DecisionT]):
+    """One decision of the run, with the states before and after it: what `explain` reads."""
+
+    line: Line
+    event: EventT
+    before: StateT
+    after: StateT
+    decision: DecisionT
+
+
+class MachineRun(Generic[StateT, EventT, DecisionT]):
+    """A run that is read, or (under its lease) driven.
+
+    Attributes:
+        store: Where it is kept.
+        journal: What it said, oldest first.
+        machine: What decides.
+        state: What folding the journal gives.
+        history: The decisions, oldest first.
+        artifacts: sha256 of each artifact as the journal names it last, by its name in the store.
+    """
+
+    def __init__(
+        self, store: Store, journal: Journal, machine: Machine[StateT, EventT, DecisionT], *, program: str
+    ) -> None:
+        self.store = store
+        self.journal = journal
+        self.machine = machine
+        self.state: StateT = machine.initial()
+        self.history: list[Decided[StateT, EventT, DecisionT]] = []
+        self.artifacts: dict[str, str] = {}
+        self._program = program
+        self._open_effects: dict[str, Effect] = {}
+        for line in journal.lines:
+            self.fold(line)
+
+    def recover(self) -> None:
+        """Say in the journal what was decided before a crash but not said."""
+        for effect in list(self._open_effects.values()):
+            self._say(effect)
+
+    # --- writing -----------------------------------------------------------------------------------------------
+
+    def decide(self, event: EventT) -> DecisionT:
+        """Advance the run by *event*; the decision and its effects are in the journal when this returns."""
+        state, decision = self.machine.advance(self.state, event)
+        line = self.journal.append(
+            DecisionMade(
+                step=str(decision.step),
+                task=decision.task,
+                signal=str(event.signal),
+                row=decision.row,
+                action=dict(action_value(decision.action)),
+                counters=dict(decision.counters),
+                exhausted=tuple(map(str, decision.exhausted)),
+                evidence=event.evidence,
+                visit=decision.visit,
+                event=event.model_dump(mode="json", exclude_defaults=True),
+            )
+        )
+        self._take(Decided(line, event, self.state, state, decision))
+        for effect in decision.effects:
+            self._say(effect)
+        return decision
+
+    def answer_gate(self, answer: str, event: EventT, artifacts: Mapping[str, str] | None = None) -> None:
+        """Take a person's answer at the gate of the trunk; `artifacts` has the sha256 of what they saw, by path."""
+        gate = self.state.trunk.gate or ""
+        self.journal.append(GateAnswered(gate=gate, answer=answer, artifacts=dict(artifacts or {})))
+        self.decide(event)
+
+    def resume(self, *, sandbox: Mapping[str, str] | None = None) -> None:
+        """Go on after a park, a cancellation or a crash: a new epoch, the same step."""
+        self.journal.epoch += 1
+        said = {"step": str(self.state.trunk.step), "was": self.state.outcome}
+        more = {} if sandbox is None else {"sandbox": dict(sandbox)}
+        self.fold(self.journal.append(RunResumed.model_validate({**said, **more})))
+
+    def abandon(self) -> None:
+        """Say that the user gave the run up; it can never go on (contract 2)."""
+        self.fold(self.journal.append(RunFinished(outcome=Outcome.CANCELLED.value, reason=Reason.ABANDONED.value)))
+
+    def change_limits(self, limits: Mapping[str, int], config_hash: str) -> None:
+        """Raise (or lower) limits for the rest of the run; journalled."""
+        self.fold(self.journal.append(ConfigChanged(limits=dict(limits), config_hash=config_hash)))
+
+    def write_artifact(self, name: str, content: str | bytes) -> None:
+        """Write an artifact, then journal it; unchanged content is not written again."""
+        data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
+        digest = sha256_hex(data)
+        there = self._holds(name, data)
+        if not there:
+            self.store.write(name, data)
+        if not there or self.artifacts.get(name) != digest:  # a crash may have come between file and line
+            self.fold(self.journal.append(ArtifactWritten(path=name, sha256=digest)))
+
+    def read(self, name: str) -> bytes:
+        """Return the content of an artifact.
+
+        Raises:
+            OSError: it is not there, or is none that a run writes.
+        """
+        return self.store.read(name)
+
+    def _holds(self, name: str, content: bytes) -> bool:
+        try:
+            return self.store.read(name) == content
+        except OSError:
+            return False
+
+    def _say(self, effect: Effect) -> None:
+        self._open_effects[effect.id] = effect
+        self.fold(self.journal.append(EVENTS[effect.kind].model_validate({"id": effect.id, **effect.data})))
+
+    # --- folding -----------------------------------------------------------------------------------------------
+
+    def fold(self, line: Line) -> None:
+        """Take a line of the journal into the state.
+
+        Raises:
+            UserError: the machine decides otherwise today.
+        """
+        match line.data:
+            case DecisionMade() as said:
+                self._take(self._recomputed(line, said))
+            case ArtifactWritten(path=path, sha256=digest):
+                self.artifacts[path] = digest
+            case RunResumed():
+                self.state = self.machine.resume(self.state)
+            case ConfigChanged(limits=changed):
+                self.state = replace(self.state, limits={**self.state.limits, **changed})
+            case RunStopped(id=None, reason=Reason.ABANDONED.value):  # no decision: the user's word
+                self.state = replace(self.state, outcome=Outcome.CANCELLED, reason=Reason.ABANDONED)
+            case EffectMade(id=id_):
+                self._open_effects.pop(str(id_), None)
+            case _:
+                pass
+
+    def _take(self, decided: Decided[StateT, EventT, DecisionT]) -> None:
+        self.history.append(decided)
+        self.state = decided.after
+        self._open_effects |= {effect.id: effect for effect in decided.decision.effects}
+
+    def _recomputed(self, line: Line, said: DecisionMade) -> Decided[StateT, EventT, DecisionT]:
+        """Return the decision on the event that was recorded; it must be the one that was recorded, too."""
+        try:
+            event = self.machine.read(said.event)
+            state, decision = self.machine.advance(self.state, event)
+        except (LookupError, ValueError) as error:
+            raise self._decided_otherwise(line, said) from error
+        found = (decision.row, action_value(decision.action), decision.counters)
+        if found != (said.row, said.action, said.counters):
+            raise self._decided_otherwise(line, said)
+        return Decided(line, event, self.state, state, decision)
+
+    def _decided_otherwise(self, line: Line, said: DecisionMade) -> UserError:
+        name = self.store.name
+        return UserError(
+            f"{name} was decided otherwise at journal line {line.seq} ({said.row}): it was written by {self._program}, "
+            f"whose rows differ. Go on with that version, or: redfirst abandon {name}",
+            Reason.USAGE,
+            path=self.store.where(JOURNAL),
+            pointer=f"/{line.seq - 1}",
+            actions=(f"redfirst abandon {name}",),
+        )
+
+
+def sha256_hex(data: bytes) -> str:
+    """Return the SHA-256 of *data* in hex."""
+    return hashlib.sha256(data).hexdigest()
