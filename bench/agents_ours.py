@@ -24,14 +24,14 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
-from pipeline.service.orders import Order, load_config
+from pipeline.service.run_config import RunOptions, load_config
 
 
 async def opened(repository: Repository, place: Path) -> Dispatcher:
     """Return what a driver has before its first dispatch."""
     tip = repository.resolve("HEAD")
     assert tip is not None
-    config = load_config(repository, tip, Order("B-1"))
+    config = load_config(repository, tip, RunOptions("B-1"))
     checkout = PrivateCheckout(repository, place / "state")
     checkout.open(repository.tree_of(tip))
     return Dispatcher(

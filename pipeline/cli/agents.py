@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from pipeline.cli.agents_export import export
+from pipeline.cli.arguments import AsDocument
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
@@ -42,8 +43,6 @@ app.command(
     epilog="Examples: redfirst agents export --to opencode · "
     "redfirst agents export --to claude --dir ~/.claude/agents --json",
 )(export)
-
-AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
 @app.command("list", epilog="Example: redfirst agents list --json")

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from pipeline.cli.arguments import AsDocument
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load
-from pipeline.config.sources import LARGEST, Layer, RepositoryFile, repository_file, same_words
+from pipeline.config.sources import Layer
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.git import Repository
+from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.widening import widening_in
 from pipeline.terminal import plain
 
@@ -36,7 +38,7 @@ def _config() -> None:  # pyright: ignore[reportUnusedFunction]  (typer keeps `s
 def show(
     assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As if set.")] = None,
     agents: Annotated[list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="As if chosen.")] = None,
-    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_document: AsDocument = False,
 ) -> None:
     """Show every value and where it comes from."""
     repository = Repository.find(Path.cwd())
@@ -49,27 +51,6 @@ def show(
         typer.echo(json.dumps({**document(loaded, widening, trusted=trusted), "notes": notes}, indent=2))
     else:
         typer.echo("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {plain(note)}" for note in notes)]))
-
-
-def file_at_head(repository: Repository) -> RepositoryFile | None:
-    """Return the repository's file as HEAD has it; an untracked one as it lies in the worktree.
-
-    Raises:
-        UserError: the repository configures us in two files.
-    """
-    return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}", LARGEST))
-
-
-def uncounted(repository: Repository) -> tuple[str, ...]:
-    """Return a note where the repository's file says something else in the worktree than in HEAD, which counts.
-
-    Raises:
-        UserError: the repository configures us in two files.
-    """
-    found = file_at_head(repository)
-    if found is None or not found.tracked or same_words(found, repository.worktree):
-        return ()
-    return (f"uncommitted changes of {found.name} do not count: it is read as HEAD has it",)
 
 
 def document(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> dict[str, Any]:

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli.arguments import AsDocument, RunName
+from pipeline.cli.text import dispatch_text
+from pipeline.routing.vocabulary import Outcome
+from pipeline.terminal import paint, plain
+
+if TYPE_CHECKING:
+    from pipeline.service.documents import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
+    from pipeline.terminal import Colour
+
+
+_SHOWN_IDS: Final = 5
+_SECONDS: Final = len("2026-11-20T14:02:07")
+_GOOD: Final = frozenset(
+    {
+        "OK",
+        "CLAIMED",
+        "DRAFTED",
+        "ONE_TASK",
+        "ACCEPTABLE",
+        "RED",
+        "GREEN",
+        "GREEN_INCOMPLETE",
+        "PUBLISHED",
+        "STUBBED",
+        "SEAM_DONE",
+    }
+)
+
 
 def explain(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")],
+    name: RunName,
     last: Annotated[bool, typer.Option("--last", help="Only the last decision.")] = False,
-    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_document: AsDocument = False,
 ) -> None:
     """Say for each decision which row of the matrix fired, on what evidence, what it cost and what followed.
 
@@ -21,9 +49,9 @@ def explain(
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
-    from pipeline.cli.explaining import explain_run, explain_text  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.store import find_run  # noqa: PLC0415  (the same)
+    from pipeline.service.explanation import explain_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     document = explain_run(find_run(Repository.find(Path.cwd()), name), last=last)
@@ -31,3 +59,74 @@ def explain(
         print_document(document)
     else:
         typer.echo(explain_text(document))
+
+
+def explain_text(document: ExplainDocument) -> str:
+    """Return the same for a person: one paragraph a decision, the reasons before the consequences."""
+    stands = document.place
+    if document.outcome is not None:
+        stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
+    head = (
+        f"{plain(document.run_id)} ({plain(document.issue)}): {plain(stands)}\n"
+        f"decided by {plain(document.workflow)} {plain(document.workflow_version)}, "
+        f"matrix {document.workflow_hash[:12]}"
+    )
+    paragraphs = [_paragraph(decision) for decision in document.decisions]
+    return "\n\n".join([head, *(paragraphs or ["Nothing was decided yet."])])
+
+
+def _paragraph(line: DecisionLine) -> str:
+    task = f" task {plain(line.task)}" if line.task else ""
+    slot = f" from @{line.role.value}" if line.role else ""
+    phase = f"phase {line.phase}, " if line.phase != "-" else ""
+    signal = paint(line.signal.value, _colour(line))
+    head = f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{line.at[:_SECONDS].replace('T', ' ')})"
+    rows = [
+        *(("before", plain(text)) for text in line.before),
+        *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
+        *(("measured", _tests_text(tests)) for tests in line.tests),
+        *([("signal", plain(line.note))] if line.note else []),
+        *(("found", plain(text)) for text in line.facts),
+        (
+            "rule",
+            f"{line.row}" + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else ""),
+        ),
+        *(("paid", str(counter)) for counter in line.paid),
+        *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
+        *([("blockers", f"on record: {', '.join(map(plain, line.blockers))}")] if line.blockers else []),
+        ("then", plain(line.then)),
+        *(("evidence", _evidence_text(evidence)) for evidence in line.evidence),
+    ]
+    return "\n".join([head, *_columns(rows)])
+
+
+def _columns(rows: list[tuple[str, str]]) -> list[str]:
+    """Return the rows with their names in a column; a name that repeats is written once."""
+    lines: list[str] = []
+    before = ""
+    for name, text in rows:
+        lines.append(f"   {'' if name == before else name:<9} {text}")
+        before = name
+    return lines
+
+
+def _colour(line: DecisionLine) -> Colour:
+    if line.exhausted or line.outcome in {Outcome.FAILED, Outcome.REJECTED}:
+        return "red"
+    return "green" if line.signal.value in _GOOD else "yellow"
+
+
+def _tests_text(line: TestsLine) -> str:
+    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(line.outcomes.items())) or "none ran"
+    which = "all tests"
+    if line.selected is not None:
+        shown = ", ".join(map(plain, line.selected[:_SHOWN_IDS])) or "collected only"
+        which = shown + (f" and {len(line.selected) - _SHOWN_IDS} more" if len(line.selected) > _SHOWN_IDS else "")
+    ended = "" if line.state == "complete" else f"; the run was {plain(line.state)}"
+    errors = f"; not collected: {', '.join(map(plain, line.collection_errors))}" if line.collection_errors else ""
+    return f"{outcomes} ({which}, over tree {line.tree[:12]}){ended}{errors}"
+
+
+def _evidence_text(line: EvidenceLine) -> str:
+    said = {"as_decided": "", "changed": "  (written again since)", "missing": "  (gone)"}
+    return plain(line.path) + said[line.state]

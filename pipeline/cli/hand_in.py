@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import sys
-from pathlib import Path
-from typing import Annotated, Any, Final
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  (typer reads it)
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
-from pipeline.backends.layout import Difference, manifest_of
-from pipeline.cli.filling import Wanted, filled, written
-from pipeline.config.folders import state_folder
+from pipeline.cli.arguments import AsDocument
 from pipeline.errors import UserError
-from pipeline.git import Repository
-from pipeline.outcomes import Reason
-from pipeline.policy.paths import scratch_pattern
-from pipeline.reports.decode import Malformed
+from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required, unfilled
+from pipeline.reports.decode import Malformed, decode_object
 from pipeline.reports.fields import Verdict
 from pipeline.reports.kinds import report_schema
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reviews import SplitAnswers
-from pipeline.reports.taskfile import parse_task_md
-from pipeline.reports.tasks import Task
-from pipeline.routing.vocabulary import Role
-from pipeline.runs.lease import FileLease
-from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
+from pipeline.routing.vocabulary import Reason, Role
+from pipeline.service import answers
 from pipeline.terminal import plain
 
-SCHEMA: Final = "redfirst.hand-in/1"
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.backends.desk import Desk
+    from pipeline.reports.blanks import Field
+
+
 _SHOWN: Final = 20
-_FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\]", re.MULTILINE)
-_BLOCKING: Final = ("BLOCK", "HIGH")
-_LONGEST: Final = 400
-"""Characters of a path that is told; the start of a longer one is enough to find it."""
+
+
+_YES = ("true", "yes")
+_NO = ("false", "no")
 
 
 def hand_in(
@@ -52,7 +47,7 @@ def hand_in(
     give_up: Annotated[
         str | None, typer.Option("--give-up", metavar="REASON", help="Say that it cannot be done, and why.")
     ] = None,
-    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_document: AsDocument = False,
 ) -> None:
     """Hand in what you did at a desk, as the backend `human`; the run that waits for it goes on.
 
@@ -68,160 +63,15 @@ def hand_in(
 
       redfirst hand-in --give-up "the interface that the task names is not there"
     """
-    desk, asked = _find(run, role)
+    desk, asked = answers.waiting_desk(run, role)
     schema = report_schema(asked.kind, asked.role, asked.question)
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
     content = filled(schema) if wanted.is_nothing and asking else written(wanted, schema, desk)
     if verdict is not None and content.get("verdict") == Verdict.ACCEPTABLE.value and asked.role is Role.CHECK:
-        content |= _accepted(asked)
-        if prior := [{"id": one, "status": "resolved"} for one, _ in _open_findings(asked)]:
-            content["prior"] = prior
-    _refuse_wrong(asked, content, desk)
-    _refuse_without_a_finding(asked, content, desk)
-    _refuse_unanswered(asked, content, desk)
-    difference = _difference(desk)
-    _refuse_strange(asked, difference, desk)
-    desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    document = _document(desk, asked, content, difference)
+        content |= answers.accepted(asked)
+    document = answers.hand_in(desk, asked, content)
     typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
-
-
-def _accepted(asked: Asked) -> dict[str, Any]:
-    """Return what the word ACCEPTABLE says of all that a review has to answer for: each question, each criterion."""
-    folder = Path(asked.exchange).parent / "artifacts" / "tasks"
-    read = [parse_task_md(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.md"))]
-    tasks = [task for task in read if isinstance(task, Task)]
-    match asked.kind:
-        case "review-plan" | "review-split" if tasks:
-            return {"answers": dict.fromkeys(SplitAnswers.model_fields, True)}
-        case "review-result":
-            met = [{"task": task.id, "id": one.id, "met": True} for task in tasks for one in task.criteria]
-            return {"criteria": met}
-        case _:
-            return {}
-
-
-def _open_findings(asked: Asked) -> list[tuple[str, str]]:
-    """Return id and severity of the findings that a re-review has to answer."""
-    folder = Path(asked.exchange).parent / "artifacts" / "open_findings"
-    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))]
-    return [(found["id"], found["severity"]) for text in texts for found in _FINDING.finditer(text)]
-
-
-def _find(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
-    here = desk_around(Path.cwd()) if run is None else None
-    if here is not None:
-        found = [here]
-    else:
-        repository = Repository.find(Path.cwd())
-        names = run_names(repository) if run is None else [find_run(repository, run).name]
-        state = state_folder(os.environ)
-        found = [
-            desk
-            for name in names
-            for desk in desks_of(repository.worktree / WORKFLOW / name, state_of_run(state, repository, name))
-        ]
-    known = [(desk, asked) for desk in found if (asked := desk.asked()) is not None and role in {None, asked.role}]
-    if len(known) == 1:
-        return known[0]
-    if not known:
-        raise UserError(
-            "Nothing waits for a person here. A role is played by one where its backend is human.",
-            Reason.USAGE,
-            actions=("redfirst runs", "redfirst run ISSUE --agent ROLE=human"),
-        )
-    commands = tuple(f"redfirst hand-in {asked.run_id} --role {asked.role}" for _, asked in known)
-    raise UserError("More than one desk waits. Say which.", Reason.USAGE, details={"desks": commands}, actions=commands)
-
-
-def _refuse_wrong(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
-    found = parse_report(asked.kind, asked.role, asked.question, content)
-    if isinstance(found, Malformed):
-        raise UserError(
-            f"Nothing was handed in. {found.sentence}",
-            Reason.USAGE,
-            pointer=found.pointer,
-            actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
-        )
-
-
-def _refuse_without_a_finding(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
-    """Refuse a verdict that would hold nothing up: only findings do, and without one it counts as ACCEPTABLE."""
-    prior: list[dict[str, Any]] = content.get("prior") or []
-    stands = any(entry.get("status") == "open" for entry in prior)
-    if content.get("verdict") not in {"NEEDS WORK", "BLOCK"} or content.get("findings") or stands:
-        return
-    raise UserError(
-        f"{content['verdict']} without a finding would hold nothing up: it would count as ACCEPTABLE. Give a report "
-        'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "..."}]',
-        Reason.USAGE,
-        pointer="/findings",
-        details={"dispatch": asked.dispatch},
-        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
-    )
-
-
-def _refuse_unanswered(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
-    """Refuse to accept what has open blockers that nobody answers: the run would ask again."""
-    answered = {entry.get("id") for entry in content.get("prior") or ()}
-    left = [one for one, severity in _open_findings(asked) if severity in _BLOCKING and one not in answered]
-    if content.get("verdict") != Verdict.ACCEPTABLE.value or not left:
-        return
-    entry = json.dumps({"id": left[0], "status": "resolved", "note": "..."})
-    raise UserError(
-        f"Nothing was handed in. The verdict is ACCEPTABLE, and {', '.join(left)} has no answer in `prior`. Answer "
-        f'each open finding, as resolved, open or withdrawn: "prior": [{entry}]',
-        Reason.USAGE,
-        pointer="/prior",
-        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
-    )
-
-
-def _difference(desk: Desk) -> Difference:
-    try:
-        return Difference.of(desk.manifest(), manifest_of(desk.files))
-    except OSError as error:
-        where = plain(str(error.filename or desk.files))
-        shown = where if len(where) <= _LONGEST else f"{where[:_LONGEST]}..."
-        raise UserError(
-            f"Nothing was handed in. {shown} cannot be read: {error.strerror}. Mend or remove it, then try again.",
-            Reason.USAGE,
-            path=shown,
-        ) from error
-
-
-def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:
-    if asked.writable and difference.strange:
-        told = "; ".join(f"{plain(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
-        raise UserError(f"Nothing was handed in. The run cannot take over {told}.", Reason.USAGE, path=str(desk.files))
-
-
-def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Difference) -> dict[str, Any]:
-    is_a_run = (asked.run_folder / "run.json").exists()
-    changes = [{"path": path, "kind": "changed"} for path in difference.changed]
-    changes += [{"path": path, "kind": "removed"} for path in difference.removed]
-    changes = [change for change in changes if scratch_pattern(change["path"]) is None]  # the gate drops it
-    return {
-        "schema": SCHEMA,
-        "ok": True,
-        "run_id": asked.run_id,
-        "dispatch": asked.dispatch,
-        "role": asked.role.value,
-        "kind": asked.kind,
-        "desk": str(desk.files),
-        "report": content,
-        "changes": changes if asked.writable else [],
-        "refused": _refused(asked, [change["path"] for change in changes]),
-        "left_out": [] if asked.writable else [change["path"] for change in changes],
-        "waiting": FileLease.is_held(asked.run_folder) if is_a_run else None,
-    }
-
-
-def _refused(asked: Asked, paths: list[str]) -> list[str]:
-    """Return what @make changed beyond its task; what counts as a test is for the run to say."""
-    named = {grant.rpartition(" (")[0] for grant in asked.write}
-    return [path for path in paths if path not in named] if asked.writable and asked.role is Role.MAKE else []
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -239,3 +89,136 @@ def _text(document: dict[str, Any]) -> str:
     else:
         lines.append("  the run goes on; leave the desk alone until it has answered")
     return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the options of the command say; at most one of them may."""
+
+    report: Path | None
+    verdict: str | None
+    give_up: str | None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Return whether no option says anything."""
+        return not self._said
+
+    @property
+    def _said(self) -> list[object]:
+        return [each for each in (self.report, self.verdict, self.give_up) if each is not None]
+
+    def refuse_several(self) -> None:
+        """Return when exactly one option says what the report is.
+
+        Raises:
+            UserError: none does, or several do.
+        """
+        if len(self._said) != 1:
+            raise UserError(
+                "Say what the report is with one of --report FILE, --verdict WORD, --give-up REASON.",
+                Reason.USAGE,
+            )
+
+
+def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+    """Return the report that the options say.
+
+    Raises:
+        UserError: they say none, several, or one that cannot be read or does not exist for what is asked.
+    """
+    if wanted.is_nothing:
+        raise UserError(
+            "There is no terminal to ask you at. Give --report FILE, --verdict WORD or --give-up REASON.",
+            Reason.USAGE,
+            actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+        )
+    wanted.refuse_several()
+    if wanted.report is not None:
+        return _from_file(wanted.report)
+    if wanted.verdict is not None:
+        return _from_word(schema, wanted.verdict)
+    return _from_reason(schema, wanted.give_up or "")
+
+
+def filled(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report that a person at the terminal gives, asked for what it must have."""
+    typer.echo("The report, with everything that it can say:")
+    typer.echo(json.dumps(blanks(schema), indent=2, ensure_ascii=False))
+    decision = deciding(schema)
+    report = {} if decision is None else {decision.name: _ask(decision)}
+    chosen = next(each for each in alternatives(schema) if _fits(schema, each, report))
+    for field in required(schema, chosen):
+        if field.name not in report:
+            report[field.name] = _ask(field)
+    return report
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        found = decode_object(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from error
+    if isinstance(found, Malformed):
+        raise UserError(f"Nothing was handed in. {found.sentence}", Reason.USAGE, path=str(path))
+    if (place := unfilled(found)) is not None:
+        raise UserError(f"Nothing was handed in. At {place} nothing is filled in yet.", Reason.USAGE, pointer=place)
+    return cast("dict[str, Any]", found)
+
+
+def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
+    field = deciding(schema)
+    if field is None:
+        raise UserError("This report has no word that decides; give it with --report FILE.", Reason.USAGE)
+    value = _value(field, word)
+    if value is None:
+        accepted = ", ".join(field.words) or "yes, no"
+        raise UserError(f"--verdict {word}: accepted: {accepted}.", Reason.USAGE, details={"accepted": field.words})
+    return {field.name: value}
+
+
+def _from_reason(schema: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    report = giving_up(schema, reason)
+    if report is None:
+        raise UserError(
+            "Who is asked this cannot give up. Say what is wrong in the report, or end the run: redfirst abandon RUN",
+            Reason.USAGE,
+            actions=("redfirst hand-in --report FILE", "redfirst abandon RUN"),
+        )
+    return report
+
+
+def _ask(field: Field) -> Any:
+    while True:
+        told = f" ({', '.join(field.words)})" if field.words else f" ({_hint(field)})"
+        said: str = typer.prompt(f"{field.name}{told}", type=str)
+        value = _value(field, said)
+        if value is not None:
+            return value
+        typer.echo(f"accepted: {', '.join(field.words) or _hint(field)}")
+
+
+def _hint(field: Field) -> str:
+    return {"boolean": "yes or no", "array": "a JSON list", "object": "a JSON object"}.get(field.kind, "text")
+
+
+def _value(field: Field, said: str) -> Any:
+    """Return what *said* means for the field, None if nothing."""
+    if field.words:
+        return next((word for word in field.words if word.casefold() == said.strip().casefold()), None)
+    if field.kind == "boolean":
+        return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(said.strip().casefold())
+    if field.kind in {"array", "object"}:
+        try:
+            return json.loads(said)
+        except ValueError:
+            return None
+    return said
+
+
+def _fits(schema: Mapping[str, Any], alternative: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
+    return all(
+        report[field.name] in field.words
+        for field in required(schema, alternative)
+        if field.name in report and field.words
+    )

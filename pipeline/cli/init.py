@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
-from pipeline.cli.config import file_at_head
+from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue import FOLDER
 from pipeline.config.load import load
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
@@ -20,7 +20,8 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.runs.files import disk
-from pipeline.service.starting import HUMAN, Start, names, start_called, starts, toml
+from pipeline.service.run_config import file_at_head
+from pipeline.service.start_config import HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.widening import widening_in
 from pipeline.terminal import plain
 
@@ -41,7 +42,7 @@ def init(
     ] = None,
     tracker: Annotated[bool, typer.Option("--tracker", help="Also make TODO/, if there is none.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
-    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_document: AsDocument = False,
 ) -> None:
     """Write a starting redfirst.toml for the agents that are installed here; one that is there is never touched.
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline import VERSION
+from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, RunName, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
-from pipeline.cli.later import Later, group_of
+from pipeline.cli.lazy_commands import LazyCommand, group_of
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Outcome, Reason
 from pipeline.terminal import block, plain, print_document
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from typer.core import TyperGroup
 
     from pipeline.git import Repository
-    from pipeline.service.orders import Order
+    from pipeline.service.run_config import RunOptions
+    from pipeline.service.run_result import RunDocument
     from pipeline.steps.context import Context
 
 app = typer.Typer(
@@ -34,46 +36,39 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.",
 )
-LATER: Final = (
-    Later("runs", "pipeline.cli.runs:runs", "List the runs of this worktree, the newest first."),
-    Later("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
-    Later("explain", "pipeline.cli.explain:explain", "Say for each decision which row of the matrix fired."),
-    Later("diff", "pipeline.cli.show:diff", "Show the run's work so far as a patch against its start."),
-    Later("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
-    Later(
+LAZY_COMMANDS: Final = (
+    LazyCommand("runs", "pipeline.cli.runs:runs", "List the runs of this worktree, the newest first."),
+    LazyCommand("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
+    LazyCommand("explain", "pipeline.cli.explain:explain", "Say for each decision which row of the matrix fired."),
+    LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
+    LazyCommand("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
+    LazyCommand(
         "agents",
         "pipeline.cli.agents:app",
         "The roles: who they are, what they may do, and by which rule.",
         below=(
-            Later(
+            LazyCommand(
                 "try",
-                "pipeline.cli.agent_try:try_agent",
+                "pipeline.cli.agents_try:try_agent",
                 "Ask one role once, as a run would.",
                 epilog="Example: redfirst agents try make --kind implement --issue GAL-39 --write a.py",
             ),
         ),
     ),
-    Later("verify", "pipeline.cli.verify:verify", "Check again that the tests of a commit were RED before it."),
-    Later("tdd", "pipeline.cli.tdd:app", "Measure RED and GREEN of what you wrote, without any agent."),
-    Later("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
-    Later("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
-    Later("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
-    Later("init", "pipeline.cli.init:init", "Write a starting redfirst.toml for the agents that are installed here."),
-    Later("doctor", "pipeline.cli.doctor:doctor", "Check git, the repository, the sandbox, the tests."),
-    Later("trust", "pipeline.cli.trust:trust", "Allow what this repository asks for."),
-    Later("config", "pipeline.cli.config:app", "The configuration."),
-    Later("schema", "pipeline.cli.schema:schema", "Print a JSON Schema; without a name, list what there is."),
+    LazyCommand("verify", "pipeline.cli.verify:verify", "Check again that the tests of a commit were RED before it."),
+    LazyCommand("tdd", "pipeline.cli.tdd:app", "Measure RED and GREEN of what you wrote, without any agent."),
+    LazyCommand("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
+    LazyCommand("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
+    LazyCommand("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
+    LazyCommand(
+        "init", "pipeline.cli.init:init", "Write a starting redfirst.toml for the agents that are installed here."
+    ),
+    LazyCommand("doctor", "pipeline.cli.doctor:doctor", "Check git, the repository, the sandbox, the tests."),
+    LazyCommand("trust", "pipeline.cli.trust:trust", "Allow what this repository asks for."),
+    LazyCommand("config", "pipeline.cli.config:app", "The configuration."),
+    LazyCommand("schema", "pipeline.cli.schema:schema", "Print a JSON Schema; without a name, list what there is."),
 )
 """What is not defined here; each module is imported when its command is asked for."""
-
-AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")]
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")]
-AgentFlags = Annotated[
-    list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="Backend of one role; repeatable.")
-]
-ValueFlags = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration value; repeatable.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -105,7 +100,7 @@ def run_command(
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
     ] = False,
-    as_document: AsDocument = False,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Take an issue to commits on the branch you stand on.
 
@@ -120,32 +115,38 @@ def run_command(
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
-    order = driving.Order(
+    options = driving.RunOptions(
         issue=issue_id, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
     )
     repository = _repository()
     if worktree:
-        repository, order = worktrees.create(repository, order)
+        repository, options = worktrees.create(repository, options)
         _say(f"made the worktree {repository.worktree}; every further command for this run is given there")
-    _drive(lambda: driving.start(repository, order, _say), as_document=as_document)
+    _drive(lambda: driving.start(repository, options, _say), as_document=as_document)
 
 
 @app.command()
-def resume(name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocument = False) -> None:
+def resume(
+    name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
+) -> None:
     """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again."""
     from pipeline.service import driving, gates  # noqa: PLC0415
 
-    _answer(name, gates.resume, driving.Order("", agents=tuple(agent or ()), values=tuple(values or ())), as_document)
+    _answer(
+        name, gates.resume, driving.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())), as_document
+    )
 
 
 @app.command()
 def approve(
-    name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocument = False
+    name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
 ) -> None:
     """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now."""
     from pipeline.service import driving, gates  # noqa: PLC0415
 
-    _answer(name, gates.approve, driving.Order("", agents=tuple(agent or ()), values=tuple(values or ())), as_document)
+    _answer(
+        name, gates.approve, driving.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())), as_document
+    )
 
 
 @app.command()
@@ -158,7 +159,7 @@ def reject(
     ] = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
-    as_document: AsDocument = False,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Send a run that is parked at a gate back, with feedback.
 
@@ -167,16 +168,16 @@ def reject(
     """
     from pipeline.service import driving, gates  # noqa: PLC0415
 
-    order = driving.Order("", agents=tuple(agent or ()), values=tuple(values or ()))
-    _answer(name, lambda ctx: gates.reject(ctx, feedback, to), order, as_document)
+    options = driving.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
+    _answer(name, lambda ctx: gates.reject(ctx, feedback, to), options, as_document)
 
 
 @app.command()
-def abandon(name: RunName, as_document: AsDocument = False) -> None:
+def abandon(name: RunName, as_document: AsDocumentBesideProgress = False) -> None:
     """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch."""
-    from pipeline.cli.document import run_document, run_text  # noqa: PLC0415
     from pipeline.runs.store import find_run  # noqa: PLC0415
     from pipeline.service import gates  # noqa: PLC0415
+    from pipeline.service.run_result import run_document  # noqa: PLC0415
 
     repository = _repository()
     freed = gates.free_orphan(repository, name)
@@ -199,7 +200,7 @@ def abandon(name: RunName, as_document: AsDocument = False) -> None:
 @app.command()
 def demo(
     folder: Annotated[Path | None, typer.Argument(help="Where to make the example repository (a new folder).")] = None,
-    as_document: AsDocument = False,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked)."""
     from pipeline.demo.show import run_demo  # noqa: PLC0415
@@ -207,19 +208,19 @@ def demo(
     raise typer.Exit(run_demo(folder, as_document=as_document, say=_say))
 
 
-def _answer(name: str, prepare: Callable[[Context], None], order: Order, as_document: bool) -> None:
+def _answer(name: str, prepare: Callable[[Context], None], options: RunOptions, as_document: bool) -> None:
     from pipeline.runs.store import find_run  # noqa: PLC0415
     from pipeline.service import driving  # noqa: PLC0415
 
     repository = _repository()
     folder = find_run(repository, name)
-    _drive(lambda: driving.go_on(repository, folder, order, _say, prepare), as_document=as_document)
+    _drive(lambda: driving.go_on(repository, folder, options, _say, prepare), as_document=as_document)
 
 
 def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> None:
     import anyio  # noqa: PLC0415
 
-    from pipeline.cli.document import run_document, run_text  # noqa: PLC0415
+    from pipeline.service.run_result import run_document  # noqa: PLC0415
 
     ctx = anyio.run(start)
     document = run_document(ctx)
@@ -251,7 +252,7 @@ def _say(text: str) -> None:
 def program() -> TyperGroup:
     """Return the whole command line."""
     group = group_of(app)
-    for command in LATER:
+    for command in LAZY_COMMANDS:
         group.add_command(command)
     return group
 
@@ -260,3 +261,18 @@ def run() -> None:
     """Run the program and leave with its exit code."""
     call = partial(program(), prog_name="redfirst", standalone_mode=False)
     sys.exit(run_guarded(call, json=wants_json(sys.argv[1:])))
+
+
+def run_text(document: RunDocument) -> str:
+    """Return the same for a person."""
+    lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value})"]
+    if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
+        lines.append(f"  {plain(document.note)}")
+    lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
+    lines += [f"  filed {issue}" for issue in document.follow_ups]
+    lines += [f"  blocker on record: {finding}" for finding in document.blockers]
+    if document.reason is Reason.APPROVAL:
+        lines.append("  read plan.md and the task-*.md there; you may edit them before you approve")
+    lines.append(f"  everything is in {document.run_dir}")
+    lines += [f"  next: {action}" for action in document.safe_next_actions]
+    return "\n".join(lines)

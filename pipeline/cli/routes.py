@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli.arguments import AsDocument
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing import diagrams, render, simulation
@@ -86,7 +87,7 @@ def simulate(
     approve: Annotated[
         str, typer.Option("--approve", metavar="GATES", help="Gates, with commas: plan,split,commit.")
     ] = "",
-    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_document: AsDocument = False,
 ) -> None:
     """Walk the routing matrix with signals from a file: each decision, what it cost, and how the run stands.
 

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Final
 
 import typer
 
+from pipeline.cli.arguments import AsDocument
+from pipeline.routing.vocabulary import Outcome
+from pipeline.terminal import paint, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.service.documents import RunLine, RunsDocument
+    from pipeline.terminal import Colour
+
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_COLOURS: Final[dict[str, Colour]] = {
+    "running": "cyan",
+    Outcome.COMPLETED: "green",
+    Outcome.COMPLETED_WITH_BLOCKERS: "yellow",
+    Outcome.PARKED: "yellow",
+    Outcome.FAILED: "red",
+    "interrupted": "red",
+    "damaged": "red",
+}
+
 
 def runs(
-    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_document: AsDocument = False,
 ) -> None:
     """List the runs of this worktree, the newest first; in the main checkout those of its worktrees as well.
 
@@ -17,8 +41,8 @@ def runs(
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
-    from pipeline.cli.listing import list_runs, runs_text  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import list_runs  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     document = list_runs(Repository.find(Path.cwd()), linked=True)
@@ -26,3 +50,66 @@ def runs(
         print_document(document)
     else:
         typer.echo(runs_text(document))
+
+
+def age_words(seconds: int | None) -> str:
+    """Return an age in its largest unit: 45s, 12m, 3h, 9d."""
+    if seconds is None:
+        return "-"
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def runs_text(document: RunsDocument) -> str:
+    """Return the list for a person; `*` marks a run that a process drives now."""
+    if not document.runs:
+        return "No runs in this worktree yet. Start one: redfirst run ISSUE"
+    several = len({line.worktree for line in document.runs}) > 1
+    head = (
+        "",
+        "RUN",
+        "ISSUE",
+        "STATUS",
+        "WHERE OR WHY",
+        "TASKS",
+        "DISPATCHES",
+        "AGE",
+        *(("WORKTREE",) if several else ()),
+    )
+    rows = [(*_row(line), *((plain(line.worktree),) if several else ())) for line in document.runs]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    shown = [_aligned(head, widths)]
+    for line, row in zip(document.runs, rows, strict=True):
+        colour = _COLOURS.get(line.status)
+        shown.append(_aligned(row, widths).replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
+    return "\n".join(shown)
+
+
+def _row(line: RunLine) -> tuple[str, ...]:
+    return (
+        "*" if line.live else "",
+        plain(line.name),
+        plain(line.issue or "-"),
+        line.status,
+        _where(line),
+        f"{line.tasks_done}/{line.tasks_total}",
+        str(line.dispatches),
+        age_words(line.age_s),
+    )
+
+
+def _where(line: RunLine) -> str:
+    if line.problem is not None:
+        return plain(line.problem)
+    task = f", task {line.task}" if line.task else ""
+    if line.outcome is None:
+        return f"{line.step}{task}"
+    if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
+        return f"{line.reason}, in {line.step}{task}"
+    return str(line.reason)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

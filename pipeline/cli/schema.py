@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from typing import Annotated, Any, Final, Literal, cast
 
 import typer
@@ -72,22 +74,13 @@ def _reports() -> dict[str, Callable[[], dict[str, Any]]]:
     return found
 
 
-def _run_document() -> dict[str, Any]:
-    from pipeline.cli.document import RunDocument  # noqa: PLC0415  (heavy; not on the path of --help)
-
-    return _of(RunDocument)()
-
-
-def _reading(name: str) -> dict[str, Any]:
-    from pipeline.service.reading import READING_SCHEMAS  # noqa: PLC0415  (the same)
-
-    return _of(READING_SCHEMAS[name])()
+def _loaded(module: str, document: str) -> Callable[[], dict[str, Any]]:
+    """Return what makes the schema of a document whose module is heavy: not on the path of --help."""
+    return partial(_schema_in, module, document)
 
 
-def _verification(name: str) -> dict[str, Any]:
-    from pipeline.verification.results import TddDocument, VerifyDocument  # noqa: PLC0415  (the same)
-
-    return _of({"verify": VerifyDocument, "tdd": TddDocument}[name])()
+def _schema_in(module: str, document: str) -> dict[str, Any]:
+    return _of(getattr(import_module(module), document))()
 
 
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
@@ -98,9 +91,14 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "journal": _of(JournalLine),
     "dispatch-result": _of(DispatchResult),
     "demo": _of(DemoDocument),
-    "run": _run_document,
-    **{name: lambda name=name: _reading(name) for name in ("runs", "show", "log", "explain", "diff", "doctor")},
-    **{name: lambda name=name: _verification(name) for name in ("verify", "tdd")},
+    "run": _loaded("pipeline.service.run_result", "RunDocument"),
+    **{
+        name: _loaded("pipeline.service.documents", f"{name.title()}Document")
+        for name in ("runs", "show", "log", "explain", "diff")
+    },
+    "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
+    "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
+    "tdd": _loaded("pipeline.verification.results", "TddDocument"),
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

@@ -1,13 +1,27 @@
-"""`redfirst show` and `redfirst diff`: how a run stands, its log, its work so far (contract 1)."""
+"""`redfirst show`: how a run stands, and its log (contract 1)."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")]
+from pipeline.cli.arguments import AsDocument
+from pipeline.cli.loglines import log_line
+from pipeline.cli.text import dispatch_text
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.vocabulary import Outcome
+from pipeline.runs.journal import Journal
+from pipeline.service.run_facts import finding_text
+from pipeline.terminal import paint, plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.service.documents import CostLine, EvidenceShown, ReviewShown, ShowDocument, TaskShown
+
+
+_RECENT: Final = 5
 
 
 def show(
@@ -28,10 +42,10 @@ def show(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.loglines import follow as follow_log  # noqa: PLC0415  (the same)
-    from pipeline.cli.showing import find, log_document, log_text, show_run, show_text  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
+    from pipeline.routing.vocabulary import Reason  # noqa: PLC0415  (the same)
+    from pipeline.service.run_status import find, log_document, show_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     if follow and (as_document or not log):
@@ -49,28 +63,114 @@ def show(
         typer.echo(show_text(show_run(folder)))
 
 
-def diff(
-    name: RunName,
-    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Only the work of this task.")] = None,
-    stat: Annotated[bool, typer.Option("--stat", help="The paths and how many lines each gained and lost.")] = False,
-    as_document: AsDocument = False,
-) -> None:
-    """Show the run's work so far as a patch against its start; your branch and files are not looked at.
+def log_text(folder: Path) -> str:
+    """Return the journal for a person."""
+    return "\n".join(log_line(line) for line in Journal.read(folder / "journal.jsonl").lines)
 
-    Examples:
-      redfirst diff GAL-39 --stat
 
-      redfirst diff GAL-39 --task 2 | git apply --check
-    """
-    from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
+def show_text(document: ShowDocument) -> str:
+    """Return the same for a person; what comes last is what to do next."""
+    parts = [
+        _head(document),
+        _section("Tasks", [line for task in document.tasks for line in _task_text(task)]),
+        _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
+        _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
+        _section("Purses", [str(counter) + ("" if counter.holds else ", closed") for counter in document.counters]),
+        _section("Dispatches", _dispatches_text(document)),
+        _section("Costs", [cost_text(line) for line in document.costs]),
+        _section("Commits", [*document.commits, *(f"filed {plain(issue)}" for issue in document.follow_ups)]),
+        _section("Artifacts", [f"{plain(document.run_dir)}/", *(f"  {plain(name)}" for name in document.artifacts)]),
+        _section("Next", [plain(action) for action in document.safe_next_actions]),
+    ]
+    return "\n\n".join(part for part in parts if part)
 
-    from pipeline.cli.patches import diff_run, diff_text  # noqa: PLC0415  (the same)
-    from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = diff_run(Repository.find(Path.cwd()), name, task=task, stat=stat)
-    if as_document:
-        print_document(document)
-        return
-    text = diff_text(document)
-    typer.echo(text or "No change so far.", nl=not text.endswith("\n"), err=not text)
+def _section(title: str, lines: list[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _head(document: ShowDocument) -> str:
+    title = f": {plain(document.title)}" if document.title else ""
+    lines = [
+        f"{plain(document.run_id)}{title}",
+        f"  state     {_state_text(document)}",
+        f"  stands    {plain(document.place)}",
+    ]
+    if document.note:
+        lines.append(f"  because   {plain(document.note)}")
+    lines += [
+        f"  branch    {plain(document.branch)}, from {document.start_commit[:12]} (base {plain(document.base_branch)})",
+        f"  sandbox   {_sandbox_text(document)}",
+        f"  usage     {_usage_text(document)}",
+        f"  time      begun {document.started_at}, last event {document.last_at}",
+    ]
+    return "\n".join(lines)
+
+
+def _state_text(document: ShowDocument) -> str:
+    if document.outcome is None:
+        return paint("running", "cyan") if document.live else paint("interrupted: its driver died", "red")
+    good = document.outcome is Outcome.COMPLETED
+    bad = document.outcome in {Outcome.FAILED, Outcome.REJECTED}
+    colour = "green" if good else "red" if bad else "yellow"
+    reason = document.reason.value if document.reason else "?"
+    return f"{paint(document.outcome.value, colour)} ({reason}), exit code {document.exit_code}"
+
+
+def _sandbox_text(document: ShowDocument) -> str:
+    facts = document.sandbox
+    if facts.backend is None:
+        return "not on record"
+    warning = ": NOTHING WAS ISOLATED, as configured" if facts.backend == "none" else ""
+    return f"{plain(facts.backend)}, network {plain(facts.network or 'unknown')}{warning}"
+
+
+def _usage_text(document: ShowDocument) -> str:
+    usage = document.usage
+    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+    tokens = (usage.input_tokens, usage.output_tokens)
+    known = "tokens unknown" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"
+    return f"{usage.dispatches} dispatch(es), {cost}, {known}"
+
+
+def _task_text(task: TaskShown) -> list[str]:
+    lines = [f"{plain(task.id)} [{task.state.value}] {plain(task.title)}".rstrip()]
+    if task.evidence is not None and task.state is not TaskStatus.DROPPED:
+        lines += [f"  {line}" for line in _evidence_text(task.evidence)]
+    return lines
+
+
+def _evidence_text(evidence: EvidenceShown) -> list[str]:
+    lines = [
+        f"RED {plain(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {plain(red.message)}"
+        for red in evidence.red
+    ]
+    lines += [f"guard {plain(id_)}: passes before and after" for id_ in evidence.guards]
+    if evidence.not_testable is not None:
+        said = plain(str(evidence.not_testable.get("reason", "")))
+        signed = f", signed off in {plain(evidence.judged_by)}" if evidence.judged_by else ""
+        lines.append(f"without tests ({said}){signed}")
+    if evidence.green is not None:
+        flaky = f", {len(evidence.green.flaky)} flaky" if evidence.green.flaky else ""
+        lines.append(f"GREEN {len(evidence.green.passed)} of its tests pass, {evidence.green.kept} others kept{flaky}")
+    return lines
+
+
+def _review_text(review: ReviewShown) -> list[str]:
+    said = plain(review.verdict or "no verdict on record")
+    advice = f"; @simplify: {plain(review.advice)}" if review.advice else ""
+    fix = f", must fix {', '.join(map(plain, review.must_fix))}" if review.must_fix else ""
+    lines = [f"{review.stage} {review.number}: {said}, counted as {review.signal.value}{fix}{advice}"]
+    return [*lines, *(f"  {finding_text(finding)}" for finding in review.open)]
+
+
+def _dispatches_text(document: ShowDocument) -> list[str]:
+    earlier = len(document.dispatches) - _RECENT
+    recent = [line for dispatch in document.dispatches[-_RECENT:] for line in dispatch_text(dispatch)]
+    more = f"({earlier} earlier: redfirst explain {document.run_id})"
+    return ([more] if earlier > 0 else []) + recent
+
+
+def cost_text(line: CostLine) -> str:
+    """Return the same for a person."""
+    return f"{'@' if line.of == 'role' else 'phase '}{line.name}: {line.known}"

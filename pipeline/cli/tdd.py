@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.cli.arguments import AsDocumentBesideProgress
+from pipeline.cli.text import count_of_tests, notes_text, problems_text
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from pipeline.measure.probe_evidence import MutationEvidence, Survivor
     from pipeline.verification.asked import Question
     from pipeline.verification.laboratory import Laboratory
     from pipeline.verification.results import TddDocument
@@ -35,7 +39,6 @@ Ids = Annotated[
         "--ids", metavar="ID", help="Judge this test, function or file; repeatable. Default: new and changed."
     ),
 ]
-AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")]
 
 
 @app.command("check-red")
@@ -47,7 +50,7 @@ def check_red(
         list[str] | None,
         typer.Option("--new", metavar="NAME", help="A name or a file that is still to be written; repeatable."),
     ] = None,
-    as_document: AsDocument = False,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Check that your new and changed tests fail over the base's production code, each for a legal reason.
 
@@ -66,7 +69,7 @@ def check_red(
     from pipeline.verification.tdd import tdd_red  # noqa: PLC0415  (the same)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), new=tuple(new or ()))
-    _answer(tdd_red, asked, base, as_document=as_document)
+    _measure(tdd_red, asked, base, as_document=as_document)
 
 
 @app.command("check-green")
@@ -82,7 +85,7 @@ def check_green(
         bool,
         typer.Option("--probes", help="Also try the tests: over the base's code, and with small faults in the change."),
     ] = False,
-    as_document: AsDocument = False,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Check that your new and changed tests pass, and that every test which passed at the base still does.
 
@@ -104,10 +107,10 @@ def check_green(
     from pipeline.verification.tdd import tdd_green  # noqa: PLC0415  (the same)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), may_change=tuple(may_change or ()))
-    _answer(tdd_probed if probes else tdd_green, asked, base, as_document=as_document)
+    _measure(tdd_probed if probes else tdd_green, asked, base, as_document=as_document)
 
 
-def _answer(
+def _measure(
     measure: Callable[[Laboratory, Question], Awaitable[TddDocument]],
     asked: Question,
     base: str | None,
@@ -119,8 +122,7 @@ def _answer(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.cli.laboratory import opened_laboratory  # noqa: PLC0415  (the same)
-    from pipeline.cli.verify_text import tdd_text  # noqa: PLC0415  (the same)
+    from pipeline.service.standalone import opened_laboratory  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
@@ -131,3 +133,36 @@ def _answer(
     else:
         typer.echo(block(tdd_text(document)))
     raise typer.Exit(document.exit_code)
+
+
+def tdd_text(document: TddDocument) -> str:
+    """Return the document in lines."""
+    lines = [f"Against {document.base[:12]}:"]
+    for test in document.tests:
+        mark = "ok " if test.holds else "NO "
+        lines.append(f"    {mark} {test.id}: {test.measured}" + (f": {test.why}" if test.why else ""))
+    lines += [*problems_text(document.problems), *notes_text(document.notes)]
+    lines += _faults(document.mutation) if document.mutation is not None else []
+    return "\n".join([*lines, f"{'' if document.ok else 'NOT '}{_answer(document)}."])
+
+
+def _answer(document: TddDocument) -> str:
+    if document.check == "red":
+        return "RED for legal reasons"
+    unnoticed = len(document.mutation.survivors) if document.mutation is not None else 0
+    faults = f"; no test notices {unnoticed} of {document.mutation.tried} small faults" if document.mutation else ""
+    return f"GREEN, {count_of_tests(document.kept)} of the base kept{faults if unnoticed else ''}"
+
+
+def _faults(mutation: MutationEvidence) -> list[str]:
+    left = f", {mutation.not_tried} not tried" if mutation.not_tried else ""
+    unfit = f", {mutation.unfit} that do not compile" if mutation.unfit else ""
+    head = f"    small faults in the change: {mutation.killed} of {mutation.tried} noticed{unfit}{left}"
+    if not mutation.tried and not mutation.not_tried:
+        return []
+    told = [line for each in mutation.survivors for line in (_where(each), f"             {each.source}")]
+    return [head, *told]
+
+
+def _where(survivor: Survivor) -> str:
+    return f"      no test notices {survivor.path}:{survivor.line}: {survivor.what}"

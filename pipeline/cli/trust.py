@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.cli.config import file_at_head
+from pipeline.cli.arguments import AsDocument
 from pipeline.config import trust as store
 from pipeline.config.load import load
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Reason
+from pipeline.service.run_config import file_at_head
 from pipeline.service.widening import widening_in
 from pipeline.terminal import plain
 
@@ -28,7 +29,7 @@ SCHEMA: Final = "redfirst.trust/1"
 def trust(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Forget what was allowed.")] = False,
-    as_document: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_document: AsDocument = False,
 ) -> None:
     """Allow what this repository asks for; show it first."""
     repository = Repository.find(Path.cwd())

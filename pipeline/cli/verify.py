@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from pipeline.cli.arguments import AsDocumentBesideProgress
+from pipeline.cli.text import count_of_tests, notes_text, problems_text
+from pipeline.verification.results import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.verification.results import CommitCheck, VerifyDocument
+
+
+_ENDS: Final[Mapping[Status, str]] = {
+    Status.VERIFIED: "Verified: every commit that claims evidence was RED before and is GREEN.",
+    Status.REFUTED: "NOT verified: what is said above is not true.",
+    Status.NOT_TESTABLE: "Not verified: nothing is lost, but a commit that claims evidence rests on no test.",
+    Status.UNCHECKED: "Not checked: it can be told neither way here.",
+    Status.NOTHING_CLAIMED: "Not checked: no commit claims evidence.",
+}
+_OVER: Final[Mapping[str | None, str]] = {
+    "parent": "the parent's code",
+    "start": "the code of the start of the run",
+    "seam": "the seam that the commit brings",
+    "stubs": "stubs of what the run introduced",
+    "stand-ins": "the parent's code with stand-ins for new names",
+}
 
 
 def verify(
     what: Annotated[
         str, typer.Argument(metavar="COMMIT|A..B|RUN", help="A commit, a range, or a run with its commits.")
     ],
-    as_document: Annotated[
-        bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")
-    ] = False,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Check again that the tests of a commit were RED before it and are GREEN in it, by its trailers and evidence.
 
@@ -36,8 +59,7 @@ def verify(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.cli.laboratory import opened_laboratory  # noqa: PLC0415  (the same)
-    from pipeline.cli.verify_text import verify_text  # noqa: PLC0415  (the same)
+    from pipeline.service.standalone import opened_laboratory  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
@@ -48,3 +70,32 @@ def verify(
     else:
         typer.echo(block(verify_text(document)))
     raise typer.Exit(document.exit_code)
+
+
+def verify_text(document: VerifyDocument) -> str:
+    """Return the document in lines."""
+    lines = [line for commit in document.commits for line in _commit(commit)]
+    return "\n".join([*lines, _ENDS[document.status]])
+
+
+def _commit(commit: CommitCheck) -> list[str]:
+    lines = [f"{commit.commit[:12]} {commit.subject}: {commit.status.value.replace('_', ' ')}"]
+    if commit.why:
+        lines.append(f"    {commit.why}")
+    if commit.evidence is not None:
+        lines.append(f"    evidence of task {commit.task}: {commit.evidence}")
+    if commit.tests:
+        lines.append(f"    {_measured(commit)}:")
+    for test in commit.tests:
+        before = test.recorded if test.before_holds else f"{test.measured or 'no such test'}, not {test.recorded}"
+        after = "passes" if test.after_holds else "does NOT pass"
+        lines.append(f"      {test.id}: {before}; now {after}")
+    return [*lines, *problems_text(commit.problems), *notes_text(commit.notes)]
+
+
+def _measured(commit: CommitCheck) -> str:
+    """Return the head of the list of tests; that they were RED and are GREEN is only said where it is true."""
+    over = _OVER[commit.red_over]
+    if commit.status is Status.VERIFIED:
+        return f"RED over {over}, GREEN in the commit, {count_of_tests(commit.kept)} besides them kept"
+    return f"measured over {over}, then in the commit; {count_of_tests(commit.kept)} besides them kept"

@@ -32,8 +32,8 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.service.isolation import box_of, isolation
-from pipeline.service.orders import (
-    Order,
+from pipeline.service.run_config import (
+    RunOptions,
     config_hash,
     limits_of,
     load_config,
@@ -55,22 +55,22 @@ if TYPE_CHECKING:
     from pipeline.languages.protocol import Toolchain
 
 
-async def start(repository: Repository, order: Order, say: Callable[[str], None]) -> Context:
+async def start(repository: Repository, options: RunOptions, say: Callable[[str], None]) -> Context:
     """Start a run and drive it until it ends or is parked; return its context.
 
     Raises:
         UserError: a precondition does not hold; then nothing was written.
     """
-    refuse_recursion(order.environ)
+    refuse_recursion(options.environ)
     tip = repository.resolve("HEAD") or ""
-    config = load_config(repository, tip, order)
-    require_programs(config, order.environ)
-    base = order.base or config.base
-    ground = examine(repository, order.issue, base)
+    config = load_config(repository, tip, options)
+    require_programs(config, options.environ)
+    base = options.base or config.base
+    ground = examine(repository, options.issue, base)
     repository.identity()
     box = await box_of(config)
     runs = workflow_folder(repository)
-    folder = runs / next_name(runs, order.issue)
+    folder = runs / next_name(runs, options.issue)
     with disk(folder):
         folder.mkdir(exist_ok=True)  # there already, where another driver is about to begin or died before it did
     lease = FileLease.take(folder)
@@ -87,7 +87,7 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
             workflow_version=VERSION,
             workflow_hash=matrix_hash(),
             redfirst_version=VERSION,
-            issue=order.issue,
+            issue=options.issue,
             branch=ground.branch,
             base_branch=ground.base_branch,
             start_commit=ground.commit,
@@ -96,22 +96,26 @@ async def start(repository: Repository, order: Order, say: Callable[[str], None]
             config_hash=config_hash(dumped),
             prompts_hash=prompts_hash(),
             limits=limits_of(config),
-            gates=order.gates,
+            gates=options.gates,
             park_on_blockers=config.final_review.on_blockers == "park",
             started_at=stamp(utc_now()),
         )
-        run = Run.create(folder, info, sandbox=isolation(config, box))
-        ctx = build_context(repository, run, config, box, order.environ, say)
+        run = Run.create(folder, info, MatrixMachine(), sandbox=isolation(config, box))
+        ctx = build_context(repository, run, config, box, options.environ, say)
         ctx.ground = ground
         facts = ", ".join(f"{name} {value}" for name, value in ctx.sandbox_facts.items())
-        say(f"{run.info.run_id}: {order.issue} on {ground.branch}, {facts}")
+        say(f"{run.info.run_id}: {options.issue} on {ground.branch}, {facts}")
         return await finish(ctx)
     finally:
         lease.release()
 
 
 async def go_on(
-    repository: Repository, folder: Path, order: Order, say: Callable[[str], None], prepare: Callable[[Context], None]
+    repository: Repository,
+    folder: Path,
+    options: RunOptions,
+    say: Callable[[str], None],
+    prepare: Callable[[Context], None],
 ) -> Context:
     """Go on with an existing run: *prepare* answers its gate, or resumes it.
 
@@ -120,12 +124,12 @@ async def go_on(
     Raises:
         UserError: the run is driven by another process, has ended, or is damaged.
     """
-    refuse_recursion(order.environ)
+    refuse_recursion(options.environ)
     lease = FileLease.take(folder)
     try:
-        run = Run.load(folder, driving=True)
-        ended = run.state.has_ended
-        if ended and not place_of_run(repository, run, order.environ).exists():
+        run = Run.load(folder, MatrixMachine(), driving=True)
+        ended = is_over(run)
+        if ended and not place_of_run(repository, run, options.environ).exists():
             done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
             then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.info.issue}"
             said = "It is done; look at it" if done else "Start again"
@@ -134,9 +138,9 @@ async def go_on(
                 Reason.USAGE,
                 actions=(then, f"redfirst show {run.info.run_id}"),
             )
-        config = load_config(repository, run.info.start_commit, order)
-        require_programs(config, order.environ)
-        ctx = build_context(repository, run, config, await box_of(config), order.environ, say)
+        config = load_config(repository, run.info.start_commit, options)
+        require_programs(config, options.environ)
+        ctx = build_context(repository, run, config, await box_of(config), options.environ, say)
         if ended:
             return put_away(ctx)
         prepare(ctx)

@@ -18,14 +18,15 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.process import Command, SandboxError
-from pipeline.service.agent_line import AgentLine, LoginLine
-from pipeline.service.starting import starts
+from pipeline.routing.vocabulary import Reason
+from pipeline.service.doctor_document import AgentLine, LoginLine
+from pipeline.service.start_config import starts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pipeline.process import Sandbox
-    from pipeline.service.starting import Start
+    from pipeline.service.start_config import Start
 
 _START_S: Final = 60.0
 _HINT_S: Final = 3.0
@@ -75,19 +76,6 @@ async def agent_lines(environ: Mapping[str, str], box: Sandbox | None, *, thorou
     return tuple(found)
 
 
-def agent_text(agents: Sequence[AgentLine], *, thorough: bool) -> list[str]:
-    """Return the same for a person."""
-    lines: list[str] = []
-    for each in agents:
-        lines.append(f"  {visible(' '.join((each.title, _version_of(each))).strip())}: {visible(each.path or '-')}")
-        lines += [f"      {visible(said)}" for said in _access(each)]
-        if thorough:
-            lines += [f"      {each.box}"] if each.box else []
-            lines += [f"      models: {', '.join(each.models)}"] if each.models else []
-            lines += [f"        {visible(line)}" for line in each.config]
-    return lines
-
-
 def hinted(error: UserError, environ: Mapping[str, str]) -> UserError:
     """Return the error of a run without an agent with what is installed here, and how to use it."""
     agents = with_versions(find_agents(environ), environ.get("PATH", os.defpath), _HINT_S)
@@ -117,25 +105,6 @@ def hinted(error: UserError, environ: Mapping[str, str]) -> UserError:
 
 def _config(start: Start) -> tuple[str, ...]:
     return tuple(str(line) for line in ("[agents]", *start.agents, *start.more) if str(line))
-
-
-def _version_of(each: AgentLine) -> str:
-    if each.version is None:
-        return ""
-    if each.tested is None or each.version == each.tested:
-        return each.version
-    return f"{each.version} (tested with {each.tested})"
-
-
-def _access(each: AgentLine) -> list[str]:
-    if each.tested is None:
-        return []
-    said = [f"{name} is set" for name in each.variables]
-    said += [
-        f"login file {login.path}{'' if login.private else ', which others can read: chmod 600'}"
-        for login in each.logins
-    ]
-    return ["; ".join(said) if said else "not logged in, as far as can be seen without reading secrets"]
 
 
 async def _tried(found: Found, box: Sandbox | None) -> str:

@@ -17,7 +17,7 @@ from pipeline.runs.store import (
     state_of_run,
     worktree_key,
 )
-from pipeline.service.reading import Check
+from pipeline.service.doctor_document import Check
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from pipeline.service.orders import Order
+    from pipeline.service.run_config import RunOptions
 
 _SLUG_LIMIT = 40
 
 
-def create(repository: Repository, order: Order) -> tuple[Repository, Order]:
-    """Return the repository as seen from a new linked worktree on a new branch, and the order for it.
+def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
+    """Return the repository as seen from a new linked worktree on a new branch, and the options for it.
 
     Raises:
         UserError: the issue is missing, or branch or folder exist already.
     """
-    base = order.base or next((n for n in ("main", "master") if repository.resolve(f"refs/heads/{n}")), None)
+    base = options.base or next((n for n in ("main", "master") if repository.resolve(f"refs/heads/{n}")), None)
     tip = repository.resolve(base) if base else None
     if base is None or tip is None:
         raise UserError("Name the base branch: --base REF.", Reason.USAGE, actions=("redfirst run ISSUE --base REF",))
     with tracker.as_user_errors():
-        title = tracker.in_tree(repository, repository.tree_of(tip)).read(order.issue).title
+        title = tracker.in_tree(repository, repository.tree_of(tip)).read(options.issue).title
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_SLUG_LIMIT].strip("-")
-    branch = f"{order.issue.lower()}-{slug}" if slug else order.issue.lower()
+    branch = f"{options.issue.lower()}-{slug}" if slug else options.issue.lower()
     main = repository.main_checkout
-    folder = main.parent / f"{main.name}-{order.issue.lower()}"
+    folder = main.parent / f"{main.name}-{options.issue.lower()}"
     if repository.resolve(f"refs/heads/{branch}") or folder.exists():
         raise UserError(
             f"The branch {branch} or the folder {folder} exists already. Go on there, or remove them: "
@@ -52,7 +52,7 @@ def create(repository: Repository, order: Order) -> tuple[Repository, Order]:
             repository.add_worktree(folder, branch, tip)
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
-    return Repository.find(folder), replace(order, base=base)
+    return Repository.find(folder), replace(options, base=base)
 
 
 @contextmanager

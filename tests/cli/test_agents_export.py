@@ -14,11 +14,10 @@ from agent_clis import cli
 from typer.testing import CliRunner
 
 from pipeline.cli.agents import app
-from pipeline.cli.exporting import FOLDERS, Target, agent_file
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Role
+from pipeline.routing.vocabulary import Reason, Role
+from pipeline.service.agent_files import FOLDERS, Target, agent_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.cli.main import LATER
+from pipeline.cli.main import LAZY_COMMANDS
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.cli.later import Later
+    from pipeline.cli.lazy_commands import LazyCommand
 
 REDFIRST = Path(sys.executable).with_name("redfirst")
 HEAVY = {"anyio", "git", "pydantic", "ruamel", "yaml", "rich", "pipeline.git", "pipeline.steps", "todo"}
 
 
-def all_of(commands: Iterable[Later]) -> Iterator[Later]:
+def all_of(commands: Iterable[LazyCommand]) -> Iterator[LazyCommand]:
     for command in commands:
         yield command
         yield from all_of(command.below)
@@ -33,12 +33,12 @@ def redfirst(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(REDFIRST), *argv], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("later", list(all_of(LATER)), ids=lambda later: str(later.name))
-def test_a_line_of_the_help_is_the_first_sentence_of_the_command(later: Later) -> None:
-    command = later.load()
-    assert command.name == later.name
+@pytest.mark.parametrize("lazy", list(all_of(LAZY_COMMANDS)), ids=lambda lazy: str(lazy.name))
+def test_a_line_of_the_help_is_the_first_sentence_of_the_command(lazy: LazyCommand) -> None:
+    command = lazy.load()
+    assert command.name == lazy.name
     sentence = (command.help or "").strip().partition("\n\n")[0].replace("\n", " ")
-    assert sentence.startswith((later.help or "?").removesuffix("."))
+    assert sentence.startswith((lazy.help or "?").removesuffix("."))
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.store import run_ref, state_of_run, take_claim
-from pipeline.service.reading import DoctorDocument
+from pipeline.service.doctor_document import DoctorDocument
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.service.reading import Check
+    from pipeline.service.doctor_document import Check
 
 app = typer.Typer()
 app.command()(doctor)

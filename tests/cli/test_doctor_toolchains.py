@@ -15,14 +15,14 @@ from runs.real import alone, make_repository
 from typer.testing import CliRunner
 
 from pipeline.cli.doctor import doctor
-from pipeline.service.reading import DoctorDocument
+from pipeline.service.doctor_document import DoctorDocument
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.service.reading import Check
+    from pipeline.service.doctor_document import Check
 
 app = typer.Typer()
 app.command()(doctor)

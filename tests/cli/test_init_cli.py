@@ -16,7 +16,7 @@ from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
 from pipeline.dispatch.choice import choices
 from pipeline.routing.vocabulary import Role
-from pipeline.service.starting import names, start_called, starts, toml
+from pipeline.service.start_config import names, start_called, starts, toml
 
 if TYPE_CHECKING:
     from pathlib import Path

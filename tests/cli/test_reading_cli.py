@@ -32,13 +32,11 @@ from runs.real import (
 )
 from typer.testing import CliRunner
 
+from pipeline.cli.diff import diff
 from pipeline.cli.explain import explain
-from pipeline.cli.listing import list_runs, runs_text
 from pipeline.cli.loglines import log_line
-from pipeline.cli.runs import runs
-from pipeline.cli.show import diff, show
-from pipeline.engine.events import EVENTS, GateAnswered
-from pipeline.engine.journal import Line
+from pipeline.cli.runs import runs, runs_text
+from pipeline.cli.show import show
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.state import NewTask
@@ -46,10 +44,21 @@ from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.files import to_json
 from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease
-from pipeline.service.reading import READING_SCHEMAS, ShowDocument
+from pipeline.service.doctor_document import DoctorDocument
+from pipeline.service.documents import DiffDocument, ExplainDocument, LogDocument, RunsDocument, ShowDocument
+from pipeline.service.run_list import list_runs
 from pipeline.terminal import block, plain
 
 pytestmark = pytest.mark.slow
+
+READING_SCHEMAS = {
+    "runs": RunsDocument,
+    "show": ShowDocument,
+    "log": LogDocument,
+    "explain": ExplainDocument,
+    "diff": DiffDocument,
+    "doctor": DoctorDocument,
+}
 
 if TYPE_CHECKING:
     from pipeline.runs.run import Run

@@ -13,10 +13,10 @@ import pytest
 from languages.direct import write
 from runs.real import alone, git, make_repository
 
-from pipeline.cli.config import file_at_head
 from pipeline.config.load import load
 from pipeline.git import Repository
 from pipeline.search_path import without_the_repository
+from pipeline.service.run_config import file_at_head
 from pipeline.service.widening import widening_in
 
 if TYPE_CHECKING:

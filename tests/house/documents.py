@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from markdown_it import MarkdownIt
 from typer.core import TyperCommand, TyperGroup
 
-from pipeline.cli.later import Later
+from pipeline.cli.lazy_commands import LazyCommand
 from pipeline.cli.main import program
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def command_of(words: list[str]) -> tuple[TyperCommand | TyperGroup, list[str]]:
     while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
         assert words[0] in command.commands, f"there is no command {words[0]}"
         found, words = command.commands[words[0]], words[1:]
-        command = found.load() if isinstance(found, Later) else cast("TyperCommand | TyperGroup", found)
+        command = found.load() if isinstance(found, LazyCommand) else cast("TyperCommand | TyperGroup", found)
     return command, words
 
 

@@ -9,8 +9,7 @@ from house.documents import CONTRACT, command_of, table, words
 from typer.core import TyperCommand, TyperGroup
 
 from pipeline.backends.script import Answer
-from pipeline.cli.document import RunDocument
-from pipeline.cli.later import Later
+from pipeline.cli.lazy_commands import LazyCommand
 from pipeline.cli.main import program
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.config.budget import PhasePurses
@@ -23,6 +22,7 @@ from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.reading import ACTIONS
+from pipeline.service.run_result import RunDocument
 from pipeline.steps.evidence_files import TaskEvidence
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def keys_of(model: type[BaseModel]) -> set[str]:
 def commands_in(group: TyperGroup, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], TyperCommand]]:
     """Yield every command that is no group, with its words."""
     for name, found in group.commands.items():
-        command = found.load() if isinstance(found, Later) else cast("TyperCommand | TyperGroup", found)
+        command = found.load() if isinstance(found, LazyCommand) else cast("TyperCommand | TyperGroup", found)
         if isinstance(command, TyperGroup):
             yield from commands_in(command, (*above, name))
         else:

@@ -12,9 +12,6 @@ from pipeline import VERSION
 from pipeline.backends import BACKENDS
 from pipeline.backends.logins import require_login
 from pipeline.boxes.box import open_box
-from pipeline.cli.checkup_collection import check_collection
-from pipeline.cli.checkup_tests import check_tests
-from pipeline.cli.config import file_at_head, uncounted
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
@@ -25,12 +22,14 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.programs import locate
 from pipeline.routing.vocabulary import Role
-from pipeline.service.installed import agent_lines, agent_text
+from pipeline.service.doctor_collection import check_collection
+from pipeline.service.doctor_document import Check, DoctorDocument
+from pipeline.service.doctor_tests import check_tests
+from pipeline.service.installed import agent_lines
 from pipeline.service.isolation import check_isolation, check_networks
 from pipeline.service.leftovers import check_leftovers
-from pipeline.service.reading import Check, DoctorDocument
+from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.widening import widening_in
-from pipeline.terminal import paint, plain
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
     from pipeline.dispatch.choice import Choice
-    from pipeline.terminal import Colour
 
 _GIT_NEEDED: Final = (2, 36)
 _GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"
@@ -49,7 +47,6 @@ _MIB: Final = 1024 * 1024
 _LITTLE: Final = 1024 * _MIB
 _TOO_LITTLE: Final = 100 * _MIB
 _SHOWN: Final = 5
-_COLOURS: Final[Mapping[str, Colour]] = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = False) -> DoctorDocument:
@@ -260,31 +257,3 @@ def _warned(id_: str, message: str, advice: str) -> Check:
 
 def _failed_with(id_: str, message: str, advice: str) -> Check:
     return Check(id=id_, status="fail", message=message, advice=advice)
-
-
-def checkup_text(document: DoctorDocument, *, agents: bool = False) -> str:
-    """Return the same for a person; the advice stands below what it is about."""
-    width = max(len(check.id) for check in document.checks)
-    lines = [f"redfirst {document.version}"]
-    for check in document.checks:
-        lines.append(
-            f"  {paint(f'{check.status:4}', _COLOURS[check.status])}  {check.id:{width}}  {plain(check.message)}"
-        )
-        if check.advice:
-            lines.append(f"  {'':4}  {'':{width}}  -> {plain(check.advice)}")
-    lines += _agents_text(document, thorough=agents)
-    said = {
-        "true": "A run can be started.",
-        "judge": "A run can be started; look at the warnings first.",
-        "block": "A run cannot be started before what failed is mended.",
-    }
-    return "\n".join([*lines, said[document.proceed]])
-
-
-def _agents_text(document: DoctorDocument, *, thorough: bool) -> list[str]:
-    if not document.agents:
-        if not any(check.id.startswith("agent-") and check.status == "fail" for check in document.checks):
-            return []  # whoever plays the roles needs no product
-        return ["No agent that redfirst knows is installed here; what to do: redfirst init"]
-    more = "" if thorough else " (versions, the box, how each is configured: redfirst doctor --agents)"
-    return [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=thorough)]

@@ -7,44 +7,42 @@ an artifact that was written again since is named as such and not quoted, becaus
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, assert_never
 
-from pipeline.cli.facts import (
-    STAGES,
-    action_words,
-    dispatch_line,
-    dispatch_text,
-    finding_line,
-    finding_text,
-    read_review,
-    then_words,
-)
-from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
-from pipeline.engine.machine import action_value
-from pipeline.engine.run import sha256_hex
-from pipeline.outcomes import Outcome
 from pipeline.reports.markdown import parse
+from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTests
+from pipeline.routing.render import action_value
+from pipeline.routing.vocabulary import Outcome, Step
+from pipeline.runs.events import (
+    ArtifactWritten,
+    ConfigChanged,
+    DecisionMade,
+    DispatchFinished,
+    DispatchStarted,
+    GateAnswered,
+    MeasuredTests,
+    RunResumed,
+)
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import counter_of, exhausted_counter, place_of
-from pipeline.runs.run import Run
-from pipeline.service.reading import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
-from pipeline.terminal import paint, plain
+from pipeline.runs.run import Run, sha256_hex
+from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
+from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, finding_text, read_review
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.engine.journal import Line
+    from pipeline.routing.actions import Action
+    from pipeline.routing.state import RunState
+    from pipeline.runs.journal import Line
     from pipeline.runs.run import Decided
-    from pipeline.terminal import Colour
 
 _ROWS: Final = {row.id: row for row in MATRIX}
 _REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")
 _QUOTABLE: Final = re.compile(r"(evidence|judgements)/.+\.md|reviews/hygiene-.+\.md|feedback-\d+\.md")
 _MOST_QUOTED: Final = 12
-_SHOWN_IDS: Final = 5
-_SECONDS: Final = len("2026-11-20T14:02:07")
 
 
 def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
@@ -199,89 +197,63 @@ def _quoted(path: Path, name: str) -> list[str]:
 
 # --- for a person ----------------------------------------------------------------------------------------------------
 
-_GOOD: Final = frozenset(
-    {
-        "OK",
-        "CLAIMED",
-        "DRAFTED",
-        "ONE_TASK",
-        "ACCEPTABLE",
-        "RED",
-        "GREEN",
-        "GREEN_INCOMPLETE",
-        "PUBLISHED",
-        "STUBBED",
-        "SEAM_DONE",
-    }
-)
+
+def action_words(action: Action, origin: Step | None = None) -> str:
+    """Return what the matrix says is to be done, in words.
+
+    Args:
+        action: The action, after bounds.
+        origin: The step that a judgement was asked by, for `Return`.
+    """
+    match action:
+        case Goto(to, ask):
+            return to.value + (f" ({ask.value})" if ask else "")
+        case Retry(to, loop, ask):
+            return to.value + (f" ({ask.value})" if ask else "") + f", paid from {loop.value}"
+        case Return(loop):
+            return f"back to {origin.value if origin else 'the asker'}, paid from {loop.value}"
+        case Again(loop):
+            return f"ask the same agent again, paid from {loop.value}"
+        case LeaveOut():
+            return "go on without this agent"
+        case NextTask():
+            return "the next task"
+        case Forward():
+            return "on through the gate"
+        case Stop(outcome, reason):
+            return outcome.value + (f" ({reason.value})" if reason else "")
+        case _:
+            assert_never(action)
 
 
-def explain_text(document: ExplainDocument) -> str:
-    """Return the same for a person: one paragraph a decision, the reasons before the consequences."""
-    stands = document.place
-    if document.outcome is not None:
-        stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
-    head = (
-        f"{plain(document.run_id)} ({plain(document.issue)}): {plain(stands)}\n"
-        f"decided by {plain(document.workflow)} {plain(document.workflow_version)}, "
-        f"matrix {document.workflow_hash[:12]}"
-    )
-    paragraphs = [_paragraph(decision) for decision in document.decisions]
-    return "\n\n".join([head, *(paragraphs or ["Nothing was decided yet."])])
+def then_words(action: Action, after: RunState) -> str:
+    """Return what followed a decision: where the run went, and in which way when that is not plain."""
+    where = standing_words(after)
+    match action:
+        case NextTask():
+            return f"the next task: {where}" if after.current else f"no task is left: {where}"
+        case Return():
+            return f"back to who asked: {where}"
+        case Again():
+            return f"the same agent is asked again, told why: {where}"
+        case LeaveOut():
+            return f"on without this agent: {where}"
+        case Forward():
+            return f"on through the gate: {where}"
+        case Goto() | Retry() | Stop():
+            return where
+        case _:
+            assert_never(action)
 
 
-def _paragraph(line: DecisionLine) -> str:
-    task = f" task {plain(line.task)}" if line.task else ""
-    slot = f" from @{line.role.value}" if line.role else ""
-    phase = f"phase {line.phase}, " if line.phase != "-" else ""
-    signal = paint(line.signal.value, _colour(line))
-    head = f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{line.at[:_SECONDS].replace('T', ' ')})"
-    rows = [
-        *(("before", plain(text)) for text in line.before),
-        *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
-        *(("measured", _tests_text(tests)) for tests in line.tests),
-        *([("signal", plain(line.note))] if line.note else []),
-        *(("found", plain(text)) for text in line.facts),
-        (
-            "rule",
-            f"{line.row}" + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else ""),
-        ),
-        *(("paid", str(counter)) for counter in line.paid),
-        *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
-        *([("blockers", f"on record: {', '.join(map(plain, line.blockers))}")] if line.blockers else []),
-        ("then", plain(line.then)),
-        *(("evidence", _evidence_text(evidence)) for evidence in line.evidence),
-    ]
-    return "\n".join([head, *_columns(rows)])
-
-
-def _columns(rows: list[tuple[str, str]]) -> list[str]:
-    """Return the rows with their names in a column; a name that repeats is written once."""
-    lines: list[str] = []
-    before = ""
-    for name, text in rows:
-        lines.append(f"   {'' if name == before else name:<9} {text}")
-        before = name
-    return lines
-
-
-def _colour(line: DecisionLine) -> Colour:
-    if line.exhausted or line.outcome in {Outcome.FAILED, Outcome.REJECTED}:
-        return "red"
-    return "green" if line.signal.value in _GOOD else "yellow"
-
-
-def _tests_text(line: TestsLine) -> str:
-    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(line.outcomes.items())) or "none ran"
-    which = "all tests"
-    if line.selected is not None:
-        shown = ", ".join(map(plain, line.selected[:_SHOWN_IDS])) or "collected only"
-        which = shown + (f" and {len(line.selected) - _SHOWN_IDS} more" if len(line.selected) > _SHOWN_IDS else "")
-    ended = "" if line.state == "complete" else f"; the run was {plain(line.state)}"
-    errors = f"; not collected: {', '.join(map(plain, line.collection_errors))}" if line.collection_errors else ""
-    return f"{outcomes} ({which}, over tree {line.tree[:12]}){ended}{errors}"
-
-
-def _evidence_text(line: EvidenceLine) -> str:
-    said = {"as_decided": "", "changed": "  (written again since)", "missing": "  (gone)"}
-    return plain(line.path) + said[line.state]
+def standing_words(state: RunState) -> str:
+    """Return where a decision left the run: the outcome, the gate, or the step and task that came next."""
+    if state.step is Step.GATE and state.gate:
+        return f"waits at the gate {state.gate!r} for a person"
+    if state.outcome is not None:
+        reason = f" ({state.reason.value})" if state.reason else ""
+        kept = f", at {state.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
+        return f"{state.outcome.value}{reason}{kept}"
+    task = f", task {state.current}" if state.current else ""
+    ask = f" ({state.ask.value})" if state.ask else ""
+    return f"{state.step.value}{ask}{task}"

@@ -1,9 +1,9 @@
-"""The documents of the reading commands: what `runs`, `show`, `explain`, `diff` and `doctor` print with `--json`."""
+"""The documents of the reading commands: what `runs`, `show`, `explain` and `diff` print with `--json`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,7 +14,6 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import JournalLine
 from pipeline.runs.info import Usage, ViolationRecord
 from pipeline.runs.reading import Counter, SandboxFacts, UsageFacts
-from pipeline.service.agent_line import AgentLine
 
 
 class _Document(BaseModel):
@@ -287,34 +286,3 @@ class ExplainDocument(_Document):
     reason: Reason | None
     place: str
     decisions: tuple[DecisionLine, ...]
-
-
-class Check(_Document):
-    """One question of the self-check."""
-
-    id: str
-    status: Literal["ok", "warn", "fail"]
-    message: str
-    advice: str = ""
-
-
-class DoctorDocument(_Document):
-    """What `doctor --json` prints. `judge`: a run can be started, but look at the warnings first."""
-
-    schema_: Literal["redfirst.doctor/1"] = Field(default="redfirst.doctor/1", alias="schema")
-    ok: bool
-    proceed: Literal["true", "judge", "block"]
-    checks: tuple[Check, ...]
-    version: str
-    agents: tuple[AgentLine, ...] = ()
-
-
-READING_SCHEMAS: Final[dict[str, type[BaseModel]]] = {
-    "runs": RunsDocument,
-    "show": ShowDocument,
-    "log": LogDocument,
-    "explain": ExplainDocument,
-    "diff": DiffDocument,
-    "doctor": DoctorDocument,
-}
-"""The documents by name, for `redfirst schema`."""

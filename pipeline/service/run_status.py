@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.cli.facts import (
-    STAGES,
-    dispatch_line,
-    dispatch_text,
-    finding_line,
-    finding_text,
-    read_evidence,
-    read_review,
-)
-from pipeline.cli.listing import newest
-from pipeline.cli.loglines import log_line
-from pipeline.engine.journal import Journal
 from pipeline.errors import UserError
-from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Role, Signal
+from pipeline.routing.machine import MatrixMachine
+from pipeline.routing.vocabulary import Reason, Role, Signal, exit_code
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
@@ -33,10 +20,11 @@ from pipeline.runs.reading import (
     usage_of,
 )
 from pipeline.runs.run import Run
+from pipeline.runs.spending import by_phase, by_role
 from pipeline.runs.store import find_run
-from pipeline.service.costs import cost_text, costs_of
-from pipeline.service.reading import LogDocument, ReviewShown, ShowDocument, TaskShown
-from pipeline.terminal import paint, plain
+from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
+from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, read_evidence, read_review
+from pipeline.service.run_list import newest
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
@@ -44,9 +32,9 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.run import Decided
-    from pipeline.service.reading import EvidenceShown, FindingLine
+    from pipeline.runs.spending import Spent
+    from pipeline.service.documents import FindingLine
 
-_RECENT: Final = 5
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")
 
 
@@ -69,11 +57,6 @@ def find(repository: Repository, name: str | None) -> Path:
 def log_document(folder: Path) -> LogDocument:
     """Return the journal as it is."""
     return LogDocument(run_id=folder.name, lines=tuple(Journal.read(RunFolder(folder)).lines))
-
-
-def log_text(folder: Path) -> str:
-    """Return the journal for a person."""
-    return "\n".join(log_line(line) for line in Journal.read(RunFolder(folder)).lines)
 
 
 def show_run(folder: Path) -> ShowDocument:
@@ -202,104 +185,22 @@ def _artifacts(run: Run) -> tuple[str, ...]:
 # --- for a person --------------------------------------------------------------------------------------------------
 
 
-def show_text(document: ShowDocument) -> str:
-    """Return the same for a person; what comes last is what to do next."""
-    parts = [
-        _head(document),
-        _section("Tasks", [line for task in document.tasks for line in _task_text(task)]),
-        _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
-        _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
-        _section("Purses", [str(counter) + ("" if counter.holds else ", closed") for counter in document.counters]),
-        _section("Dispatches", _dispatches_text(document)),
-        _section("Costs", [cost_text(line) for line in document.costs]),
-        _section("Commits", [*document.commits, *(f"filed {plain(issue)}" for issue in document.follow_ups)]),
-        _section("Artifacts", [f"{plain(document.run_dir)}/", *(f"  {plain(name)}" for name in document.artifacts)]),
-        _section("Next", [plain(action) for action in document.safe_next_actions]),
-    ]
-    return "\n\n".join(part for part in parts if part)
+def costs_of(run: Run) -> tuple[CostLine, ...]:
+    """Return a line for each role, then one for each phase; empty while nobody asked a model."""
+    lines = (
+        *(_line("role", role, taken) for role, taken in by_role(run).items()),
+        *(_line("phase", phase, taken) for phase, taken in by_phase(run).items()),
+    )
+    return lines if any(line.cost_usd is not None or line.tokens is not None for line in lines) else ()
 
 
-def _section(title: str, lines: list[str]) -> str:
-    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
-
-
-def _head(document: ShowDocument) -> str:
-    title = f": {plain(document.title)}" if document.title else ""
-    lines = [
-        f"{plain(document.run_id)}{title}",
-        f"  state     {_state_text(document)}",
-        f"  stands    {plain(document.place)}",
-    ]
-    if document.note:
-        lines.append(f"  because   {plain(document.note)}")
-    lines += [
-        f"  branch    {plain(document.branch)}, from {document.start_commit[:12]} (base {plain(document.base_branch)})",
-        f"  sandbox   {_sandbox_text(document)}",
-        f"  usage     {_usage_text(document)}",
-        f"  time      begun {document.started_at}, last event {document.last_at}",
-    ]
-    return "\n".join(lines)
-
-
-def _state_text(document: ShowDocument) -> str:
-    if document.outcome is None:
-        return paint("running", "cyan") if document.live else paint("interrupted: its driver died", "red")
-    good = document.outcome is Outcome.COMPLETED
-    bad = document.outcome in {Outcome.FAILED, Outcome.REJECTED}
-    colour = "green" if good else "red" if bad else "yellow"
-    reason = document.reason.value if document.reason else "?"
-    return f"{paint(document.outcome.value, colour)} ({reason}), exit code {document.exit_code}"
-
-
-def _sandbox_text(document: ShowDocument) -> str:
-    facts = document.sandbox
-    if facts.backend is None:
-        return "not on record"
-    warning = ": NOTHING WAS ISOLATED, as configured" if facts.backend == "none" else ""
-    return f"{plain(facts.backend)}, network {plain(facts.network or 'unknown')}{warning}"
-
-
-def _usage_text(document: ShowDocument) -> str:
-    usage = document.usage
-    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    tokens = (usage.input_tokens, usage.output_tokens)
-    known = "tokens unknown" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"
-    return f"{usage.dispatches} dispatch(es), {cost}, {known}"
-
-
-def _task_text(task: TaskShown) -> list[str]:
-    lines = [f"{plain(task.id)} [{task.state.value}] {plain(task.title)}".rstrip()]
-    if task.evidence is not None and task.state is not TaskStatus.DROPPED:
-        lines += [f"  {line}" for line in _evidence_text(task.evidence)]
-    return lines
-
-
-def _evidence_text(evidence: EvidenceShown) -> list[str]:
-    lines = [
-        f"RED {plain(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {plain(red.message)}"
-        for red in evidence.red
-    ]
-    lines += [f"guard {plain(id_)}: passes before and after" for id_ in evidence.guards]
-    if evidence.not_testable is not None:
-        said = plain(str(evidence.not_testable.get("reason", "")))
-        signed = f", signed off in {plain(evidence.judged_by)}" if evidence.judged_by else ""
-        lines.append(f"without tests ({said}){signed}")
-    if evidence.green is not None:
-        flaky = f", {len(evidence.green.flaky)} flaky" if evidence.green.flaky else ""
-        lines.append(f"GREEN {len(evidence.green.passed)} of its tests pass, {evidence.green.kept} others kept{flaky}")
-    return lines
-
-
-def _review_text(review: ReviewShown) -> list[str]:
-    said = plain(review.verdict or "no verdict on record")
-    advice = f"; @simplify: {plain(review.advice)}" if review.advice else ""
-    fix = f", must fix {', '.join(map(plain, review.must_fix))}" if review.must_fix else ""
-    lines = [f"{review.stage} {review.number}: {said}, counted as {review.signal.value}{fix}{advice}"]
-    return [*lines, *(f"  {finding_text(finding)}" for finding in review.open)]
-
-
-def _dispatches_text(document: ShowDocument) -> list[str]:
-    earlier = len(document.dispatches) - _RECENT
-    recent = [line for dispatch in document.dispatches[-_RECENT:] for line in dispatch_text(dispatch)]
-    more = f"({earlier} earlier: redfirst explain {document.run_id})"
-    return ([more] if earlier > 0 else []) + recent
+def _line(of: Literal["role", "phase"], name: str, taken: Spent) -> CostLine:
+    known = taken.asked > 0
+    return CostLine(
+        of=of,
+        name=name,
+        dispatches=taken.dispatches,
+        cost_usd=taken.cost_usd if known and not taken.unpriced else None,
+        tokens=taken.tokens if known and not taken.uncounted else None,
+        known=str(taken),
+    )

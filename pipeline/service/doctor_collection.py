@@ -12,7 +12,6 @@ import anyio
 
 from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
-from pipeline.cli.laboratory import laboratory
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
 from pipeline.languages.projects.several import toolchains_in
@@ -20,7 +19,8 @@ from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.uncollectable import no_baseline, uncollected
-from pipeline.service.reading import Check
+from pipeline.service.doctor_document import Check
+from pipeline.service.standalone import laboratory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

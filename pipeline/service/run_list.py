@@ -4,38 +4,21 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.outcomes import Outcome
+from pipeline.routing.machine import MatrixMachine
+from pipeline.runs.journal import utc_now
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import progress_of
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, run_names
-from pipeline.service.reading import RunLine, RunsDocument
-from pipeline.terminal import paint, plain
+from pipeline.service.documents import RunLine, RunsDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-    from pipeline.terminal import Colour
-
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
-
-_COLOURS: Final[dict[str, Colour]] = {
-    "running": "cyan",
-    Outcome.COMPLETED: "green",
-    Outcome.COMPLETED_WITH_BLOCKERS: "yellow",
-    Outcome.PARKED: "yellow",
-    Outcome.FAILED: "red",
-    "interrupted": "red",
-    "damaged": "red",
-}
 
 
 def list_runs(repository: Repository, *, now: datetime | None = None, linked: bool = False) -> RunsDocument:
@@ -136,66 +119,3 @@ def _age(started_at: str, now: datetime) -> int | None:
     except ValueError:
         return None
     return max(int((now - begun.astimezone(UTC)).total_seconds()), 0)
-
-
-def age_words(seconds: int | None) -> str:
-    """Return an age in its largest unit: 45s, 12m, 3h, 9d."""
-    if seconds is None:
-        return "-"
-    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
-
-
-def runs_text(document: RunsDocument) -> str:
-    """Return the list for a person; `*` marks a run that a process drives now."""
-    if not document.runs:
-        return "No runs in this worktree yet. Start one: redfirst run ISSUE"
-    several = len({line.worktree for line in document.runs}) > 1
-    head = (
-        "",
-        "RUN",
-        "ISSUE",
-        "STATUS",
-        "WHERE OR WHY",
-        "TASKS",
-        "DISPATCHES",
-        "AGE",
-        *(("WORKTREE",) if several else ()),
-    )
-    rows = [(*_row(line), *((plain(line.worktree),) if several else ())) for line in document.runs]
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    shown = [_aligned(head, widths)]
-    for line, row in zip(document.runs, rows, strict=True):
-        colour = _COLOURS.get(line.status)
-        shown.append(_aligned(row, widths).replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
-    return "\n".join(shown)
-
-
-def _row(line: RunLine) -> tuple[str, ...]:
-    return (
-        "*" if line.live else "",
-        plain(line.name),
-        plain(line.issue or "-"),
-        line.status,
-        _where(line),
-        f"{line.tasks_done}/{line.tasks_total}",
-        str(line.dispatches),
-        age_words(line.age_s),
-    )
-
-
-def _where(line: RunLine) -> str:
-    if line.problem is not None:
-        return plain(line.problem)
-    task = f", task {line.task}" if line.task else ""
-    if line.outcome is None:
-        return f"{line.step}{task}"
-    if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
-        return f"{line.reason}, in {line.step}{task}"
-    return str(line.reason)
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

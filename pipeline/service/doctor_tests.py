@@ -13,7 +13,7 @@ from pipeline.languages.projects.rooted import place_of
 from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.protocol import Missing
 from pipeline.languages.table import LANGUAGES
-from pipeline.service.reading import Check
+from pipeline.service.doctor_document import Check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

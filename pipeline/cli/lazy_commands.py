@@ -1,7 +1,7 @@
 """Commands that are loaded when they are asked for: what is not used costs nothing at the start.
 
-A `Later` stands in a group under the command's name with its one line of help, so that the help of the whole program
-needs none of the modules. A test holds each line to the first sentence of the command itself.
+A `LazyCommand` stands in a group under the command's name with its one line of help, so that the help of the whole
+program needs none of the modules. A test holds each line to the first sentence of the command itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class Later(TyperCommand):
+class LazyCommand(TyperCommand):
     """A command, or a group of them, whose module is imported when a context for it is made.
 
     Args:
@@ -34,7 +34,7 @@ class Later(TyperCommand):
         help: str,  # noqa: A002  (the name that the command's own class has for it)
         *,
         epilog: str | None = None,
-        below: Iterable[Later] = (),
+        below: Iterable[LazyCommand] = (),
     ) -> None:
         super().__init__(name, help=help, rich_markup_mode=None)
         self.place = place
@@ -52,8 +52,8 @@ class Later(TyperCommand):
         else:
             above.command(self.name, epilog=self.its_epilog)(cast("Callable[..., object]", found))
         command = group_of(above).commands[str(self.name)]
-        for later in self.below:
-            cast("TyperGroup", command).add_command(later)
+        for command_below in self.below:
+            cast("TyperGroup", command).add_command(command_below)
         return cast("TyperCommand | TyperGroup", command)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:

@@ -12,7 +12,6 @@ import anyio
 import typer
 
 from pipeline.boxes.box import open_box
-from pipeline.cli.config import file_at_head, uncounted
 from pipeline.config import trust
 from pipeline.config.load import load
 from pipeline.dispatch.escape import EscapeError
@@ -23,6 +22,7 @@ from pipeline.languages.projects.choosing import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.widening import widening_in
 from pipeline.terminal import plain
 from pipeline.verification.laboratory import Laboratory

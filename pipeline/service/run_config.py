@@ -15,11 +15,11 @@ from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
-from pipeline.config.sources import LARGEST, repository_file
+from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
 from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
-from pipeline.outcomes import Reason
+from pipeline.git import Repository
 from pipeline.policy.roles import Network
 from pipeline.prices import Tokens, cost_of
 from pipeline.routing.matrix import BOUNDS, MATRIX
@@ -38,7 +38,7 @@ _TELL_NOTHING: Final = frozenset({Backend.COMMAND, Backend.ACP, Backend.API})
 
 
 @dataclass(frozen=True)
-class Order:
+class RunOptions:
     """What the user asked `run` for."""
 
     issue: str
@@ -59,7 +59,7 @@ def refuse_recursion(environ: Mapping[str, str]) -> None:
         raise UserError("redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).", Reason.USAGE)
 
 
-def load_config(repository: Repository, commit: str, order: Order) -> Config:
+def load_config(repository: Repository, commit: str, options: RunOptions) -> Config:
     """Return the configuration as it counts for a run that starts at *commit*.
 
     Raises:
@@ -67,15 +67,15 @@ def load_config(repository: Repository, commit: str, order: Order) -> Config:
             credential is not there.
     """
     repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}", LARGEST))
-    flags = Flags.parse(list(order.values), list(order.agents))
-    loaded = load(repository.worktree, environ=order.environ, repo_file=repo_file, flags=flags)
-    widening = widening_in(repository, loaded, order.environ)
-    trust.require_trust(widening, repository.common_dir, order.environ)
+    flags = Flags.parse(list(options.values), list(options.agents))
+    loaded = load(repository.worktree, environ=options.environ, repo_file=repo_file, flags=flags)
+    widening = widening_in(repository, loaded, options.environ)
+    trust.require_trust(widening, repository.common_dir, options.environ)
     try:
         require_agents(loaded)
     except UserError as error:
-        raise hinted(error, order.environ) from None
-    require_providers(loaded.config, order.environ)
+        raise hinted(error, options.environ) from None
+    require_providers(loaded.config, options.environ)
     for role in Role:
         choices(loaded.config, role)  # a model that nobody named is said now, and not after the plan is paid for
     _require_figures(loaded.config)
@@ -151,3 +151,24 @@ def config_hash(dumped: object) -> str:
 def matrix_hash() -> str:
     """Return the hash of the routing matrix that decides in this version."""
     return hashlib.sha256(repr((MATRIX, BOUNDS)).encode()).hexdigest()
+
+
+def file_at_head(repository: Repository) -> RepositoryFile | None:
+    """Return the repository's file as HEAD has it; an untracked one as it lies in the worktree.
+
+    Raises:
+        UserError: the repository configures us in two files.
+    """
+    return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}", LARGEST))
+
+
+def uncounted(repository: Repository) -> tuple[str, ...]:
+    """Return a note where the repository's file says something else in the worktree than in HEAD, which counts.
+
+    Raises:
+        UserError: the repository configures us in two files.
+    """
+    found = file_at_head(repository)
+    if found is None or not found.tracked or same_words(found, repository.worktree):
+        return ()
+    return (f"uncommitted changes of {found.name} do not count: it is read as HEAD has it",)

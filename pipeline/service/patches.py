@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import GitError
@@ -11,16 +10,10 @@ from pipeline.outcomes import Reason
 from pipeline.runs.reading import work_tree
 from pipeline.runs.run import Run
 from pipeline.runs.store import find_run, run_ref
-from pipeline.service.reading import DiffDocument, DiffFile
-from pipeline.terminal import block, colours, paint, plain
+from pipeline.service.documents import DiffDocument, DiffFile
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
-    from pipeline.terminal import Colour
-
-_COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (
-    ("+++", None), ("---", None), ("+", "green"), ("-", "red"), ("@@", "cyan"),
-)  # fmt: skip
 
 
 def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool) -> DiffDocument:
@@ -66,32 +59,3 @@ def _gone(repository: Repository, run: Run, what: str) -> UserError:
         path=ref,
         actions=(f"redfirst show {run.info.run_id}", f"redfirst explain {run.info.run_id}"),
     )
-
-
-def diff_text(document: DiffDocument) -> str:
-    """Return the patch as it is when a program reads it; on a terminal, controls are shown and lines coloured."""
-    if document.patch is None:
-        return _stat(document)
-    if not sys.stdout.isatty():
-        return document.patch
-    lines = block(document.patch).split("\n")
-    return "\n".join(map(_painted, lines)) if colours() else "\n".join(lines)
-
-
-def _painted(line: str) -> str:
-    return paint(line, next((colour for start, colour in _COLOURS if line.startswith(start)), None))
-
-
-def _stat(document: DiffDocument) -> str:
-    names = [plain(file.path) for file in document.files]
-    width = max(map(len, names), default=0)
-    lines = [f"{name:{width}}  {_counts(file)}" for name, file in zip(names, document.files, strict=True)]
-    if lines:
-        added = sum(file.added or 0 for file in document.files)
-        deleted = sum(file.deleted or 0 for file in document.files)
-        lines.append(f"{len(names)} file(s), +{added} -{deleted}")
-    return "\n".join(lines)
-
-
-def _counts(file: DiffFile) -> str:
-    return "binary" if file.added is None else f"+{file.added} -{file.deleted}"

@@ -1,4 +1,4 @@
-"""What `run --json` and its relatives print (contract 1), and the same in words."""
+"""What `run --json` and its relatives print (contract 1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import safe_next_actions, usage_of
 from pipeline.steps.reviews import all_last_reviews
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -104,18 +103,3 @@ def run_document(ctx: Context) -> RunDocument:
         sandbox=SandboxLine(backend=ctx.sandbox.name, network=ctx.sandbox_facts.get("network", "none")),
         usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),
     )
-
-
-def run_text(document: RunDocument) -> str:
-    """Return the same for a person."""
-    lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value})"]
-    if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
-        lines.append(f"  {plain(document.note)}")
-    lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
-    lines += [f"  filed {issue}" for issue in document.follow_ups]
-    lines += [f"  blocker on record: {finding}" for finding in document.blockers]
-    if document.reason is Reason.APPROVAL:
-        lines.append("  read plan.md and the task-*.md there; you may edit them before you approve")
-    lines.append(f"  everything is in {document.run_dir}")
-    lines += [f"  next: {action}" for action in document.safe_next_actions]
-    return "\n".join(lines)

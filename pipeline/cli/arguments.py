@@ -1,0 +1,19 @@
+"""Arguments and options that several commands take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")]
+AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+AsDocumentBesideProgress = Annotated[
+    bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")
+]
+AgentFlags = Annotated[
+    list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="Backend of one role; repeatable.")
+]
+ValueFlags = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration value; repeatable.")
+]

@@ -1,0 +1,76 @@
+"""`redfirst diff`: the work of a run so far as a patch (contract 1)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pipeline.cli.arguments import AsDocument, RunName
+from pipeline.terminal import block, colours, paint, plain
+
+if TYPE_CHECKING:
+    from pipeline.service.documents import DiffDocument, DiffFile
+    from pipeline.terminal import Colour
+
+
+_COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (
+    ("+++", None), ("---", None), ("+", "green"), ("-", "red"), ("@@", "cyan"),
+)  # fmt: skip
+
+
+def diff(
+    name: RunName,
+    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Only the work of this task.")] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="The paths and how many lines each gained and lost.")] = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Show the run's work so far as a patch against its start; your branch and files are not looked at.
+
+    Examples:
+      redfirst diff GAL-39 --stat
+
+      redfirst diff GAL-39 --task 2 | git apply --check
+    """
+    from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
+
+    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.service.patches import diff_run  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
+
+    document = diff_run(Repository.find(Path.cwd()), name, task=task, stat=stat)
+    if as_document:
+        print_document(document)
+        return
+    text = diff_text(document)
+    typer.echo(text or "No change so far.", nl=not text.endswith("\n"), err=not text)
+
+
+def diff_text(document: DiffDocument) -> str:
+    """Return the patch as it is when a program reads it; on a terminal, controls are shown and lines coloured."""
+    if document.patch is None:
+        return _stat(document)
+    if not sys.stdout.isatty():
+        return document.patch
+    lines = block(document.patch).split("\n")
+    return "\n".join(map(_painted, lines)) if colours() else "\n".join(lines)
+
+
+def _painted(line: str) -> str:
+    return paint(line, next((colour for start, colour in _COLOURS if line.startswith(start)), None))
+
+
+def _stat(document: DiffDocument) -> str:
+    names = [plain(file.path) for file in document.files]
+    width = max(map(len, names), default=0)
+    lines = [f"{name:{width}}  {_counts(file)}" for name, file in zip(names, document.files, strict=True)]
+    if lines:
+        added = sum(file.added or 0 for file in document.files)
+        deleted = sum(file.deleted or 0 for file in document.files)
+        lines.append(f"{len(names)} file(s), +{added} -{deleted}")
+    return "\n".join(lines)
+
+
+def _counts(file: DiffFile) -> str:
+    return "binary" if file.added is None else f"+{file.added} -{file.deleted}"

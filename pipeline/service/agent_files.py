@@ -1,0 +1,256 @@
+"""Our roles in the words of other products: an agent file for each, and what of ours such a file cannot say.
+
+An agent file only tells a product which of its tools to offer. What holds in a run (box, gate, measured tests) does not
+travel, so a key without an equivalent is named with its reason and never approximated in silence.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, assert_never
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.dispatch.roles import load_roles
+from pipeline.errors import UserError
+from pipeline.policy.roles import Writes
+from pipeline.routing.vocabulary import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pipeline.policy.roles import RoleSpec
+
+PREFIX: Final = "redfirst-"
+
+
+_OUTSIDE: Final = """\
+# Outside redfirst
+
+These are the rules of a role of redfirst, exported for another program. Here you are asked by a person or by another
+agent, not by a run: nobody hands you artifacts, no gate compares the workspace afterwards, nothing of what you say is
+measured, and there is no report file. Keep to the rules all the same, they now rest on you alone. Ask for what is
+missing (the issue, the plan, the task, the diff), and give the report in your last message."""
+_WEAKER: Final = (
+    "These permissions are the product's own and weaker than a run's: no box, no gate, no measured tests, and the "
+    "repository's own plugins and settings apply."
+)
+
+
+class Target(StrEnum):
+    """The products that we can write agent files for."""
+
+    OPENCODE = "opencode"
+    CLAUDE = "claude"
+
+
+FOLDERS: Final[Mapping[Target, str]] = {Target.OPENCODE: ".opencode/agents", Target.CLAUDE: ".claude/agents"}
+"""Where each product looks, relative to the top of a repository."""
+
+
+class Written(StrEnum):
+    """What happened to one file."""
+
+    WRITTEN = "written"
+    REPLACED = "replaced"
+    UNCHANGED = "unchanged"
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class IgnoredKey(_Document):
+    """A key of ours that the product does not keep, or keeps less strictly."""
+
+    key: str
+    value: str
+    why: str
+
+
+class ExportedRole(_Document):
+    """One role and its file."""
+
+    role: str
+    name: str
+    file: str
+    state: Written
+    ignored: tuple[IgnoredKey, ...]
+
+
+class ExportDocument(_Document):
+    """What `agents export --json` prints."""
+
+    document: Literal["redfirst.agents-export/1"] = Field(default="redfirst.agents-export/1", alias="schema")
+    to: Target
+    folder: str
+    roles: tuple[ExportedRole, ...]
+    note: str = _WEAKER
+
+
+@dataclass(frozen=True)
+class AgentFile:
+    """One role as a file of the product."""
+
+    role: str
+    name: str
+    text: str
+    ignored: tuple[IgnoredKey, ...]
+
+    @property
+    def file(self) -> str:
+        """Return the file's name."""
+        return f"{self.name}.md"
+
+
+def export_roles(target: Target, folder: Path | None, *, force: bool) -> ExportDocument:
+    """Write a file of the product for each role, by default into the product's folder here; say what became of it.
+
+    Raises:
+        UserError: a file is there and differs (and `force` was not given), or cannot be written.
+    """
+    files = [agent_file(spec, target) for spec in load_roles().values()]
+    place = product_folder(target) if folder is None else folder.expanduser()
+    states = write_files(place, files, force=force)
+    roles = tuple(
+        ExportedRole(
+            role=file.role, name=file.name, file=str(place / file.file), state=states[file.name], ignored=file.ignored
+        )
+        for file in files
+    )
+    return ExportDocument(to=target, folder=str(place), roles=roles)
+
+
+def agent_file(spec: RoleSpec, target: Target) -> AgentFile:
+    """Return the role as a file of the product."""
+    name = f"{PREFIX}{spec.name}"
+    front = _opencode(spec) if target is Target.OPENCODE else _claude(spec, name)
+    text = "\n".join(["---", *front, "---", "", spec.prompt, "", _OUTSIDE, ""])
+    return AgentFile(spec.name.value, name, text, tuple(_ignored(spec, target)))
+
+
+def _edits(spec: RoleSpec) -> bool:
+    """Return whether the role changes files itself; the tracker is written by our library, from an answer."""
+    return spec.writes in {Writes.TASK, Writes.TESTS}
+
+
+def _opencode(spec: RoleSpec) -> Iterator[str]:
+    """Yield front matter. Of the rules that match, the last one counts, so what is refused in general comes first."""
+    yield f"description: {_scalar(spec.description)}"
+    yield "mode: all"
+    yield "permission:"
+    yield '  "*": deny'
+    yield '  read: {"*": allow, "*.env": deny, "*.env.*": deny, "*.env.example": allow}'
+    yield from (f"  {tool}: allow" for tool in ("glob", "grep", "list"))
+    if _edits(spec):
+        yield '  edit: {"*": allow, "TODO/*": deny, ".git/*": deny, ".workflow/*": deny}'
+    if spec.shell:
+        # No pattern of commands: one that allows `pytest *` also allows `pytest > any/file`.
+        yield "  bash: ask"
+
+
+def _claude(spec: RoleSpec, name: str) -> Iterator[str]:
+    tools = ["Read", "Grep", "Glob", *(["Edit", "Write"] if _edits(spec) else []), *(["Bash"] if spec.shell else [])]
+    yield f"name: {name}"
+    yield f"description: {_scalar(spec.description)}"
+    yield f"tools: {', '.join(tools)}"
+    yield "model: inherit"
+    yield "permissionMode: default"
+
+
+def _scalar(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # which is YAML too
+
+
+def _ignored(spec: RoleSpec, target: Target) -> Iterator[IgnoredKey]:
+    yield IgnoredKey(
+        key="kinds",
+        value=", ".join(spec.kinds),
+        why="what it is asked for, and the schema of its report, stay in a run",
+    )
+    yield from _ignored_writes(spec, target)
+    if spec.test_regions:
+        yield IgnoredKey(
+            key="test_regions", value="true", why="edits inside production files are not told apart from others"
+        )
+    if spec.shell:
+        yield IgnoredKey(key="shell", value="true", why=_SHELL[target])
+        yield IgnoredKey(
+            key="network", value=spec.network.value, why="web tools are off, but a command reaches the network"
+        )
+    yield IgnoredKey(key="timeout_s", value=str(spec.timeout_s), why="an agent file sets no time limit")
+
+
+_SHELL: Final[Mapping[Target, str]] = {
+    Target.OPENCODE: "every command asks the user; there is no box, and an approved one can write anywhere",
+    Target.CLAUDE: "commands go by the user's own rules; there is no box, and an allowed one can write anywhere",
+}
+
+
+def _ignored_writes(spec: RoleSpec, target: Target) -> Iterator[IgnoredKey]:
+    match spec.writes:
+        case Writes.NOTHING:
+            return
+        case Writes.TASK | Writes.TESTS:
+            spared = " but TODO/, .git/ and .workflow/" if target is Target.OPENCODE else ""
+            why = f"its edit tools reach every file{spared}; the files of a task are known to a run only"
+        case _:
+            assert_never(spec.writes)
+    yield IgnoredKey(key="writes", value=spec.writes.value, why=why)
+
+
+def write_files(folder: Path, files: Sequence[AgentFile], *, force: bool) -> dict[str, Written]:
+    """Write the files, none of them if one may not be written; return what happened to each, by the agent's name.
+
+    Raises:
+        UserError: some are there and differ (and `force` was not given), or the disk does not take them.
+    """
+    from pipeline.runs.files import write_atomic  # noqa: PLC0415  (only who writes needs it)
+
+    states = {file.name: _state(folder / file.file, file.text.encode()) for file in files}
+    differing = [folder / file.file for file in files if states[file.name] is Written.REPLACED]
+    if differing and not force:
+        names = ", ".join(str(path) for path in differing)
+        raise UserError(
+            f"These files are there and differ: {names}. Nothing was written; --force replaces them.",
+            Reason.USAGE,
+            path=str(differing[0]),
+            details={"differ": [str(path) for path in differing]},
+        )
+    for file in files:
+        if states[file.name] is not Written.UNCHANGED:
+            write_atomic(folder / file.file, file.text)
+    return states
+
+
+def _state(path: Path, content: bytes) -> Written:
+    if path.is_symlink():
+        return Written.REPLACED  # the link, not what it points to
+    try:
+        return Written.UNCHANGED if path.read_bytes() == content else Written.REPLACED
+    except FileNotFoundError:
+        return Written.WRITTEN
+    except OSError as error:  # a folder of this name, a file where a folder should be, a file that is not ours to read
+        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from None
+
+
+def product_folder(to: Target) -> Path:
+    """Return the product's folder in the repository here.
+
+    Raises:
+        UserError: there is no repository, or the folder leads out of it.
+    """
+    from pipeline.git import Repository  # noqa: PLC0415  (heavy; not for --dir)
+
+    top = Repository.find(Path.cwd()).worktree
+    folder = top / FOLDERS[to]
+    if not folder.resolve().is_relative_to(top.resolve()):
+        raise UserError(
+            f"{folder} leads out of the repository, to {folder.resolve()}. Name the folder: --dir DIR.",
+            Reason.USAGE,
+            path=str(folder),
+        )
+    return folder

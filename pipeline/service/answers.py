@@ -1,0 +1,204 @@
+"""A person's answer to the run that waits for it: which desk waits, whether the answer can count, handing it in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
+from pipeline.backends.layout import Difference, manifest_of
+from pipeline.config.folders import state_folder
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.policy.paths import scratch_pattern
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Verdict
+from pipeline.reports.parse import parse_report
+from pipeline.reports.reviews import SplitAnswers
+from pipeline.reports.taskfile import parse_task_md
+from pipeline.reports.tasks import Task
+from pipeline.routing.vocabulary import Reason, Role
+from pipeline.runs.lease import FileLease
+from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
+from pipeline.terminal import plain
+
+SCHEMA: Final = "redfirst.hand-in/1"
+
+
+_SHOWN: Final = 20
+
+
+_FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\]", re.MULTILINE)
+
+
+_BLOCKING: Final = ("BLOCK", "HIGH")
+
+
+_LONGEST: Final = 400
+"""Characters of a path that is told; the start of a longer one is enough to find it."""
+
+
+def waiting_desk(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
+    """Return the one desk that waits here, or at which a run waits, with what is asked there.
+
+    Raises:
+        UserError: none waits, or several do.
+    """
+    here = desk_around(Path.cwd()) if run is None else None
+    if here is not None:
+        found = [here]
+    else:
+        repository = Repository.find(Path.cwd())
+        names = run_names(repository) if run is None else [find_run(repository, run).name]
+        state = state_folder(os.environ)
+        found = [
+            desk
+            for name in names
+            for desk in desks_of(repository.worktree / WORKFLOW / name, state_of_run(state, repository, name))
+        ]
+    known = [(desk, asked) for desk in found if (asked := desk.asked()) is not None and role in {None, asked.role}]
+    if len(known) == 1:
+        return known[0]
+    if not known:
+        raise UserError(
+            "Nothing waits for a person here. A role is played by one where its backend is human.",
+            Reason.USAGE,
+            actions=("redfirst runs", "redfirst run ISSUE --agent ROLE=human"),
+        )
+    commands = tuple(f"redfirst hand-in {asked.run_id} --role {asked.role}" for _, asked in known)
+    raise UserError("More than one desk waits. Say which.", Reason.USAGE, details={"desks": commands}, actions=commands)
+
+
+def hand_in(desk: Desk, asked: Asked, content: dict[str, Any]) -> dict[str, Any]:
+    """Put a report into a desk, and return what was handed in, as `hand-in --json` prints it.
+
+    Raises:
+        UserError: the report, or what was changed, cannot count; then nothing is handed in.
+    """
+    _refuse_wrong(asked, content, desk)
+    _refuse_without_a_finding(asked, content, desk)
+    _refuse_unanswered(asked, content, desk)
+    difference = _difference(desk)
+    _refuse_strange(asked, difference, desk)
+    desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    return _document(desk, asked, content, difference)
+
+
+def accepted(asked: Asked) -> dict[str, Any]:
+    """Return what ACCEPTABLE alone says of all that @check has to answer for, open findings included."""
+    prior = [{"id": one, "status": "resolved"} for one, _ in _open_findings(asked)]
+    return _accepted(asked) | ({"prior": prior} if prior else {})
+
+
+def _accepted(asked: Asked) -> dict[str, Any]:
+    """Return what the word ACCEPTABLE says of all that a review has to answer for: each question, each criterion."""
+    folder = Path(asked.exchange).parent / "artifacts" / "tasks"
+    read = [parse_task_md(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.md"))]
+    tasks = [task for task in read if isinstance(task, Task)]
+    match asked.kind:
+        case "review-plan" | "review-split" if tasks:
+            return {"answers": dict.fromkeys(SplitAnswers.model_fields, True)}
+        case "review-result":
+            met = [{"task": task.id, "id": one.id, "met": True} for task in tasks for one in task.criteria]
+            return {"criteria": met}
+        case _:
+            return {}
+
+
+def _open_findings(asked: Asked) -> list[tuple[str, str]]:
+    """Return id and severity of the findings that a re-review has to answer."""
+    folder = Path(asked.exchange).parent / "artifacts" / "open_findings"
+    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))]
+    return [(found["id"], found["severity"]) for text in texts for found in _FINDING.finditer(text)]
+
+
+def _refuse_wrong(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
+    found = parse_report(asked.kind, asked.role, asked.question, content)
+    if isinstance(found, Malformed):
+        raise UserError(
+            f"Nothing was handed in. {found.sentence}",
+            Reason.USAGE,
+            pointer=found.pointer,
+            actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+        )
+
+
+def _refuse_without_a_finding(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
+    """Refuse a verdict that would hold nothing up: only findings do, and without one it counts as ACCEPTABLE."""
+    prior: list[dict[str, Any]] = content.get("prior") or []
+    stands = any(entry.get("status") == "open" for entry in prior)
+    if content.get("verdict") not in {"NEEDS WORK", "BLOCK"} or content.get("findings") or stands:
+        return
+    raise UserError(
+        f"{content['verdict']} without a finding would hold nothing up: it would count as ACCEPTABLE. Give a report "
+        'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "..."}]',
+        Reason.USAGE,
+        pointer="/findings",
+        details={"dispatch": asked.dispatch},
+        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+    )
+
+
+def _refuse_unanswered(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
+    """Refuse to accept what has open blockers that nobody answers: the run would ask again."""
+    answered = {entry.get("id") for entry in content.get("prior") or ()}
+    left = [one for one, severity in _open_findings(asked) if severity in _BLOCKING and one not in answered]
+    if content.get("verdict") != Verdict.ACCEPTABLE.value or not left:
+        return
+    entry = json.dumps({"id": left[0], "status": "resolved", "note": "..."})
+    raise UserError(
+        f"Nothing was handed in. The verdict is ACCEPTABLE, and {', '.join(left)} has no answer in `prior`. Answer "
+        f'each open finding, as resolved, open or withdrawn: "prior": [{entry}]',
+        Reason.USAGE,
+        pointer="/prior",
+        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+    )
+
+
+def _difference(desk: Desk) -> Difference:
+    try:
+        return Difference.of(desk.manifest(), manifest_of(desk.files))
+    except OSError as error:
+        where = plain(str(error.filename or desk.files))
+        shown = where if len(where) <= _LONGEST else f"{where[:_LONGEST]}..."
+        raise UserError(
+            f"Nothing was handed in. {shown} cannot be read: {error.strerror}. Mend or remove it, then try again.",
+            Reason.USAGE,
+            path=shown,
+        ) from error
+
+
+def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:
+    if asked.writable and difference.strange:
+        told = "; ".join(f"{plain(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
+        raise UserError(f"Nothing was handed in. The run cannot take over {told}.", Reason.USAGE, path=str(desk.files))
+
+
+def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Difference) -> dict[str, Any]:
+    is_a_run = (asked.run_folder / "run.json").exists()
+    changes = [{"path": path, "kind": "changed"} for path in difference.changed]
+    changes += [{"path": path, "kind": "removed"} for path in difference.removed]
+    changes = [change for change in changes if scratch_pattern(change["path"]) is None]  # the gate drops it
+    return {
+        "schema": SCHEMA,
+        "ok": True,
+        "run_id": asked.run_id,
+        "dispatch": asked.dispatch,
+        "role": asked.role.value,
+        "kind": asked.kind,
+        "desk": str(desk.files),
+        "report": content,
+        "changes": changes if asked.writable else [],
+        "refused": _refused(asked, [change["path"] for change in changes]),
+        "left_out": [] if asked.writable else [change["path"] for change in changes],
+        "waiting": FileLease.is_held(asked.run_folder) if is_a_run else None,
+    }
+
+
+def _refused(asked: Asked, paths: list[str]) -> list[str]:
+    """Return what @make changed beyond its task; what counts as a test is for the run to say."""
+    named = {grant.rpartition(" (")[0] for grant in asked.write}
+    return [path for path in paths if path not in named] if asked.writable and asked.role is Role.MAKE else []
