@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 import redfirst
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.languages.rust.toolchain import CargoToolchain
-from pipeline.measure import mutating
-from pipeline.steps import implement, probing, sanity, write_tests
+from pipeline.measure import mutating, probing
+from pipeline.steps import implement, sanity, write_tests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (sanity, "measure", "baseline"),
-    (write_tests, "_measure_red", "red"),
+    (write_tests, "measure_red", "red"),
     (implement, "measure_candidate", "green"),
     (probing, "repeat", "repeat"),
     (probing, "revert_check", "revert"),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from pipeline.measure.probe_evidence import MutationEvidence, Survivor
     from pipeline.verification.asked import Question
-    from pipeline.verification.laboratory import Laboratory
     from pipeline.verification.results import TddDocument
+    from pipeline.verification.standalone import Standalone
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -111,7 +111,7 @@ def check_green(
 
 
 def _measure(
-    measure: Callable[[Laboratory, Question], Awaitable[TddDocument]],
+    measure: Callable[[Standalone, Question], Awaitable[TddDocument]],
     asked: Question,
     base: str | None,
     *,
@@ -122,12 +122,12 @@ def _measure(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.service.standalone import opened_laboratory  # noqa: PLC0415  (the same)
+    from pipeline.service.standalone import opened_standalone  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
-    with opened_laboratory(Path.cwd(), os.environ) as laboratory:
-        document = anyio.run(judged, laboratory, measure, asked, base)
+    with opened_standalone(Path.cwd(), os.environ) as standalone:
+        document = anyio.run(judged, standalone, measure, asked, base)
     if as_document:
         print_document(document)
     else:

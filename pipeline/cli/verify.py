@@ -59,12 +59,12 @@ def verify(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.service.standalone import opened_laboratory  # noqa: PLC0415  (the same)
+    from pipeline.service.standalone import opened_standalone  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
-    with opened_laboratory(Path.cwd(), os.environ) as laboratory:
-        document = anyio.run(verified, laboratory, what)
+    with opened_standalone(Path.cwd(), os.environ) as standalone:
+        document = anyio.run(verified, standalone, what)
     if as_document:
         print_document(document)
     else:

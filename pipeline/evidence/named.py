@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.observation import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Observation, TestRecord
 
@@ -98,3 +98,21 @@ def _is_named(record: TestRecord, text: str) -> bool:
     name = _SEPARATOR.split(record.function)[-1]
     names = [record.id, record.function, *([name] if _TELLING.fullmatch(name) else [])]
     return any(re.search(rf"(?<![\w:/.]){re.escape(each)}(?!\w)", text) for each in names)
+
+
+def path_of(entry: str, records: Mapping[str, TestRecord], sources: Sequence[str]) -> str | None:
+    """Return the file of a test that is named by id, by function or by file; None where nothing tells.
+
+    Args:
+        entry: What names it.
+        records: The tests that are known, by id.
+        sources: The endings of the language's files: of a test that is not known, the part before `::` counts if it
+            has one of them.
+    """
+    if entry in records:
+        return records[entry].path
+    for record in records.values():
+        if entry in {record.function, record.path}:
+            return record.path
+    head = entry.partition("::")[0]
+    return head if head.endswith(tuple(sources)) else None

@@ -1,7 +1,7 @@
 """What steps and `verify` measure with: trees put together for a measurement, test runs over them, probes of tests.
 
 It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has an `Apparatus`: a
-run's context is one, and so is a laboratory without a run. Start reading at `measuring.measure`, then at
+run's context is one, and so is a `Standalone`, which belongs to no run. Start reading at `measuring.measure`, then at
 `composing.compose`.
 """
 

@@ -24,7 +24,7 @@ _PLAIN: Final = frozenset({"100644", "100755"})
 
 
 class Holder(Protocol):
-    """What has a repository: a run's `Context`, a `Laboratory`."""
+    """What has a repository: a run's `Context`, a `Standalone`."""
 
     @property
     def repository(self) -> Repository: ...  # noqa: D102
@@ -48,7 +48,7 @@ def compose(ctx: Holder, tests_from: str, production_from: str, paths: Iterable[
     """Return the tests of one tree over everything else of another.
 
     Args:
-        ctx: A run or a laboratory.
+        ctx: A run, or what measures without one.
         tests_from: The tree that has the tests.
         production_from: The tree that has all the rest.
         paths: What may differ for the tests' sake: test files, what serves them, production files with test regions.
@@ -133,3 +133,8 @@ def _spliced(ctx: Holder, path: str, tests: Entry, production: Entry | None) -> 
     if production is not None and made == code:
         return production
     return Entry(path, mode, tests.oid if made == texts[tests.oid] else ctx.repository.write_blob(made))
+
+
+def own_files(paths: Iterable[str | None], layout: Layout) -> tuple[str, ...]:
+    """Return those of *paths* that are test files. Tests beside the code need no leave: the gate sees what changes."""
+    return tuple(dict.fromkeys(path for path in paths if path is not None and not shares_file(path, layout)))

@@ -12,7 +12,7 @@ from pipeline.dispatch.redaction import quiet_observation
 from pipeline.evidence.observation import Ended, Observation
 from pipeline.languages.projects.several import Several, left_out
 from pipeline.languages.protocol import Cache, Missing, Selection, View
-from pipeline.measure import remembered
+from pipeline.measure import kept_runs
 from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.process import WORKSPACE, Mount, SandboxError
 from pipeline.routing.state import Event
@@ -41,7 +41,7 @@ TRACED: Final = 3
 
 
 class Apparatus(Protocol):
-    """What a measurement needs: a run's `Context` has it, and so has a `Laboratory`, which belongs to no run."""
+    """What a measurement needs: a run's `Context` has it, and so has a `Standalone`, which belongs to no run."""
 
     environment: Environment | None
     copies: Copies
@@ -141,9 +141,9 @@ async def measure(
     """Return what the tests of *tree* show in a fresh view.
 
     Args:
-        ctx: The run, or a laboratory.
+        ctx: The run, or what measures without one.
         tree: The (composed) tree to measure.
-        selection: Which tests to run; None runs all, and is remembered by tree.
+        selection: Which tests to run; None runs all, and is kept_runs by tree.
         trace: Note which production code each test reaches; that is our doing, and so is the time that it takes.
         again: Measure even if this tree was measured before.
         warm: Only for the baseline: fill the cache of compiled code that later runs share read-only.
@@ -153,7 +153,7 @@ async def measure(
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
     """
     whole = selection is None and not trace
-    if whole and not again and (known := remembered.whole_run(ctx.checkout.root, tree)) is not None:
+    if whole and not again and (known := kept_runs.whole_run(ctx.checkout.root, tree)) is not None:
         return known
     env = await environment(ctx)
     if isinstance(ctx.toolchain, Several) and left_out(env):
@@ -197,9 +197,9 @@ async def measure(
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)
     if whole:
-        remembered.keep_whole_run(ctx.checkout.root, tree, observation)
+        kept_runs.keep_whole_run(ctx.checkout.root, tree, observation)
     if trace:
-        remembered.keep_reach(ctx.checkout.root, observation)
+        kept_runs.keep_reach(ctx.checkout.root, observation)
     return observation
 
 

@@ -25,8 +25,8 @@ from pipeline.languages.table import has_part
 from pipeline.measure.changed_lines import changed_lines
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.measure.probe_evidence import MutationEvidence, Survivor
-from pipeline.measure.quiet import Quiet
 from pipeline.measure.side_by_side import side_by_side
+from pipeline.measure.unjournalled import Unjournalled
 from pipeline.policy.paths import is_tracker
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def mutation_probe(
     """Return which small faults in the changed lines the tests notice.
 
     Args:
-        ctx: The run, or a laboratory.
+        ctx: The run, or what measures without one.
         base: The tree without the change.
         tree: The tree with it; the tests pass on it.
         judges: The tests to run.
@@ -197,7 +197,7 @@ class _Trial:
 
     async def _timed(self, ids: frozenset[str], limit_s: float) -> Observation:
         begun = anyio.current_time()
-        seen = await measure(Quiet(self.ctx, limit_s), self.tree, Selection(ids=ids))
+        seen = await measure(Unjournalled(self.ctx, limit_s), self.tree, Selection(ids=ids))
         self._usual[ids] = anyio.current_time() - begun
         return seen
 
@@ -232,7 +232,7 @@ class _Trial:
         if limit <= 0:
             return Fate.NOT_TRIED
         try:
-            seen = await measure(Quiet(self.ctx, limit), tree, Selection(ids=ids))
+            seen = await measure(Unjournalled(self.ctx, limit), tree, Selection(ids=ids))
         except UnmeasurableError:
             return Fate.UNFIT
         if seen.state is RunState.TIMED_OUT and limit < fair:

@@ -30,7 +30,7 @@ async def reach_probe(
     one that was not traced (`reach` is None), as in languages of which no toolchain of ours traces tests that pass.
 
     Args:
-        ctx: The run, or a laboratory.
+        ctx: The run, or what measures without one.
         production: What RED was measured over.
         tree: The candidate.
         ids: The task's own tests.

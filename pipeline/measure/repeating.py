@@ -33,7 +33,7 @@ async def repeat(
     before it from one that goes this way and that.
 
     Args:
-        ctx: The run, or a laboratory.
+        ctx: The run, or what measures without one.
         tree: The candidate.
         ids: The tests to run, by themselves.
         times: How many runs are wanted, *first* included.
@@ -60,7 +60,7 @@ async def repeat_old(
     """Return which old tests pass only sometimes, and did not before.
 
     Args:
-        ctx: The run, or a laboratory.
+        ctx: The run, or what measures without one.
         trees: The one before the change, and the candidate.
         ids: Tests that passed before and pass in *first*; run by themselves.
         times: How many runs of the candidate are wanted, *first* included.

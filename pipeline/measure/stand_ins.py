@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.modules import is_module
 from pipeline.git import Entry, TreeChange
-from pipeline.measure.provisional import texts
+from pipeline.measure.over_stubs import texts
 from pipeline.reports.tasks import MAKING
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def with_stand_ins(
     What is there is never replaced. A class is an exception at the same time, so that a test may expect it.
 
     Args:
-        ctx: The run, or a laboratory.
+        ctx: The run, or what measures without one.
         tasks: The tasks that introduce the names.
         production: The tree.
         errors: Why files of tests cannot be imported over it: a name that a task's file lacks needs not be listed.

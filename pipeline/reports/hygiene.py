@@ -47,7 +47,7 @@ RULES: Final[dict[str, str]] = {
     "H018": "a title that a commit's subject has to cut",
     "H019": "an old test that nobody knows",
 }
-"""Every rule by its id. H015 to H017 and H019 ask the repository or the tests: `steps.task_drafts` does that."""
+"""Every rule by its id. H015 to H017 and H019 ask the repository or the tests: `steps.asking.task_drafts` does that."""
 
 BLOCK_LINES: Final = 5
 """How long a code block may be: enough to show a seam, too short for an implementation."""

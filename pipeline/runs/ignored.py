@@ -1,7 +1,7 @@
 """The ignored files of the user's worktree that every copy of a tree gets: those of agents as those of measurements.
 
-`steps.ignored_files` keeps them, once for a run, beside its checkout. They are no part of a tree: what becomes of them
-in a copy is no change of the project. No link of a copy is followed.
+`runs.worktree_include` keeps them, once for a run, beside its checkout. They are no part of a tree: what becomes of
+them in a copy is no change of the project. No link of a copy is followed.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.keeping import keep
 from pipeline.runs.lease import FileLease
+from pipeline.runs.preconditions import examine
 from pipeline.runs.run import Run
 from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.service.isolation import box_of, isolation
@@ -43,7 +44,6 @@ from pipeline.service.run_config import (
 )
 from pipeline.steps import STEPS
 from pipeline.steps.context import Context
-from pipeline.steps.preconditions import examine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from pipeline.measure.task_evidence import TaskEvidence, name_of
 from pipeline.reports.findings import Stage
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.records import read_record
 from pipeline.service.documents import DispatchLine, EvidenceShown, FindingLine, GreenLine, RedLine
-from pipeline.steps.evidence_files import TaskEvidence, name_of
-from pipeline.steps.reviews import ReviewRecord
+from pipeline.steps.asking.reviews import ReviewRecord
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import safe_next_actions, usage_of
-from pipeline.steps.reviews import all_last_reviews
+from pipeline.steps.asking.reviews import all_last_reviews
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

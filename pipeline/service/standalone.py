@@ -1,4 +1,4 @@
-"""A laboratory for the commands that measure without a run: the box and the tests as configured, no agent, no model."""
+"""What measures without a run, for the commands that do: the box and the tests as configured, no agent, no model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.widening import widening_in
 from pipeline.terminal import plain
-from pipeline.verification.laboratory import Laboratory
+from pipeline.verification.standalone import Standalone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -37,8 +37,8 @@ _OF_AGENTS: Final = ("agents.", "providers.")
 
 
 @contextmanager
-def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Laboratory]:
-    """Lend a laboratory for the repository around *here*; with it everything is removed that was written.
+def opened_standalone(here: Path, environ: Mapping[str, str]) -> Generator[Standalone]:
+    """Lend what measures for the repository around *here*; with it everything is removed that was written.
 
     Raises:
         UserError: there is no repository with a commit, no box that holds, or the configuration needs trust; or what
@@ -52,20 +52,20 @@ def opened_laboratory(here: Path, environ: Mapping[str, str]) -> Generator[Labor
     for note in notes:
         _say(note)
     box = anyio.run(open_box, config.sandbox.value)
-    with laboratory(repository, config, box, environ, _say, notes) as lent:
+    with lent_standalone(repository, config, box, environ, _say, notes) as lent:
         yield lent
 
 
 @contextmanager
-def laboratory(
+def lent_standalone(
     repository: Repository,
     config: Config,
     box: Box,
     environ: Mapping[str, str],
     say: Callable[[str], None],
     notes: tuple[str, ...] = (),
-) -> Generator[Laboratory]:
-    """Lend a laboratory for a repository with a commit; with it everything is removed that was written.
+) -> Generator[Standalone]:
+    """Lend what measures for a repository with a commit; with it everything is removed that was written.
 
     Args:
         repository: What is measured, and must stay as it is.
@@ -73,7 +73,7 @@ def laboratory(
         box: Where tests are run.
         environ: The user's environment.
         say: Is told of the progress.
-        notes: See `Laboratory`.
+        notes: See `Standalone`.
 
     Raises:
         UserError: what was measured has changed the repository (reason `escape`).
@@ -84,7 +84,7 @@ def laboratory(
         untouched = UntouchedRepository.of(repository, place / "objects")
         checkout = PrivateCheckout(untouched, place / "checkout")
         try:
-            yield Laboratory(
+            yield Standalone(
                 repository=untouched,
                 checkout=checkout,
                 config=config,

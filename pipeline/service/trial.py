@@ -15,10 +15,10 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.reports.fields import path_problem
 from pipeline.reports.foreign import legible
 from pipeline.routing.vocabulary import Question, Reason, Role
+from pipeline.runs import tracker
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.run_config import RunOptions, load_config
-from pipeline.steps import tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from pipeline.languages.projects.choosing import choose
 from pipeline.languages.projects.rooted import folder_of
 from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.table import DEFAULT, LANGUAGES
-from pipeline.steps.ignored_files import INCLUDE_FILE, include_patterns
+from pipeline.runs.worktree_include import INCLUDE_FILE, include_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

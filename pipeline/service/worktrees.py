@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import GitError, Repository
-from pipeline.outcomes import Reason
-from pipeline.steps import tracker
+from pipeline.routing.vocabulary import Reason
+from pipeline.runs import tracker
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import OldTest
@@ -14,11 +15,10 @@ from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_tests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
-from pipeline.steps.evidence_files import TaskEvidence, read_evidence, write_evidence
-from pipeline.steps.judging import judge, judgement_md
-from pipeline.steps.reviews import last_review
-from pipeline.steps.task_review import review_of_tasks
-from pipeline.steps.test_paths import files_of
+from pipeline.steps.asking.judgements import judge, judgement_md
+from pipeline.steps.asking.reviews import last_review
+from pipeline.steps.asking.task_reviews import review_of_tasks
+from pipeline.steps.evidence.records import files_of, read_evidence, write_evidence
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

@@ -15,9 +15,8 @@ from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_task, amend_tests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
-from pipeline.steps.judging import asker_result, judge, judgement_md
-from pipeline.steps.sanity import baseline_of
-from pipeline.steps.test_paths import by_their_names, files_of
+from pipeline.steps.asking.judgements import already_name, asker_result, judge, judgement_md
+from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -50,11 +49,6 @@ async def run(ctx: Context) -> Event:
     carried = tuple(ctx.handed_words())
     note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
     return Event(signal=signal, note=note, evidence=(name, *carried))
-
-
-def already_name(task: str) -> str:
-    """Return the artifact with the tests that showed nothing to do, for the final review."""
-    return f"judgements/already-{task}.md"
 
 
 def _keep_for_review(ctx: Context, notes: str) -> None:

@@ -11,15 +11,15 @@ from pipeline.errors import UserError
 from pipeline.git import SigningError
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import work_tree
 from pipeline.runs.store import publish_ref, release_claim
-from pipeline.steps import tracker
-from pipeline.steps.commits import run_time, signature, trailers
-from pipeline.steps.follow_ups import file_items, items
+from pipeline.steps.publication.commits import run_time, signature, trailers
+from pipeline.steps.publication.follow_ups import file_items, items
+from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publish import move, take_back
-from pipeline.steps.summary import write_summary
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

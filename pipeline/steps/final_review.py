@@ -8,32 +8,41 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git import Entry, TreeChange
 from pipeline.git.obeyed import obeyed_in_tree
 from pipeline.languages.readers import edited
+from pipeline.measure import checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.policy.control import is_control
 from pipeline.policy.paths import is_tracker, obeyed, protected
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import Verdict
+from pipeline.reports.markdown import bullets
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
-from pipeline.steps import checks
-from pipeline.steps.criteria import unanswered
-from pipeline.steps.diagnose import already_name
-from pipeline.steps.evidence_files import read_evidence
-from pipeline.steps.facts import evidence_md
-from pipeline.steps.probing import probe_artifacts
-from pipeline.steps.quarantining import quarantine_md, quarantine_of_run
-from pipeline.steps.review_plan import ask_reviewers, blockers, check_of, review_artifacts, simplify_of, summarise
-from pipeline.steps.reviews import Review, last_review
-from pipeline.steps.sanity import baseline_of
-from pipeline.steps.suspicions import suspicions_md
-from pipeline.steps.work_notes import work_notes_md
+from pipeline.steps.asking.criteria import unanswered
+from pipeline.steps.asking.judgements import already_name
+from pipeline.steps.asking.reviews import (
+    Review,
+    ask_reviewers,
+    blockers,
+    check_of,
+    last_review,
+    review_artifacts,
+    simplify_of,
+    summarise,
+)
+from pipeline.steps.asking.suspicions import suspicions_md
+from pipeline.steps.asking.words import evidence_md
+from pipeline.steps.asking.work_notes import work_notes_md
+from pipeline.steps.evidence.probes import probe_artifacts
+from pipeline.steps.evidence.records import baseline_of, quarantine_of_run, read_evidence
+from pipeline.steps.publication.follow_ups import not_testable_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.evidence.quarantine import Standing
     from pipeline.reports.reviews import Edit
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -120,16 +129,6 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     return artifacts
 
 
-def not_testable_manifest(ctx: Context) -> list[dict[str, object]]:
-    """Return every accepted task without tests, with its reason and who signed it off."""
-    manifest: list[dict[str, object]] = []
-    for task in ctx.state.done_tasks:
-        evidence = read_evidence(ctx, task.id)
-        if not task.testable and evidence is not None:
-            manifest.append({"task": task.id, "judged_by": evidence.judged_by, **(evidence.not_testable or {})})
-    return manifest
-
-
 def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:
     """Return *tree* with an exact edit applied, None when that is not ours to do: then the finding becomes a fix task.
 
@@ -155,3 +154,10 @@ def _is_open_to_edits(ctx: Context, path: str) -> bool:
         return False
     changed = changed_paths(ctx, ctx.state.start, ctx.state.head)
     return path in changed and not ctx.repository.foreign_filters(ctx.checkout.tree, [path])
+
+
+def quarantine_md(found: Standing) -> str:
+    """Return the document for the final review, empty where nothing is quarantined."""
+    lines = found.lines()
+    head = "# Quarantined tests\n\nThese tests are run, and do not count until their day is over."
+    return f"{head}\n\n{bullets(lines)}\n" if lines else ""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
+from pipeline.measure import checks
 from pipeline.measure.composing import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.outcomes import named
@@ -15,17 +16,13 @@ from pipeline.reports.markdown import bullets
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import MEASURED_GREEN, Role, Signal
-from pipeline.steps import checks
-from pipeline.steps.asking import ask
-from pipeline.steps.evidence_files import read_evidence
-from pipeline.steps.facts import folded, functions_of, red_md
-from pipeline.steps.grants import production_grants, test_scope
-from pipeline.steps.green import Measured, measure_candidate, not_green_md, record_green
-from pipeline.steps.handing import handed_on
-from pipeline.steps.impacting import HANDED, impacted_tests
-from pipeline.steps.regression import kept_tests
-from pipeline.steps.sanity import baseline_of
-from pipeline.steps.tools import project_tools
+from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
+from pipeline.steps.asking.handover import handed_on
+from pipeline.steps.asking.slots import ask
+from pipeline.steps.asking.words import folded, functions_of, red_md
+from pipeline.steps.evidence.green import Measured, measure_candidate, not_green_md, record_green
+from pipeline.steps.evidence.impact import HANDED, impacted_tests
+from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,12 @@ from pipeline.reports.drafts import PlanReport
 from pipeline.reports.hygiene import drafted, lint_plan
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
-from pipeline.runs.files import to_json
-from pipeline.steps import tracker
-from pipeline.steps.asking import ask
-from pipeline.steps.drafting import draft_artifacts, hygiene_evidence
-from pipeline.steps.facts import baseline_md
-from pipeline.steps.task_drafts import accepted, lint_tasks, tasks_of_plan
+from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.runs import tracker
+from pipeline.steps.asking.drafts import draft_artifacts, hygiene_evidence
+from pipeline.steps.asking.slots import ask
+from pipeline.steps.asking.task_drafts import accepted, lint_tasks, tasks_of_plan
+from pipeline.steps.asking.words import baseline_md
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -63,13 +62,3 @@ def _plan(report: Report) -> PlanReport:
 def _refused(ctx: Context, report: Report) -> Malformed | None:
     tasks = tasks_of_plan(ctx, _plan(report))
     return Malformed(tasks.sentence, "/task/depends_on") if isinstance(tasks, Malformed) else None
-
-
-def planned(ctx: Context) -> PlanReport:
-    """Return the report that plan.md was rendered from: the last draft that counted."""
-    found = [r for r in ctx.run.records.values() if r.step == Step.PLAN.value and r.dispatch in ctx.run.results]
-    counted = [record for record in found if ctx.run.results[record.dispatch].signal is None]
-    if not counted:
-        raise LookupError("there is no plan yet")
-    report = ctx.run.results[counted[-1].dispatch].report
-    return PlanReport.model_validate_json(to_json(report, pretty=False))

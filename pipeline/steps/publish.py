@@ -1,6 +1,6 @@
 """PUBLISH (phase 9): code, tracker and follow-ups as commits on the branch, in one publication (architecture 8).
 
-Before anything is written the suite over the result is held against the baseline once more (`holding`). The order makes
+Before anything is written the suite over the result is held against the baseline once more (`hold`). The order makes
 a crash harmless anywhere: commits as objects, kept by a ref and named in the journal; then the user's tracker files put
 back; then index and files; then compare-and-swap of the branch; then `published`. A crash in between leaves our change
 staged on the old branch, never the reverse.
@@ -8,22 +8,29 @@ staged on the old branch, never the reverse.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from pipeline.evidence.compare import carried_on, expectations, judge_green, passed, still_passing
 from pipeline.git import SigningError
-from pipeline.measure.measuring import UnmeasurableError
+from pipeline.languages.protocol import Selection
+from pipeline.measure.measuring import UnmeasurableError, measure
+from pipeline.measure.regression import confirm
+from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
+from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.store import publish_ref, release_claim
-from pipeline.steps import tracker
-from pipeline.steps.commits import build_commits
-from pipeline.steps.holding import held_md, hold
-from pipeline.steps.summary import write_summary
-from pipeline.steps.wording import evidence, notes, word
+from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_of_run, read_evidence
+from pipeline.steps.publication.commits import build_commits
+from pipeline.steps.publication.summary import write_summary
+from pipeline.steps.publication.wording import evidence, notes, word
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pipeline.steps.context import Context
 
 _SHOWN: Final = 3
@@ -166,3 +173,60 @@ def _moved_recipe(ctx: Context, now: str | None, new: str) -> str:
         f"redfirst abandon {info.run_id} and then git cherry-pick {info.start_commit[:12]}..{new[:12]}; or put the "
         f"branch back and redfirst resume {info.run_id}"
     )
+
+
+@dataclass(frozen=True)
+class Held:
+    """What does not hold of a tree, one sentence each, path or id first; `passing` tests passed before and pass now."""
+
+    lost: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    passing: int = 0
+
+
+async def hold(ctx: Context, tree: str) -> Held:
+    """Return whether everything that passed before the run, or at the GREEN of a task, passes over *tree*.
+
+    A run of all tests of exactly this tree is used if there was one: the last GREEN is one, unless something was
+    changed since.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    baseline = baseline_of(ctx)
+    expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **kept_tests(ctx)}
+    leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
+    seen = await measure(ctx, tree, what="the result, all tests")
+    evidences = (read_evidence(ctx, task.id) for task in ctx.state.done_tasks)
+    ledgers = [found.ledger for found in evidences if found is not None and found.ledger is not None]
+    renames = {old: new for ledger in ledgers for old, new in ledger.renames.items()}
+    moves = carried_on(expected, seen.records, renames, leave)
+    verdict = judge_green(None, seen, expected, tests_to_change=leave | moves, unread_before=baseline.unread)
+    before = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
+    suspects = await confirm(ctx, sorted(before), tree, ctx.state.start, seen)
+    brought = set(verdict.regressions) - before  # by this run: the tree that it began with says nothing of these
+    again = await _failing_again(ctx, tree, brought)
+    lost = (
+        *(f"{entry} passed and fails now" for entry in sorted({*suspects.regressions, *again})),
+        *(f"{entry} is gone, and no task may remove it" for entry in verdict.missing),
+        *(f"{path} cannot be collected, and could before" for path in verdict.uncollected),
+        *(f"{entry} is a strict xfail, and passes now" for entry in verdict.stale_xfail),
+    )
+    flaky = sorted({*suspects.flaky, *(brought - again)})
+    return Held(lost, tuple(flaky), still_passing(expected, seen, None))
+
+
+async def _failing_again(ctx: Context, tree: str, tests: Collection[str]) -> set[str]:
+    if not tests:
+        return set()
+    again = await measure(
+        ctx, tree, Selection(ids=frozenset(tests)), again=True, what="the result, failing tests again"
+    )
+    return {entry for entry in tests if entry not in again.records or not passed(again.records[entry])}
+
+
+def held_md(held: Held) -> str:
+    """Return what was measured, for a person."""
+    head = f"{held.passing} of the tests that passed before pass over what is to be published."
+    flaky = [f"{entry} is flaky, and not counted" for entry in held.flaky]
+    return f"# The suite before publication\n\n{head}\n\n{bullets([*held.lost, *flaky])}\n"

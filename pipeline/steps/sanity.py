@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import Observation
 from pipeline.languages.protocol import Selection
+from pipeline.measure import checks, setup
 from pipeline.measure.measuring import UnmeasurableError, failing, measure
 from pipeline.measure.uncollectable import no_baseline
 from pipeline.measure.unprotected import limit_of, not_protected
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
-from pipeline.steps import checks, setup
-from pipeline.steps.ignored_files import include_ignored
-from pipeline.steps.preconditions import examine
+from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.runs.preconditions import examine
+from pipeline.runs.worktree_include import include_ignored
+from pipeline.steps.evidence.records import BASELINE
 
 if TYPE_CHECKING:
+    from pipeline.evidence.observation import Observation
     from pipeline.steps.context import Context
-
-BASELINE = "evidence/baseline.json"
 
 
 async def run(ctx: Context) -> Event:
@@ -39,7 +38,7 @@ async def run(ctx: Context) -> Event:
         )
     include_ignored(ctx.repository, ctx.checkout.root)
     try:
-        await setup.run_once(ctx)
+        await setup.run_once(ctx, ctx.write)
         baseline = await measure(ctx, info.start_tree, warm=True, what="baseline, all tests")
     except UnmeasurableError as error:
         return _impossible(str(error))
@@ -60,11 +59,6 @@ async def run(ctx: Context) -> Event:
     evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(baseline)))
     note = "; ".join((f"{len(baseline.records)} tests", *not_protected(baseline, limit_of(ctx))))
     return Event(signal=Signal.OK, note=note, evidence=evidence)
-
-
-def baseline_of(ctx: Context) -> Observation:
-    """Return the baseline's observation, as SANITY recorded it."""
-    return Observation.model_validate_json(ctx.read("evidence/baseline-full.json"))
 
 
 def _impossible(why: str) -> Event:

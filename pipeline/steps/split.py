@@ -13,11 +13,11 @@ from pipeline.reports.taskfile import task_md
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal, Step
-from pipeline.steps.asking import ask
-from pipeline.steps.drafting import REFUSED, draft_artifacts, hygiene_evidence
-from pipeline.steps.plan import planned
-from pipeline.steps.reviews import remarks
-from pipeline.steps.task_drafts import CUT, accepted, lint_tasks, new_task, next_ids, tasks_of, tasks_of_plan
+from pipeline.runs.events import DecisionMade
+from pipeline.steps.asking.drafts import REFUSED, draft_artifacts, hygiene_evidence, planned
+from pipeline.steps.asking.reviews import remarks
+from pipeline.steps.asking.slots import ask
+from pipeline.steps.asking.task_drafts import CUT, accepted, lint_tasks, new_task, next_ids, tasks_of, tasks_of_plan
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
-from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_green
 from pipeline.evidence.ledger import may_change
 from pipeline.languages.projects.several import for_files
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
-from pipeline.measure.provisional import texts
+from pipeline.measure.over_stubs import texts
+from pipeline.measure.regression import confirm
 from pipeline.reports import reduce
 from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
@@ -19,16 +19,14 @@ from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json
-from pipeline.steps.asking import ask
-from pipeline.steps.grants import production_grants, test_scope
-from pipeline.steps.handing import came_back_tree, handed_on
-from pipeline.steps.regression import confirm, kept_tests
-from pipeline.steps.sanity import baseline_of
-from pipeline.steps.tools import project_tools
+from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
+from pipeline.steps.asking.handover import came_back_tree, handed_on
+from pipeline.steps.asking.slots import ask
+from pipeline.steps.evidence.records import baseline_of, kept_tests
+from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import CollectionError
-    from pipeline.languages.protocol import Toolchain
     from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
     from pipeline.reports.work import MakeReport
@@ -126,7 +124,7 @@ async def new_errors(ctx: Apparatus, start: str, tree: str) -> tuple[CollectionE
     """Return what does not compile in files that did before the pass: what tests can load is another question.
 
     Args:
-        ctx: The run, or a laboratory.
+        ctx: The run, or what measures without one.
         start: The tree that the pass began with.
         tree: The tree that it made.
 
@@ -155,73 +153,6 @@ def _faults(ctx: Context, task: Task, start: str, tree: str) -> tuple[str, ...]:
     others = [path for path in changed if path not in sources and not ctx.toolchain.is_control_path(path)]
     found = ctx.toolchain.stub_faults(texts(ctx, start, sources), texts(ctx, tree, sources), symbols_of(task))
     return (*map(str, found), *(f"{path} is no source: leave it to the implementation" for path in others))
-
-
-def waiting_name(task: str) -> str:
-    """Return the artifact with the ids of the tests that the accepted stubs break, and that the task may change."""
-    return f"evidence/stubs-{task}.json"
-
-
-def stubs_left(ctx: Context, tree: str) -> tuple[str, ...]:
-    """Return where the candidate still has stubs that the stub pass of its task put there: `path:line`."""
-    task = ctx.state.task
-    if task.stubs is None or not task.testable:
-        return ()
-    layout = baseline_of(ctx).layout
-    paths = [
-        path
-        for path in changed_paths(ctx, task.start, task.stubs)
-        if path.endswith(ctx.toolchain.sources) and not layout.is_test_side(path)
-    ]
-    before, stubbed, after = (texts(ctx, one, paths) for one in (task.start or task.stubs, task.stubs, tree))
-    found: list[str] = []
-    for path, text in after.items():
-        places, was, had = (
-            [_line_at(one, at) for at in _stubs(ctx, path, one)]
-            for one in (text, before.get(path, ""), stubbed.get(path, ""))
-        )
-        extra = min(len(had), len(places)) - len(was)
-        found += [f"{path}:{line}" for line in places[len(places) - extra :]] if extra > 0 else []
-    return tuple(found)
-
-
-def _stubs(ctx: Context, path: str, text: str) -> list[int]:
-    """Return where stubs begin, in characters; a file that no toolchain owns has none."""
-    return [match.start() for one in for_files(ctx.toolchain, [path]) for match in one.stub_like.finditer(text)]
-
-
-def _line_at(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
-
-
-def symbols_of(task: Task) -> tuple[Symbol, ...]:
-    """Return what the task introduces or changes, as the toolchain and the classification know it."""
-    return tuple(Symbol(path=s.path or "", name=s.name, new=s.new) for s in task.symbols)
-
-
-def wants_stubs(ctx: Context, task: Task) -> bool:
-    """Return whether the task's new symbols are scaffolded first: by `[stub_first]`, for the files' languages."""
-    return wants_stubs_in(ctx, task) and any(symbol.new for symbol in task.symbols)
-
-
-def wants_stubs_in(ctx: Context, task: Task) -> bool:
-    """Return whether new symbols in some of the task's files would be scaffolded first, whatever it introduces."""
-    return any(ctx.config.stub_first.of(toolchain.name) for toolchain in _languages(ctx, task))
-
-
-def scaffolds(ctx: Context, task: Task) -> bool:
-    """Return whether new symbols in all of the task's files would be, so that none is missing when tests are run."""
-    languages = _languages(ctx, task) if task.files else ()
-    return bool(languages) and all(ctx.config.stub_first.of(toolchain.name) for toolchain in languages)
-
-
-def stub_of(ctx: Context, task: Task) -> str:
-    """Return what the body of a stub is in the languages of the task's files, for people and agents."""
-    return " or ".join(f"`{toolchain.stub}`" for toolchain in _languages(ctx, task))
-
-
-def _languages(ctx: Context, task: Task) -> tuple[Toolchain, ...]:
-    return for_files(ctx.toolchain, [change.path for change in task.files])
 
 
 def _note(signal: Signal, report: MakeReport, checked: _Checked) -> str:

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.evidence.named import path_of
 from pipeline.measure.composing import with_other_regions
 from pipeline.measure.measuring import changed_paths
-from pipeline.outcomes import Reason
-from pipeline.steps.test_paths import path_of
+from pipeline.routing.vocabulary import Reason
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.verification.laboratory import Laboratory
+    from pipeline.verification.standalone import Standalone
 
 
 @dataclass(frozen=True)
@@ -40,35 +40,37 @@ class Question:
     may_change: tuple[str, ...] = ()
 
 
-def located(lab: Laboratory, question: Question) -> Question:
+def located(apparatus: Standalone, question: Question) -> Question:
     """Return the question with each path as the repository has it, once all of them are known to be there.
 
     Raises:
         UserError: reason `usage`: a path is outside of the repository, or neither the base nor the worktree has it.
     """
-    trees = (lab.repository.tree_of(question.base), lab.repository.worktree_tree())
-    there = {entry.path for tree in trees for entry in lab.repository.entries(tree)}
+    trees = (apparatus.repository.tree_of(question.base), apparatus.repository.worktree_tree())
+    there = {entry.path for tree in trees for entry in apparatus.repository.entries(tree)}
 
     def ids(option: str, entries: Sequence[str]) -> tuple[str, ...]:
-        return tuple(_id(lab, option, entry, there) for entry in entries)
+        return tuple(_id(apparatus, option, entry, there) for entry in entries)
 
     return replace(
         question,
-        paths=tuple(_path(lab, "--tests", path, there) for path in question.paths),
+        paths=tuple(_path(apparatus, "--tests", path, there) for path in question.paths),
         ids=ids("--ids", question.ids),
         may_change=ids("--may-change", question.may_change),
     )
 
 
-def _id(lab: Laboratory, option: str, entry: str, there: set[str]) -> str:
+def _id(apparatus: Standalone, option: str, entry: str, there: set[str]) -> str:
     """Return an id whose file is there; cargo and go name packages instead of files."""
     head, mark, rest = entry.partition("::")
-    is_path = head.endswith(tuple(lab.toolchain.sources)) or Path(head).is_absolute() or head.startswith(("./", "../"))
-    return f"{_path(lab, option, head, there)}{mark}{rest}" if is_path else entry
+    is_path = (
+        head.endswith(tuple(apparatus.toolchain.sources)) or Path(head).is_absolute() or head.startswith(("./", "../"))
+    )
+    return f"{_path(apparatus, option, head, there)}{mark}{rest}" if is_path else entry
 
 
-def _path(lab: Laboratory, option: str, asked: str, there: set[str]) -> str:
-    top = lab.repository.worktree
+def _path(apparatus: Standalone, option: str, asked: str, there: set[str]) -> str:
+    top = apparatus.repository.worktree
     try:
         path = Path(_normal(str(top / asked))).relative_to(_normal(str(top))).as_posix()
     except ValueError:
@@ -83,13 +85,13 @@ def _normal(path: str) -> str:
     return os.path.normpath(path)
 
 
-def test_paths(lab: Laboratory, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
+def test_paths(apparatus: Standalone, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
     """Return the files that are taken from the worktree when its tests are put over the base."""
-    changed = changed_paths(lab, old, new)
+    changed = changed_paths(apparatus, old, new)
     if not question.paths:
-        beside = with_other_regions(lab, old, new, changed, layout)
+        beside = with_other_regions(apparatus, old, new, changed, layout)
         return (*(path for path in changed if layout.is_test_side(path)), *beside)
-    there = {entry.path for tree in (old, new) for entry in lab.repository.entries(tree)}
+    there = {entry.path for tree in (old, new) for entry in apparatus.repository.entries(tree)}
     return tuple(sorted(path for path in there if any(_is_below(path, asked) for asked in question.paths)))
 
 
@@ -102,29 +104,31 @@ def is_meant(record: TestRecord, ids: Sequence[str]) -> bool:
     return not {record.id, record.function, record.path}.isdisjoint(ids)
 
 
-def unknown(lab: Laboratory, question: Question, seen: Observation) -> list[Problem]:
+def unknown(apparatus: Standalone, question: Question, seen: Observation) -> list[Problem]:
     """Return a problem for each test to judge that there is not."""
-    missing = [entry for entry in question.ids if not _is_known(lab, entry, seen)]
+    missing = [entry for entry in question.ids if not _is_known(apparatus, entry, seen)]
     return [Problem(id=entry, why="there is no such test") for entry in missing]
 
 
-def unknown_leave(lab: Laboratory, question: Question, before: Observation, after: Observation) -> tuple[str, ...]:
+def unknown_leave(
+    apparatus: Standalone, question: Question, before: Observation, after: Observation
+) -> tuple[str, ...]:
     """Return a note for each test that may change and that neither run has; a file that serves tests is one, too."""
     there = [
         entry
         for entry in question.may_change
-        if "::" not in entry and lab.repository.entries(lab.repository.tree_of(question.base), entry)
+        if "::" not in entry and apparatus.repository.entries(apparatus.repository.tree_of(question.base), entry)
     ]
     return tuple(
         f"--may-change {entry}: there is no such test at the base"
         for entry in question.may_change
-        if entry not in there and not any(_is_known(lab, entry, seen) for seen in (before, after))
+        if entry not in there and not any(_is_known(apparatus, entry, seen) for seen in (before, after))
     )
 
 
-def _is_known(lab: Laboratory, entry: str, seen: Observation) -> bool:
+def _is_known(apparatus: Standalone, entry: str, seen: Observation) -> bool:
     """Return whether there is such a test, or its file is there and cannot be collected."""
-    path = path_of(entry, seen.records, lab.toolchain.sources)
+    path = path_of(entry, seen.records, apparatus.toolchain.sources)
     broken = any(error.path == path for error in seen.collection_errors)
     return broken or any(is_meant(record, (entry,)) for record in seen.records.values())
 
@@ -135,9 +139,9 @@ def without(seen: Observation, ids: Iterable[str]) -> Observation:
     return seen.model_copy(update={"records": {e: r for e, r in seen.records.items() if e not in dropped}})
 
 
-def only(lab: Laboratory, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
+def only(apparatus: Standalone, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
     """Return the observation with these tests only, and the files of those that could not be collected."""
-    files = {path_of(entry, seen.records, lab.toolchain.sources) for entry in asked}
+    files = {path_of(entry, seen.records, apparatus.toolchain.sources) for entry in asked}
     return seen.model_copy(
         update={
             "records": {entry: seen.records[entry] for entry in ids},

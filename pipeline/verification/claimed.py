@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.classify import PASSED, RedClass
 from pipeline.evidence.compare import passed
 from pipeline.measure.measuring import UnmeasurableError
-from pipeline.steps.reverting import not_red
+from pipeline.measure.reverting import not_red
 from pipeline.verification.results import Problem, TestLine
 
 if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation
-    from pipeline.steps.reverting import Red
+    from pipeline.measure.reverting import Red
 
 
 def not_claimed(ledger: RedLedger) -> list[Problem]:

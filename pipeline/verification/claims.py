@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
+from pipeline.measure.task_evidence import TaskEvidence, name_of
 from pipeline.runs.records import RECORD_LIMIT, read_record
 from pipeline.runs.store import WORKFLOW, run_names, runs_folder
-from pipeline.steps.evidence_files import TaskEvidence, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

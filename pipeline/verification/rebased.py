@@ -13,29 +13,29 @@ from pipeline.measure.composing import both
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.verification.laboratory import Laboratory
+    from pipeline.verification.standalone import Standalone
 
 
 def changed_by_others(
-    lab: Laboratory, judged: tuple[str, str], commit: tuple[str, str], paths: Iterable[str]
+    apparatus: Standalone, judged: tuple[str, str], commit: tuple[str, str], paths: Iterable[str]
 ) -> frozenset[str]:
     """Return those of *paths* in which others alone made the difference between what was judged and the commit.
 
     Args:
-        lab: What has the repository.
+        apparatus: What has the repository.
         judged: The tree that the tests were written over, and the one that they were judged in.
         commit: The trees of the commit's parent and of the commit.
         paths: Files of tests, or that serve them.
     """
-    if any(lab.repository.resolve(f"{tree}^{{tree}}") is None for tree in judged):
+    if any(apparatus.repository.resolve(f"{tree}^{{tree}}") is None for tree in judged):
         return frozenset()
     wanted = sorted(paths)
-    before = {path: (base, theirs) for path, base, theirs in both(lab, judged[0], commit[0], wanted)}
+    before = {path: (base, theirs) for path, base, theirs in both(apparatus, judged[0], commit[0], wanted)}
     found: set[str] = set()
-    for path, own, now in both(lab, judged[1], commit[1], wanted):
+    for path, own, now in both(apparatus, judged[1], commit[1], wanted):
         base, theirs = before[path]
         if base is None or theirs is None or own is None or base == theirs:
             continue  # nobody else was there, or the file came or went
-        if now is not None and lab.repository.merged(base, theirs, own) == now:
+        if now is not None and apparatus.repository.merged(base, theirs, own) == now:
             found.add(path)
     return frozenset(found)

@@ -16,14 +16,14 @@ from pydantic import ValidationError
 from pipeline.git import GitError, TooLargeError
 from pipeline.measure.composing import shares_file, with_other_code, with_other_regions
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.provisional import confirm_provisional, laid_bare
+from pipeline.measure.over_stubs import tried_over_stubs, with_stubs
+from pipeline.measure.reverting import Wanted
 from pipeline.measure.stand_ins import with_stand_ins
+from pipeline.measure.suspicions import means_of_forgery
 from pipeline.policy.paths import is_tracker
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.runs.info import RunInfo
-from pipeline.steps.reverting import Wanted
-from pipeline.steps.suspicions import means_of_forgery
 from pipeline.verification.claimed import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
 from pipeline.verification.claims import RUN_ID, Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
 from pipeline.verification.green import check_green
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation
+    from pipeline.measure.reverting import Red
     from pipeline.reports.tasks import Task
-    from pipeline.steps.reverting import Red
-    from pipeline.verification.laboratory import Laboratory
+    from pipeline.verification.standalone import Standalone
 
 _MOST_TASKS = 200
 
@@ -50,51 +50,51 @@ class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
     """The commit cannot be checked here; the message says why and what helps."""
 
 
-def unchecked(lab: Laboratory, commit: str, error: Exception) -> CommitCheck:
+def unchecked(apparatus: Standalone, commit: str, error: Exception) -> CommitCheck:
     """Return that *commit* cannot be checked here, and why."""
-    subject = lab.repository.subject(commit)
+    subject = apparatus.repository.subject(commit)
     return CommitCheck(commit=commit, subject=subject, status=Status.UNCHECKED, why=str(error))
 
 
-async def recheck(lab: Laboratory, commit: str) -> CommitCheck:
+async def recheck(apparatus: Standalone, commit: str) -> CommitCheck:
     """Return what is true of what *commit* claims."""
-    claim = claim_of(lab.repository, commit)
-    found = CommitCheck(commit=commit, subject=lab.repository.subject(commit), status=Status.UNCHECKED)
+    claim = claim_of(apparatus.repository, commit)
+    found = CommitCheck(commit=commit, subject=apparatus.repository.subject(commit), status=Status.UNCHECKED)
     try:
         if isinstance(claim, NoClaim):
             status = Status.UNCHECKED if claim.broken else Status.NOTHING_CLAIMED
             found = found.model_copy(update={"status": status, "why": claim.why, "run_id": claim.run_id})
-            return found if claim.run_id is None or claim.broken else await _without_task(lab, found)
-        lab.say(f"{commit[:12]}: task {claim.task} of {claim.run_id}")
+            return found if claim.run_id is None or claim.broken else await _without_task(apparatus, found)
+        apparatus.say(f"{commit[:12]}: task {claim.task} of {claim.run_id}")
         found = found.model_copy(update={"run_id": claim.run_id, "task": claim.task})
-        return await _checked(lab, claim, found)
+        return await _checked(apparatus, claim, found)
     except (Unchecked, UnmeasurableError, TooLargeError, GitError) as error:
         return found.model_copy(update={"status": Status.UNCHECKED, "why": str(error)})
 
 
-async def _without_task(lab: Laboratory, found: CommitCheck) -> CommitCheck:
+async def _without_task(apparatus: Standalone, found: CommitCheck) -> CommitCheck:
     """Return the check of a commit that closes the issue, or tidies production: it touches no test and breaks none."""
-    parents = [_tree_of(lab, commit) for commit in lab.repository.parents(found.commit)]
-    tree = _tree_of(lab, found.commit)
-    changed = [path for path in changed_paths(lab, parents[0], tree) if not is_tracker(path)] if parents else []
+    parents = [_tree_of(apparatus, commit) for commit in apparatus.repository.parents(found.commit)]
+    tree = _tree_of(apparatus, found.commit)
+    changed = [path for path in changed_paths(apparatus, parents[0], tree) if not is_tracker(path)] if parents else []
     if not changed:
         return found
-    before = await measure_whole(lab, parents[0], "the parent")
-    after = await measure_whole(lab, tree, "the commit")
-    green = await check_green(lab, None, before, after, (parents[0], tree), frozenset())
+    before = await measure_whole(apparatus, parents[0], "the parent")
+    after = await measure_whole(apparatus, tree, "the commit")
+    green = await check_green(apparatus, None, before, after, (parents[0], tree), frozenset())
     tests = [path for path in changed if after.layout.is_test_side(path)]
     why = "serves tests, and is changed by a commit of the run that has no evidence"
     problems = (*green.problems, *(Problem(id=path, why=why) for path in tests))
     status = Status.REFUTED if problems else found.status
-    means = means_of_forgery(lab, parents[0], tree, after.layout)
+    means = means_of_forgery(apparatus, parents[0], tree, after.layout)
     notes = (*green.notes, f"changes {', '.join(changed)}; nothing that passed before is lost", *means)
     return found.model_copy(
         update={"status": status, "kept": green.kept, "problems": problems, "notes": () if problems else notes}
     )
 
 
-async def _checked(lab: Laboratory, claim: Claim, found: CommitCheck) -> CommitCheck:
-    repository = lab.repository
+async def _checked(apparatus: Standalone, claim: Claim, found: CommitCheck) -> CommitCheck:
+    repository = apparatus.repository
     kept = kept_evidence(repository, claim)
     if not isinstance(kept, Kept):
         if kept.left_out:
@@ -112,40 +112,40 @@ async def _checked(lab: Laboratory, claim: Claim, found: CommitCheck) -> CommitC
     if len(parents) != 1:
         raise Unchecked(f"the commit of a task has one parent, and this one has {len(parents)} here")
     case = _Case(
-        lab,
+        apparatus,
         claim,
         kept,
         tasks=_tasks(kept, claim),
-        parent=_tree_of(lab, parents[0]),
-        tree=_tree_of(lab, found.commit),
-        start=_red_base(lab, claim, found.commit),
+        parent=_tree_of(apparatus, parents[0]),
+        tree=_tree_of(apparatus, found.commit),
+        start=_red_base(apparatus, claim, found.commit),
     )
     return await case.check(found.model_copy(update={"evidence": kept.store.where}))
 
 
-def _tree_of(lab: Laboratory, commit: str) -> str:
+def _tree_of(apparatus: Standalone, commit: str) -> str:
     """Return the tree of a commit.
 
     Raises:
         TooLargeError: it names paths without number; git would never end to compare it.
     """
-    tree = lab.repository.tree_of(commit)
-    lab.repository.entries(tree)
+    tree = apparatus.repository.tree_of(commit)
+    apparatus.repository.entries(tree)
     return tree
 
 
-def _red_base(lab: Laboratory, claim: Claim, commit: str) -> str | None:
+def _red_base(apparatus: Standalone, claim: Claim, commit: str) -> str | None:
     """Return the tree that a fix of tests alone was measured over: that of the start of its run."""
     if claim.red_base is None:
         return None
-    base = lab.repository.resolve(f"{claim.red_base}^{{commit}}")
-    if base is None or not lab.repository.is_ancestor(base, commit):
+    base = apparatus.repository.resolve(f"{claim.red_base}^{{commit}}")
+    if base is None or not apparatus.repository.is_ancestor(base, commit):
         raise Unchecked(f"the trailer Red-Base names {claim.red_base}, which is not in the history of this commit")
-    for each in lab.repository.history(f"{base}..{commit}"):  # over an old enough commit every test is RED
-        if (RUN_ID, claim.run_id) not in lab.repository.trailers(each):
-            told = f"{each[:12]} ({lab.repository.subject(each)})"
+    for each in apparatus.repository.history(f"{base}..{commit}"):  # over an old enough commit every test is RED
+        if (RUN_ID, claim.run_id) not in apparatus.repository.trailers(each):
+            told = f"{each[:12]} ({apparatus.repository.subject(each)})"
             raise Unchecked(f"the trailer Red-Base names {base[:12]}; since then came {told}, not of {claim.run_id}")
-    return _tree_of(lab, base)
+    return _tree_of(apparatus, base)
 
 
 def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
@@ -176,7 +176,7 @@ def _is_named(trailer: str | None, content: bytes) -> bool:
 class _Case:
     """One commit with its evidence; `parent`, `tree` and `start` are trees."""
 
-    lab: Laboratory
+    apparatus: Standalone
     claim: Claim
     kept: Kept
     tasks: tuple[Task, ...]
@@ -203,15 +203,17 @@ class _Case:
         if ledger is not None and not self._is_here(ledger.tree):
             raise Unchecked(f"the tests were judged on the tree {ledger.tree[:12]}, which is not here")
         if ledger is not None:
-            self.lab.repository.entries(ledger.tree)
+            self.apparatus.repository.entries(ledger.tree)
         misnamed = self._misnamed()
-        before = await measure_whole(self.lab, self.parent, "the parent")
-        after = await measure_whole(self.lab, self.tree, "the commit")
+        before = await measure_whole(self.apparatus, self.parent, "the parent")
+        after = await measure_whole(self.apparatus, self.tree, "the commit")
         others = self._by_others(ledger) if ledger is not None else frozenset[str]()
-        green = await check_green(self.lab, ledger, before, after, (self.parent, self.tree), self.may_change, others)
+        green = await check_green(
+            self.apparatus, ledger, before, after, (self.parent, self.tree), self.may_change, others
+        )
         gone = {problem.id for problem in green.problems}
-        old = old_tests(self.lab, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
-        means = means_of_forgery(self.lab, self.parent, self.tree, after.layout)
+        old = old_tests(self.apparatus, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
+        means = means_of_forgery(self.apparatus, self.parent, self.tree, after.layout)
         told = [
             f"{path} was changed by others, too; what this commit does to it is what was judged"
             for path in sorted(others)
@@ -263,7 +265,7 @@ class _Case:
         return [Problem(why=f"the trailer Issue says {self.claim.issue}, and the run worked on {issue}")]
 
     def _is_here(self, tree: str) -> bool:
-        return self.lab.repository.resolve(f"{tree}^{{tree}}") is not None
+        return self.apparatus.repository.resolve(f"{tree}^{{tree}}") is not None
 
     def _may_make(self) -> frozenset[str]:
         """Return the files that @make may change and @test may not."""
@@ -271,7 +273,7 @@ class _Case:
 
     def _made(self, layout: Layout) -> list[str]:
         """Return a note for each file that looks like a test's and is taken for code, since the task says so."""
-        changed = self._may_make().intersection(changed_paths(self.lab, self.parent, self.tree))
+        changed = self._may_make().intersection(changed_paths(self.apparatus, self.parent, self.tree))
         return [
             f"{path} is taken for code: its task lets @make change it"
             for path in sorted(filter(layout.is_test_side, changed))
@@ -284,8 +286,8 @@ class _Case:
         whose test regions differ are among them, whoever may change their code.
         """
         made = self._may_make()
-        changed = changed_paths(self.lab, old, self.tree)
-        beside = with_other_regions(self.lab, old, self.tree, changed, layout)
+        changed = changed_paths(self.apparatus, old, self.tree)
+        beside = with_other_regions(self.apparatus, old, self.tree, changed, layout)
         named = {each.path for each in self.task.test_files if not shares_file(each.path, layout)}
         tests = [p for p in changed if p not in made and (p in named or layout.is_test_side(p))]
         return frozenset((*tests, *beside))
@@ -293,14 +295,14 @@ class _Case:
     def _by_others(self, ledger: RedLedger, paths: Iterable[str] | None = None) -> frozenset[str]:
         """Return those of *paths*, the files of the judged tests if it is None, in which others made the difference."""
         judged, commit = (self.kept.evidence.production, ledger.tree), (self.parent, self.tree)
-        return changed_by_others(self.lab, judged, commit, ledger.frozen.files if paths is None else paths)
+        return changed_by_others(self.apparatus, judged, commit, ledger.frozen.files if paths is None else paths)
 
     def _changed_since(self, ledger: RedLedger, after: Observation) -> list[Problem]:
         """Return the files of tests that are not as they were when these were judged."""
         paths = self._test_paths(self.parent, after.layout) - set(ledger.frozen.files)
-        changed = paths.intersection(changed_paths(self.lab, ledger.tree, self.tree))
+        changed = paths.intersection(changed_paths(self.apparatus, ledger.tree, self.tree))
         since = {path for path in changed if not shares_file(path, after.layout)}
-        since.update(with_other_regions(self.lab, ledger.tree, self.tree, sorted(changed), after.layout))
+        since.update(with_other_regions(self.apparatus, ledger.tree, self.tree, sorted(changed), after.layout))
         return [
             Problem(id=path, why="was changed after the tests were judged")
             for path in sorted(since - self._by_others(ledger, since))
@@ -312,20 +314,20 @@ class _Case:
         ids = {*ledger.red, *ledger.guards}
         production = self.start or self.parent
         paths = self._test_paths(production, layout)
-        red = await measure_red(self.lab, (self.tree, production), paths, ids, wanted, layout)
+        red = await measure_red(self.apparatus, (self.tree, production), paths, ids, wanted, layout)
         if self.start is not None:
             return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
         if not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
             return "parent", red
         seam = self._seam(ledger, paths, layout)
         if seam is not None:
-            return "seam", await measure_red(self.lab, (self.tree, seam), paths, ids, wanted, layout)
+            return "seam", await measure_red(self.apparatus, (self.tree, seam), paths, ids, wanted, layout)
         hidden = any(entry not in red.observation.records for entry in ledger.red)
         errors = red.observation.collection_errors
-        standing = with_stand_ins(self.lab, self.tasks, production, errors) if hidden and errors else None
+        standing = with_stand_ins(self.apparatus, self.tasks, production, errors) if hidden and errors else None
         if standing is None:
             return "parent", red
-        return "stand-ins", await measure_red(self.lab, (self.tree, standing), paths, ids, wanted, layout)
+        return "stand-ins", await measure_red(self.apparatus, (self.tree, standing), paths, ids, wanted, layout)
 
     async def _red_on_stubs(
         self, ledger: RedLedger, red: Red, wanted: Wanted, layout: Layout
@@ -334,16 +336,16 @@ class _Case:
         unread = [entry for entry in ledger.red if entry not in red.observation.records]
         if not unread or not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)) or self.start is None:
             return None
-        bare = laid_bare(self.lab, self.tasks, self.tree, self.start, layout)
+        bare = with_stubs(self.apparatus, self.tasks, self.tree, self.start, layout)
         if bare is None:
             return None
         ids = {*ledger.red, *ledger.guards}
-        return "stubs", await measure_red(self.lab, (self.tree, bare), (), ids, wanted, layout)
+        return "stubs", await measure_red(self.apparatus, (self.tree, bare), (), ids, wanted, layout)
 
     def _seam(self, ledger: RedLedger, test_paths: frozenset[str], layout: Layout) -> str | None:
         """Return the tree with the seam that the tests were written over, if this commit brings one."""
-        brought = set(with_other_code(self.lab, self.parent, ledger.tree, test_paths, layout))
-        ours = brought and brought <= set(changed_paths(self.lab, self.parent, self.tree))
+        brought = set(with_other_code(self.apparatus, self.parent, ledger.tree, test_paths, layout))
+        ours = brought and brought <= set(changed_paths(self.apparatus, self.parent, self.tree))
         return ledger.tree if ours else None
 
     async def _structural(self, ledger: RedLedger, red: Red, before: Observation, after: Observation) -> list[Problem]:
@@ -352,7 +354,7 @@ class _Case:
         own = [e for e, record in after.records.items() if record.path in files and e not in before.records]
         if not own:
             return []
-        passing, _ = await confirm_provisional(self.lab, self.task, self.tree, red.production, own, after.layout)
+        passing, _ = await tried_over_stubs(self.apparatus, self.task, self.tree, red.production, own, after.layout)
         return [Problem(id=entry, why="passes although what it tests is only a stub") for entry in passing]
 
 

@@ -23,9 +23,10 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import TrackerFile, TrackerWritten
+from pipeline.runs.preconditions import examine
+from pipeline.runs.run import Run, sha256_hex
 from pipeline.runs.store import claims, release_claim
 from pipeline.service.leftovers import check_leftovers
-from pipeline.steps.preconditions import examine
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:

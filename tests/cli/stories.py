@@ -9,6 +9,7 @@ from runs.real import begin, dispatch, event, tree_with
 from pipeline.evidence.classify import RedClass
 from pipeline.evidence.ledger import RedEntry, RedLedger
 from pipeline.git import Repository
+from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
 from pipeline.reports.fields import Severity, Verdict
 from pipeline.reports.findings import Ledger, Stage, apply_review
 from pipeline.reports.reviews import CheckReview, ReviewFinding
@@ -17,8 +18,7 @@ from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.events import MeasuredTests, Published, PublishIntended
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeRecord, Usage, ViolationRecord
-from pipeline.steps.evidence_files import GreenEvidence, TaskEvidence
-from pipeline.steps.reviews import ReviewRecord
+from pipeline.steps.asking.reviews import ReviewRecord
 
 if TYPE_CHECKING:
     from pipeline.runs.run import Run

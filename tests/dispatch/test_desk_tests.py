@@ -13,8 +13,8 @@ from languages.test_pytest_environment import SITE, find, found, venv
 from pipeline.backends.layout import manifest_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.request import Tools
+from pipeline.measure.tools import Kit
 from pipeline.process import Mount
-from pipeline.steps.tools import Kit
 
 pytestmark = pytest.mark.slow
 

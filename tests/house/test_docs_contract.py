@@ -17,13 +17,12 @@ from pipeline.config.keys import ANY, LEAVES
 from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.engine.events import EVENTS, DecisionMade
 from pipeline.languages.table import LANGUAGES
-from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.reading import ACTIONS
 from pipeline.service.run_result import RunDocument
-from pipeline.steps.evidence_files import TaskEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Change, ChangeKind, judge
 from pipeline.reports.fields import Action, FileChange
 from pipeline.reports.tasks import Task
-from pipeline.steps.grants import production_grants, scope_of
+from pipeline.steps.asking.grants import production_grants, scope_of
 
 if TYPE_CHECKING:
     from pathlib import Path

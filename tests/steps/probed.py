@@ -1,4 +1,4 @@
-"""A laboratory on a small real repository, for the tests of the probes: real git, real tests, no run."""
+"""What measures without a run, on a small real repository: real git, real tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.verification.laboratory import Laboratory
+from pipeline.verification.standalone import Standalone
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -39,19 +39,19 @@ def repository(tmp_path: Path, before: Mapping[str, str], after: Mapping[str, st
 
 
 @contextmanager
-def laboratory(
+def standalone(
     project: Project,
     toolchain: str = "pytest",
     box: Sandbox | None = None,
     config: Config | None = None,
     search_path: str | None = None,
-) -> Generator[Laboratory]:
-    """Lend a laboratory for a project; it writes beside it, and takes that away again."""
+) -> Generator[Standalone]:
+    """Lend what measures for a project; it writes beside it, and takes that away again."""
     found = Repository.find(project.root)
-    place = Path(tempfile.mkdtemp(prefix="laboratory-", dir=project.root.parent))
+    place = Path(tempfile.mkdtemp(prefix="standalone-", dir=project.root.parent))
     untouched = UntouchedRepository.of(found, place / "objects")
     checkout = PrivateCheckout(untouched, place / "checkout")
-    lab = Laboratory(
+    lab = Standalone(
         repository=untouched,
         checkout=checkout,
         config=config or Config(),
@@ -68,10 +68,10 @@ def laboratory(
         checkout.close()
 
 
-def tree_of(lab: Laboratory, revision: str) -> str:
+def tree_of(lab: Standalone, revision: str) -> str:
     return lab.repository.tree_of(revision)
 
 
-def seen(lab: Laboratory, revision: str = "HEAD") -> Observation:
+def seen(lab: Standalone, revision: str = "HEAD") -> Observation:
     """Return what all tests of a revision show."""
     return anyio.run(measure, lab, tree_of(lab, revision))

@@ -11,8 +11,8 @@ from steps.ground import CARGO, ground
 
 from pipeline.evidence.classify import RedClass, classify_collection
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState, TestRecord
-from pipeline.measure.absent import with_absent
-from pipeline.steps.reverting import Red
+from pipeline.measure.reverting import Red
+from pipeline.measure.undeclared import with_undeclared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def record(path: str, outcome: Ended | None = Ended.PASSED) -> TestRecord:
 def absent(folder: Path, observation: Observation, *paths: str) -> list[str]:
     place = ground(folder, {"src/lib.rs": "", "src/there.rs": ""}, rust=True)
     composed = place.tree({FILE: TESTS, "src/there.rs": TESTS, "tests/a.rs": TESTS})
-    found = with_absent(place, observation, composed, place.start, paths)
+    found = with_undeclared(place, observation, composed, place.start, paths)
     return [error.path for error in found.collection_errors]
 
 
@@ -57,7 +57,7 @@ def test_a_file_that_production_does_not_have_and_nothing_compiles_is_an_error(t
 
 def test_it_is_red_where_a_task_brings_the_file(tmp_path: Path) -> None:
     place = ground(tmp_path, {"src/lib.rs": ""}, rust=True)
-    (error,) = with_absent(place, seen(), place.tree({FILE: TESTS}), place.start, [FILE]).collection_errors
+    (error,) = with_undeclared(place, seen(), place.tree({FILE: TESTS}), place.start, [FILE]).collection_errors
     base = context("src/lib.rs")
     named = type(base)(base.symbols, base.existing, CARGO, task_files=frozenset({FILE}))
     found = classify_collection(error, named)

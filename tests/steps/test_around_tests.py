@@ -10,7 +10,7 @@ from steps.ground import CARGO, PYTEST, ground
 
 from pipeline.evidence.observation import Layout, TestRecord
 from pipeline.measure.around_tests import changed_without_a_change
-from pipeline.steps.loosening import told
+from pipeline.measure.loosening import loosened
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +133,7 @@ def test_a_constant_of_a_helper_is_told_with_the_tests_that_use_it(tmp_path: Pat
     }
     prices = "tests/test_prices.py::test_prices"
     three = ", ".join(f"tests/test_app.py::TestMore.test_{name}" for name in ("limit", "checked", "module"))
-    assert told(place, PYTEST, place.start, place.tree(changes)) == (
+    assert loosened(place, PYTEST, place.start, place.tree(changes)) == (
         f"tests/conftest.py: table PRICES: 2 of 3 values are gone or changed, such as 2 (used by {prices}) (line 3)",
         "tests/conftest.py: a file that controls how tests run is changed: 1 of 8 lines are gone, 1 are new",
         f"tests/helpers.py: constant LIMIT: 5 is 500 now (used by {three}) (line 1)",
@@ -144,7 +144,7 @@ def test_a_constant_of_a_helper_is_told_with_the_tests_that_use_it(tmp_path: Pat
 def test_a_constant_of_a_helper_that_only_new_tests_use_is_not_told(tmp_path: Path) -> None:
     place = ground(tmp_path, {**FILES, "tests/test_app.py": PRICES})
     after = place.tree({"tests/helpers.py": HELPERS.replace("= 5", "= 500"), "tests/test_app.py": APP})
-    lines = told(place, PYTEST, place.start, after)
+    lines = loosened(place, PYTEST, place.start, after)
     assert [line for line in lines if "constant" in line] == []
 
 

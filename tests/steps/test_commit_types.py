@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evidence.observation import Layout
 from pipeline.reports.fields import Evidence
-from pipeline.steps.commits import commit_type, subject_of
+from pipeline.steps.publication.commits import commit_type, subject_of
 
 LAYOUT = Layout(python_files=("test_*.py",), testpaths=("tests",))
 

@@ -12,7 +12,7 @@ from runs.real import make_repository
 
 from pipeline.errors import UserError
 from pipeline.runs.ignored import put_ignored
-from pipeline.steps.ignored_files import include_ignored, include_patterns
+from pipeline.runs.worktree_include import include_ignored, include_patterns
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from steps.ground import ground
 
-from pipeline.steps.impacting import graph_of
+from pipeline.steps.evidence.impact import graph_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, ground
 
 from pipeline.evidence.observation import Layout
-from pipeline.steps.loosening import cases_from_production, told
+from pipeline.measure.loosening import cases_from_production, loosened
 
 pytestmark = pytest.mark.slow
 
@@ -29,16 +29,16 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # pyright:
 
 def said(tmp_path: Path, layout: Layout, files: dict[str, str], changes: dict[str, str | None]) -> list[str]:
     place = ground(tmp_path, files)
-    return list(told(place, layout, place.start, place.tree(changes)))
+    return list(loosened(place, layout, place.start, place.tree(changes)))
 
 
 def test_nothing_is_told_of_nothing_and_of_what_is_new(tmp_path: Path) -> None:
     place = ground(tmp_path, {"tests/test_app.py": ONE})
-    assert told(place, PYTEST, place.start, place.start) == ()
+    assert loosened(place, PYTEST, place.start, place.start) == ()
     more = place.tree(
         {"tests/test_more.py": TWO, "tests/data.json": "{}", "tests/conftest.py": "", "app.py": "x = 1\n"}
     )
-    assert told(place, PYTEST, place.start, more) == ()
+    assert loosened(place, PYTEST, place.start, more) == ()
 
 
 def test_a_loosened_assertion_is_told_by_file(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import pytest
 from runs.real import alone
 from steps.ground import CARGO, PYTEST, Ground, ground
 
+from pipeline.measure.pinned import Pinned, pinned
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
-from pipeline.steps.pinned import Pinned, pinned
 
 pytestmark = pytest.mark.slow
 

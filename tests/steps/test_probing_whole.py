@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from kit import make_project
-from steps.probed import PYPROJECT, laboratory, seen, tree_of
+from steps.probed import PYPROJECT, seen, standalone, tree_of
 
 from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
@@ -20,9 +20,9 @@ from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import compose
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.probe_words import probes_md
+from pipeline.measure.probing import Candidate, probes_of
+from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports.tasks import Task
-from pipeline.steps.evidence_files import TaskEvidence
-from pipeline.steps.probing import Candidate, probes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pipeline.measure.probe_evidence import ProbeEvidence
     from pipeline.process import Sandbox
-    from pipeline.verification.laboratory import Laboratory
+    from pipeline.verification.standalone import Standalone
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def history(tmp_path: Path, tests: Mapping[str, str], code: Mapping[str, str]) -
     return project
 
 
-def evidence(lab: Laboratory) -> TaskEvidence:
+def evidence(lab: Standalone) -> TaskEvidence:
     """Return the evidence as WRITE_TESTS measures it."""
     start, tests = tree_of(lab, "main"), tree_of(lab, "red")
     paths = changed_paths(lab, start, tests)
@@ -88,7 +88,7 @@ def probed(
     box: Sandbox | None = None,
     old: tuple[str, ...] = (),
 ) -> ProbeEvidence:
-    with laboratory(project, box=box) as lab:
+    with standalone(project, box=box) as lab:
         found = evidence(lab)
         green = seen(lab)
         candidate = Candidate(tree_of(lab, "HEAD"), green, new_ids, old=old, before=tree_of(lab, "main"))
@@ -243,7 +243,7 @@ def test_old_tests_that_hold_still_are_counted(tmp_path: Path) -> None:
 
 def test_a_task_without_tests_has_nothing_to_try(tmp_path: Path) -> None:
     project = history(tmp_path, {"notes.txt": "x"}, {"shop.py": NEW})
-    with laboratory(project) as lab:
+    with standalone(project) as lab:
         tree = tree_of(lab, "HEAD")
         bare = TaskEvidence(task="1", tests_tree=tree, production=tree, test_paths=(), command=())
         green = seen(lab)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.evidence.named import path_of
 from pipeline.evidence.observation import Layout, Observation, RunState, TestRecord
+from pipeline.measure.composing import own_files
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports.fields import FileChange, OldTest
 from pipeline.reports.tasks import Task
-from pipeline.steps.grants import scope_of, suite_grants
-from pipeline.steps.test_paths import own_files, path_of
+from pipeline.steps.asking.grants import scope_of, suite_grants
 
 CARGO = Layout(testpaths=("tests",), python_files=("*.rs",), collected=frozenset({"src/lib.rs#tests", "tests/a.rs"}))
 

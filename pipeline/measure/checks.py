@@ -1,0 +1,150 @@
+"""`[checks]`: formatters on changed files, linters, type checkers, measured like tests; hooks are not run (ADR-R14)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.dispatch.redaction import redact
+from pipeline.errors import UserError
+from pipeline.git import Entry, TreeChange
+from pipeline.measure.composing import compose, shares_file
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.measure.tools import kit_of
+from pipeline.process import WORKSPACE, Command, Mount, SandboxError
+from pipeline.programs import locate
+from pipeline.reports.fields import Concern, Severity
+from pipeline.reports.reviews import ReviewFinding
+from pipeline.trees import opened, opened_parent, opened_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.tools import Kit
+    from pipeline.programs import Program
+
+FILES: Final = "{files}"
+_TAIL: Final = 1500
+
+
+async def measure_checks(ctx: Apparatus, tree: str, files: Sequence[str] = ()) -> dict[str, str]:
+    """Return the checks that fail on *tree*: command line -> end of its output.
+
+    Args:
+        ctx: The run, or what stands for one.
+        tree: The tree to check.
+        files: What `{files}` stands for; a command that wants files is left out when there are none.
+
+    Raises:
+        UnmeasurableError: the box, or a program of a check, does not work.
+    """
+    wanted = [argv for argv in ctx.config.checks.commands if files or FILES not in argv]
+    if not wanted:
+        return {}
+    failed: dict[str, str] = {}
+    with ctx.copies.lent(tree) as folder:
+        there = [name for name in files if (folder / name).is_file()]
+        for argv in wanted:
+            if FILES not in argv or there:
+                code, output = await _run(ctx, folder, argv, there)
+                if code != 0:
+                    failed[" ".join(argv)] = output if output.strip() else f"exit code {code}, and it printed nothing"
+    return failed
+
+
+async def fixed(ctx: Apparatus, start: str, tree: str, allowed: Sequence[str], layout: Layout) -> str:
+    """Return *tree* after the configured fixers ran over the files changed since *start*; only *allowed* are taken.
+
+    Raises:
+        UnmeasurableError: the box, or a fixer, does not work.
+    """
+    files = [path for path in changed_paths(ctx, start, tree) if path in allowed]
+    if not ctx.config.checks.fix or not files:
+        return tree
+    with ctx.copies.lent(tree) as folder:
+        there = [name for name in files if (folder / name).is_file() and not (folder / name).is_symlink()]
+        before = {name: (folder / name).read_bytes() for name in there}
+        for argv in ctx.config.checks.fix:
+            if there:
+                await _run(ctx, folder, argv, there)
+        modes = {entry.path: entry.mode for entry in ctx.repository.entries(tree)}
+        changes: list[TreeChange] = []
+        for name, content in before.items():
+            now = _content(folder, name)
+            if now is not None and now != content:
+                oid = ctx.repository.write_blob(now, name, ctx.checkout.tree)
+                changes.append(TreeChange(name, Entry(name, modes[name], oid)))
+    made = ctx.repository.build_tree(tree, changes)
+    # a formatter may not touch the tests beside the code: they are frozen
+    return compose(ctx, tree, made, [name for name in before if shares_file(name, layout)], layout).tree
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    """Return what a formatter left, None if it is no regular file; code of the project ran there, so follow no link."""
+    try:
+        with opened(folder) as top, opened_parent(top, name) as (parent, last), opened_regular(last, parent) as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+async def new_failures(ctx: Apparatus, start: str, head: str) -> tuple[ReviewFinding, ...]:
+    """Return a production finding for each check that fails on *head* and did not fail on *start*.
+
+    Raises:
+        UnmeasurableError: the box, or a program of a check, does not work.
+    """
+    files = changed_paths(ctx, start, head)
+    after = await measure_checks(ctx, head, files)
+    before = await measure_checks(ctx, start, files) if after else {}
+    return tuple(
+        ReviewFinding(
+            severity=Severity.HIGH,
+            title=f"check fails: {command}",
+            location=command,
+            problem=f"`{command}` passes on the start commit and fails on the result.",
+            evidence=output,
+            concern=Concern.PRODUCTION,
+        )
+        for command, output in after.items()
+        if command not in before
+    )
+
+
+async def _run(ctx: Apparatus, folder: Path, argv: Sequence[str], files: Sequence[str]) -> tuple[int | None, str]:
+    kit = await kit_of(ctx)
+    search_path = ":".join((*map(str, kit.folders), ctx.search_path))
+    try:
+        program = locate(argv[0], search_path)
+    except UserError as error:
+        raise UnmeasurableError(f"[checks] {argv[0]}: {error.message}") from error
+    if (shown := _tracked_folder(ctx, program, kit)) is not None:
+        why = f"{shown} is tracked, and would be shown with all that is ignored in it; use one that is not"
+        raise UnmeasurableError(f"[checks] {argv[0]}: the environment {why}")
+    words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
+    workspace = ctx.sandbox.inside(folder, WORKSPACE)
+    view = Mount(folder, workspace, writable=True)
+    tools = kit.tools(view)
+    command = Command(
+        argv=program.argv(*words),
+        cwd=workspace,
+        mounts=(view, *tools.mounts, *program.mounts),
+        env=tools.env,
+        timeout_s=ctx.config.toolchains.of(ctx.toolchain.name).timeout_s,
+    )
+    try:
+        completed = await ctx.sandbox.run(command)
+    except SandboxError as error:
+        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
+    output = redact(completed.stdout + completed.stderr, ctx.secrets, shapes=False).decode(errors="replace")
+    return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]
+
+
+def _tracked_folder(ctx: Apparatus, program: Program, kit: Kit) -> Path | None:
+    """Return a folder of the repository that a program would bring along, beside the environment of the tests."""
+    own = [env.prefix.resolve() for _, env in kit.parts]
+    sources = [mount.source for mount in program.mounts if mount.source.is_dir()]
+    others = [source for source in sources if not any(source.is_relative_to(prefix) for prefix in own)]
+    return next((source for source in others if ctx.repository.tracked_in(source)), None)

@@ -1,0 +1,130 @@
+"""What a change of tests loosens: against the tests as they were, and against @test's own last ones (issue "freeze").
+
+Tests of each language are read (`sources.weakening`). Of other files that serve tests (snapshots,
+data, `conftest.py`, helpers) it is said that they changed and by how much: what that means is for @check to see.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.modules import is_module
+from pipeline.languages.readers import added, borrowed_in, weakenings
+from pipeline.languages.sources.weakening import is_read
+from pipeline.limited import UnreadableError
+from pipeline.measure.around_tests import served, serves
+from pipeline.measure.composing import both, shares_file
+from pipeline.policy.control import is_control
+from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.languages.sources.borrowed_cases import Borrowed
+    from pipeline.languages.sources.suites import Test
+    from pipeline.measure.composing import Holder
+
+_MOST_FILES = 200
+"""So many changed files are read for tests; nobody's tests for one task are in more."""
+
+
+def loosened(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str, ...]:
+    """Return what the tree *after* no longer notices that *before* did, one line each; by file.
+
+    A test that moves to another file is not gone. A file that is new loosens nothing by its tests; a hook or a fixture
+    in it may have a part in the others.
+    """
+    if before == after:
+        return ()
+    paths = [change.path for change in ctx.repository.diff(before, after)]
+    texts = both(ctx, before, after, [path for path in paths if _may_matter(path, layout)][:_MOST_FILES])
+    moved: dict[str, tuple[Test, ...]] = {
+        path: added(path, old or b"", new) for path, old, new in texts if new is not None and is_read(path)
+    }
+    lines: list[str] = []
+    for path, old, new in texts:
+        if is_read(path):
+            elsewhere = [test for other, tests in moved.items() if other != path for test in tests]
+            lines += [f"{path}: {found}" for found in weakenings(path, old or b"", new or b"", elsewhere)]
+        if old is not None and new is not None and serves(path, layout):
+            lines += [f"{path}: {one.what}" for one in served(ctx, layout, before, (path, old, new))]
+        if old is not None:
+            lines += [f"{path}: {sentence}" for sentence in _served(path, layout, old, new)]
+    return tuple(lines)
+
+
+def loosened_in(ctx: Holder, before: str, after: str, paths: Collection[str]) -> tuple[str, ...]:
+    """Return what some files, which are no test files themselves but have fixtures or checks, no longer notice."""
+    texts = both(ctx, before, after, [path for path in paths if is_read(path)][:_MOST_FILES])
+    found = ((path, weakenings(path, old, new or b"")) for path, old, new in texts if old is not None)
+    return tuple(f"{path}: {one}" for path, ones in found for one in ones)
+
+
+def cases_from_production(ctx: Holder, made: Collection[str], tree: str, paths: Collection[str]) -> tuple[str, ...]:
+    """Return a line for each test whose cases are written in a file that the implementer may change.
+
+    Of Python, Go, JavaScript and TypeScript; of Rust nothing is said.
+
+    Args:
+        ctx: What has the repository.
+        made: The files that the task lets its implementer change.
+        tree: The tree with the tests.
+        paths: The test files in question.
+    """
+    texts = both(ctx, tree, tree, [path for path in paths if is_read(path)][:_MOST_FILES])
+    found = [(path, borrowed_in(path, text)) for path, text, _ in texts if text is not None]
+    unread = [
+        f"{path} {why}; where the cases of its tests are written is not known"
+        for path, why in found
+        if isinstance(why, UnreadableError)
+    ]
+    read = [(path, one) for path, ones in found if not isinstance(ones, UnreadableError) for one in ones]
+    return (*unread, *_borrowed(made, read))
+
+
+def _borrowed(made: Collection[str], found: Sequence[tuple[str, Borrowed]]) -> Iterator[str]:
+    return (
+        f"{path}: {borrowed.test}: its cases ({borrowed.cases}) are written in {file}, which is to be changed (line "
+        f"{borrowed.line})"
+        for path, borrowed in found
+        for file in sorted(made)
+        if any(is_module(file, module) for module in borrowed.modules)
+    )
+
+
+def _may_matter(path: str, layout: Layout) -> bool:
+    return is_read(path) or _serves(path, layout)
+
+
+def _serves(path: str, layout: Layout) -> bool:
+    """Return whether a file is no test itself, but tests compare with it, import it, or are controlled by it."""
+    if shares_file(path, layout) or layout.is_test(path):
+        return False
+    return layout.is_test_side(path) or lies_among_tests(path) or is_control(path)
+
+
+def _served(path: str, layout: Layout, old: bytes, new: bytes | None) -> Iterator[str]:
+    if not _serves(path, layout):
+        return
+    what = _what(path)
+    if new is None:
+        yield f"{what} is removed"
+    else:
+        yield f"{what} is changed: {_how_much(old.splitlines(), new.splitlines())}"
+
+
+def _what(path: str) -> str:
+    if is_snapshot(path):
+        return "what tests expect (a snapshot)"
+    if is_control(path):
+        return "a file that controls how tests run"
+    return "data of tests" if is_data(path) else "a file that serves tests"
+
+
+def _how_much(old: Sequence[bytes], new: Sequence[bytes]) -> str:
+    gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    if not gone and not come:
+        return "the same lines in another order"
+    return f"{gone.total()} of {len(old)} lines are gone, {come.total()} are new"

@@ -1,0 +1,84 @@
+"""Old tests without the new ones: what passes only because a new file is collected beside it is broken all the same.
+
+A test module that patches the code when it is imported, a new `__init__.py` or `conftest.py`: each may let old tests
+pass that the change has broken. So where a task brings such files, all tests are run once more without them.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.compare import passed
+from pipeline.evidence.ledger import may_change
+from pipeline.evidence.observation import RunState
+from pipeline.languages.table import has_part
+from pipeline.measure.composing import compose
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.measure.regression import confirm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.measure.measuring import Apparatus
+    from pipeline.reports.tasks import Task
+
+_LOADED: Final = frozenset({"__init__.py", "conftest.py"})
+"""What is loaded for the sake of tests beside it, whether or not one of them asks for it."""
+
+
+async def masked(
+    ctx: Apparatus,
+    task: Task,
+    start: str,
+    tree: str,
+    kept: Mapping[str, TestRecord],
+    ledger: RedLedger | None,
+    layout: Layout,
+) -> tuple[str, ...]:
+    """Return the old tests that pass over a candidate, and do not where its new test files are left out.
+
+    Nothing is said of a test of which the file was changed too and cannot be collected without them: it may need one.
+
+    Args:
+        ctx: Where to measure.
+        task: The task.
+        start: The tree that it began with.
+        tree: The candidate; all tests hold over it.
+        kept: What must be kept.
+        ledger: The task's RED evidence.
+        layout: Which files are tests.
+    """
+    changed = changed_paths(ctx, start, tree)
+    there = {entry.path for entry in ctx.repository.entries(start, *changed)} if changed else set[str]()
+    new = [path for path in changed if path not in there and _is_loaded(path, layout)]
+    if not new:
+        return ()
+    alone = compose(ctx, start, tree, new, layout).tree
+    try:
+        seen = await measure(ctx, alone, what="the old tests alone")
+    except UnmeasurableError as error:
+        ctx.say(f"    the old tests cannot be run without the new files: {error}")
+        return ()
+    if seen.state not in {RunState.COMPLETE, RunState.CRASHED}:
+        return ()
+    unread = seen.unread.difference(changed)
+    leave = frozenset(test.id for test in task.tests_to_change)
+    suspects = [
+        entry
+        for entry, before in kept.items()
+        if passed(before)
+        and not may_change(before, leave)
+        and not (ledger is not None and ledger.owns(before))
+        and (before.path in unread if entry not in seen.records else not passed(seen.records[entry]))
+    ]
+    return (await confirm(ctx, sorted(suspects), alone, start, seen)).regressions
+
+
+def _is_loaded(path: str, layout: Layout) -> bool:
+    """Return whether a runner loads the file by itself, beside other tests; Rust builds a program of each."""
+    pure = PurePosixPath(path)
+    served = layout.is_test_side(path) and pure.name in _LOADED
+    return (layout.is_test(path) or served) and not has_part(path, "test_regions")

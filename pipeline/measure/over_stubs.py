@@ -1,0 +1,81 @@
+"""A test file that could not be imported is RED on credit: on stubs of what is new each of its tests must fail.
+
+That is measured after GREEN, when the file can be imported (matrix 5, granularity `file`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.classify import Symbol
+from pipeline.evidence.compare import judge_stubs
+from pipeline.git import GITLINK, Entry, TreeChange
+from pipeline.languages.protocol import Selection
+from pipeline.measure.composing import shares_file
+from pipeline.measure.measuring import changed_paths, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.measure.measuring import Apparatus
+    from pipeline.reports.tasks import Task
+
+
+async def tried_over_stubs(
+    ctx: Apparatus, task: Task, tree: str, production: str, ids: Collection[str], layout: Layout
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids that pass on stubs, and those that fail on them.
+
+    Args:
+        ctx: The run, or what measures without one.
+        task: The task; what it names as its symbols is stubbed.
+        tree: The candidate.
+        production: The tree that RED was measured over. In a file of which the task names no symbol, what is not
+            there yet counts as new.
+        ids: The tests in question.
+        layout: Which files are tests.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    bare = with_stubs(ctx, [task], tree, production, layout)
+    if bare is None:
+        return tuple(sorted(ids)), ()
+    seen = await measure(ctx, bare, Selection(ids=frozenset(ids)), what="the new tests over stubs")
+    structural = judge_stubs(ids, seen)
+    return structural, tuple(sorted(set(ids) - set(structural)))
+
+
+def with_stubs(ctx: Apparatus, tasks: Sequence[Task], tree: str, production: str, layout: Layout) -> str | None:
+    """Return a tree with stubs in the place of what tasks brought, or None where there is nothing to stub.
+
+    Args:
+        ctx: The run, or what measures without one.
+        tasks: What they name as their symbols is stubbed.
+        tree: The tree that has it all.
+        production: The tree that has nothing of it. In a file of which no task names a symbol, what is not there yet
+            counts as new.
+        layout: Which files are tests.
+    """
+    tests = {change.path for task in tasks for change in task.test_files if not shares_file(change.path, layout)}
+    paths = [p for p in changed_paths(ctx, production, tree) if not layout.is_test_side(p) and p not in tests]
+    before, after = texts(ctx, production, paths), texts(ctx, tree, paths)
+    named = [Symbol(path=s.path or "", name=s.name, new=s.new) for task in tasks for s in task.symbols]
+    silent = {path: text for path, text in after.items() if not {"", path} & {symbol.path for symbol in named}}
+    stubs = ctx.toolchain.stub_symbols(after, [*named, *ctx.toolchain.introduced(before, silent)])
+    if not stubs.files:
+        return None
+    modes = {entry.path: entry.mode for entry in ctx.repository.entries(tree, *stubs.files)}
+    changes = [
+        TreeChange(path, Entry(path, modes[path], ctx.repository.write_blob(text.encode())))
+        for path, text in stubs.files.items()
+    ]
+    return ctx.repository.build_tree(tree, changes)
+
+
+def texts(ctx: Apparatus, tree: str, paths: Sequence[str]) -> dict[str, str]:
+    """Return the content of those of *paths* that *tree* has as files."""
+    entries = [e for e in ctx.repository.entries(tree, *paths) if e.mode != GITLINK] if paths else []
+    blobs = ctx.repository.blobs(entry.oid for entry in entries)
+    return {entry.path: blobs[entry.oid].decode("utf-8", "replace") for entry in entries}

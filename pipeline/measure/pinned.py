@@ -1,0 +1,190 @@
+"""From RED to GREEN what tests stand on is pinned: test regions beside the code, what serves them, what controls them.
+
+The gate lets @make change what its task names, and nothing that is a test. Two things only bytes can show: a Rust file
+is one for tests and code, so that leave for the code is leave for the file; and a file that the task does name may
+control how tests run. A third shows while tests run: what they stand on and what is written meanwhile (ADR-R100).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pipeline.languages.readers import regions_of
+from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.measure.composing import Holder, both, shares_file
+from pipeline.measure.loosening import loosened_in
+from pipeline.policy.control import is_control
+from pipeline.policy.test_support import lies_among_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.languages.protocol import Toolchain
+
+_RUNNERS_OWN: Final = frozenset({"Cargo.lock", "go.sum"})
+"""What a runner itself brings up to date."""
+_SNAPSHOTS: Final = (".snap", ".ambr")
+
+Regions = dict[tuple[str, str], bytes]
+"""Test regions with their bytes, by file and by name."""
+
+
+class Ground(Holder, Protocol):
+    """What this is asked of: a run's `Context`, a `Standalone`."""
+
+    @property
+    def toolchain(self) -> Toolchain: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What is not as it was at RED, in words, path first.
+
+    Args:
+        regions: Test regions of production files that were changed, added or taken away. Moving one whole is no change.
+        support: Files that serve or control tests, changed although the task does not name them.
+        controls: The same where the task names them: allowed, and for @check to read, with what they no longer notice;
+            and data that was written while tests ran.
+        unsure: Production files of which it is not certain where their test regions are: for @check, too.
+    """
+
+    regions: tuple[str, ...] = ()
+    support: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Return whether nothing was touched that nobody gave leave for."""
+        return not (self.regions or self.support)
+
+
+def pinned(ctx: Ground, layout: Layout, named: Collection[str], red: str, tree: str) -> Pinned:
+    """Return what of the tests' ground differs between RED and a candidate.
+
+    Args:
+        ctx: A run, or what measures without one.
+        layout: Which files are tests.
+        named: What the task lets its implementer change, where a file comes from by renaming included.
+        red: The tree that RED was measured on.
+        tree: The candidate.
+    """
+    changes = [change.path for change in ctx.repository.diff(red, tree)] if red != tree else []
+    shared = [path for path in changes if shares_file(path, layout)]
+    regions, unsure = _regions(both(ctx, red, tree, shared))
+    support: list[str] = []
+    allowed: dict[str, str] = {}
+    for path in changes:
+        what = _serves(ctx, layout, path)
+        if what is not None and path not in shared and path in named:
+            allowed[path] = f"{path} {what}"
+        elif what is not None and path not in shared:
+            support.append(f"{path} {what}")
+    loosened = tuple(f"loosened: {line}" for line in loosened_in(ctx, red, tree, allowed))
+    return Pinned(tuple(regions), tuple(support), (*allowed.values(), *loosened), tuple(unsure))
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What was written or renamed while tests ran, in words; what the run before did as well is how the project works.
+
+    Args:
+        ground: What tests stand on: what is tested has no business there.
+        data: Other files of the tree; tests may compare with them, or be about what writes them. For @check to read.
+    """
+
+    ground: tuple[str, ...]
+    data: tuple[str, ...]
+
+
+def touched(ctx: Ground, before: Observation, after: Observation, tree: str) -> Touched:
+    """Return what was done to the files of *tree* while its tests ran.
+
+    Args:
+        ctx: A run, or what measures without one.
+        before: The run of the tests as they were.
+        after: The run that is judged.
+        tree: Its tree.
+    """
+    written = sorted(path for path in {*after.touched} - {*before.touched} if _name(path) not in _RUNNERS_OWN)
+    new = {*after.modules.values()} - {*before.modules.values(), *written}
+    loaded = sorted(path for path in new if _lies_in_tests(after.layout, path))
+    there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()
+    ground = {
+        path
+        for path in written
+        if (_is_ground(ctx, after.layout, path) if path in there else _loads(ctx, after.layout, path))
+    }
+    said = [f"{path} was written while the tests ran" for path in written if path in ground]
+    said += [
+        f"{path} was loaded while the tests ran, and is not among the measured files"
+        for path in loaded
+        if path not in there
+    ]
+    moved = sorted({*after.moved} - {*before.moved})
+    said += [f"the folder {path} was renamed while the tests ran; rename a copy of it" for path in moved]
+    data = (path for path in written if path in there and path not in ground)
+    return Touched(tuple(said), tuple(f"{path} was written while the tests ran" for path in data))
+
+
+def _is_ground(ctx: Ground, layout: Layout, path: str) -> bool:
+    return _serves(ctx, layout, path) is not None or path.endswith(ctx.toolchain.sources)
+
+
+def _loads(ctx: Ground, layout: Layout, path: str) -> bool:
+    """Return whether a new file is one that a runner loads by its name."""
+    if path.endswith(_SNAPSHOTS):
+        return False
+    if path.endswith(ctx.toolchain.sources) and _lies_in_tests(layout, path):
+        return True
+    return is_control(path) or ctx.toolchain.is_control_path(path) or layout.is_test(path)
+
+
+def _lies_in_tests(layout: Layout, path: str) -> bool:
+    return layout.is_test_side(path) or lies_among_tests(path)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _serves(ctx: Ground, layout: Layout, path: str) -> str | None:
+    """Return what a file is to the tests, None for production code."""
+    if is_control(path) or ctx.toolchain.is_control_path(path):
+        return "controls how tests are built or run"
+    if _lies_in_tests(layout, path):
+        return "serves tests"
+    return None
+
+
+def _regions(texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> tuple[list[str], list[str]]:
+    before: Regions = {}
+    after: Regions = {}
+    unsure: list[str] = []
+    for path, old, new in texts:
+        one, other = (regions_of(text) if text is not None else {} for text in (old, new))
+        fault = next((found.why for found in (one, other) if isinstance(found, Unspliced)), None)
+        if fault is not None:
+            unsure.append(f"{path}: {fault}; whether its tests are as they were is not certain")
+        elif not isinstance(one, Unspliced) and not isinstance(other, Unspliced):
+            before |= {(path, name): text for name, text in one.items()}
+            after |= {(path, name): text for name, text in other.items()}
+    return list(_moved(before, after)), unsure
+
+
+def _moved(before: Mapping[tuple[str, str], bytes], after: Mapping[tuple[str, str], bytes]) -> Iterator[str]:
+    gone = {key: text for key, text in before.items() if key not in after}
+    new = {key: text for key, text in after.items() if key not in before}
+    for (path, name), text in before.items():
+        if (path, name) in after and after[path, name] != text:
+            yield f"{path}: the test module {name} was changed"
+    for (path, name), text in gone.items():
+        moved = next((key for key, other in new.items() if other == text), None)
+        if moved is None:
+            yield f"{path}: the test module {name} is gone"
+        else:
+            del new[moved]
+    for path, name in new:
+        yield f"{path}: the test module {name} is new; tests are written before RED"

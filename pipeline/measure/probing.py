@@ -1,0 +1,119 @@
+"""The probes of a task's tests, once they are GREEN: are they always, are they RED without the change, do they look?
+
+In this order, and no further than the first that fails: a test that does not hold still cannot be asked anything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.boxes.nobox import NoBox
+from pipeline.evidence.compare import passed
+from pipeline.measure.mutating import Allowance, Judges, mutation_probe
+from pipeline.measure.probe_evidence import MutationEvidence, ProbeEvidence, RevertEvidence
+from pipeline.measure.reaching import reach_probe
+from pipeline.measure.repeating import repeat, repeat_old
+from pipeline.measure.reverting import revert_check
+
+if TYPE_CHECKING:
+    from pipeline.config.probes import Probes
+    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.task_evidence import TaskEvidence
+    from pipeline.reports.tasks import Task
+
+_UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A tree that is GREEN.
+
+    Args:
+        tree: The tree.
+        observation: The run that showed it, of all tests.
+        new_ids: Ids that came with it, from parameters in production code.
+        impacted: Tests that touch the files of the task; a fault may be noticed by these as well.
+        old: Those of them that passed before and pass now, the nearest first, as many as are worth another run.
+        before: The tree that the task began with.
+    """
+
+    tree: str
+    observation: Observation
+    new_ids: tuple[str, ...] = ()
+    impacted: frozenset[str] = frozenset()
+    old: tuple[str, ...] = ()
+    before: str = ""
+
+
+async def probes_of(
+    ctx: Apparatus, wanted: Probes, tasks: list[Task], evidence: TaskEvidence, candidate: Candidate, layout: Layout
+) -> ProbeEvidence:
+    """Return what came of the probes of a task; of one without tests there is nothing to try.
+
+    Args:
+        ctx: The run, or what measures without one.
+        wanted: `[probes]`.
+        tasks: The task, and those whose symbols were missing when RED was measured too.
+        evidence: The task's evidence.
+        candidate: The tree that is GREEN.
+        layout: Which files are tests.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    ledger = evidence.ledger
+    if ledger is None:
+        return ProbeEvidence()
+    records = candidate.observation.records.values()
+    own = frozenset(r.id for r in records if passed(r) and (ledger.owns(r) or r.id in candidate.new_ids))
+    found = ProbeEvidence()
+    if wanted.repeat > 1:
+        again = await repeat(ctx, candidate.tree, own, wanted.repeat, first=candidate.observation)
+        found = found.model_copy(update={"repeated": again})
+        if again.unstable:
+            return found
+        trees = (candidate.before, candidate.tree)
+        others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
+        found = found.model_copy(update={"old": others})
+        if others.unstable:
+            return found
+    if wanted.revert:
+        reverted = await revert_check(ctx, tasks, evidence, candidate.tree, candidate.new_ids, layout)
+        if reverted is not None:
+            told = RevertEvidence(
+                production=reverted.production,
+                held=reverted.held,
+                problems=dict(reverted.problems),
+                passing=reverted.passing,
+                unsure=reverted.unsure,
+            )
+            found = found.model_copy(update={"revert": told})
+            if told.problems:
+                return found
+    if wanted.reach:
+        ids = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.provisional_files)})
+        reached = await reach_probe(ctx, evidence.production, candidate.tree, ids, layout)
+        found = found.model_copy(update={"reach": reached})
+    if wanted.mutants:
+        judges = Judges(own, candidate.impacted)
+        mutation = await faults(ctx, wanted, evidence.production, candidate.tree, judges, layout)
+        found = found.model_copy(update={"mutation": mutation})
+    return found
+
+
+async def faults(
+    ctx: Apparatus, wanted: Probes, base: str, tree: str, judges: Judges, layout: Layout
+) -> MutationEvidence:
+    """Return which faults in the changed lines the tests notice.
+
+    Without a box nothing is tried: code with a fault in it could remove what it should have kept.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    if ctx.sandbox.name == NoBox.name:
+        return MutationEvidence(trouble=_UNBOXED)
+    allowance = Allowance(wanted.mutants, wanted.seconds, wanted.jobs)
+    return await mutation_probe(ctx, base, tree, judges, layout, allowance)

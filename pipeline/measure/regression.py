@@ -1,0 +1,56 @@
+"""Nothing else may break: a suspect counts only if it fails 2 of 2 here and keeps 2 of 2 before (matrix 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.compare import Verdict, confirm_regression
+from pipeline.languages.protocol import Selection
+from pipeline.measure.measuring import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.evidence.observation import Observation
+    from pipeline.measure.measuring import Apparatus
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Suspected regressions after the 2 of 2 rule."""
+
+    regressions: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+
+
+async def confirm(ctx: Apparatus, suspects: Sequence[str], candidate: str, before: str, first: Observation) -> Suspects:
+    """Return which *suspects* are regressions of *candidate* against the tree *before*.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    if not suspects:
+        return Suspects()
+    alone = Selection(ids=frozenset(suspects))
+    verdicts = await _compared(ctx, suspects, candidate, before, first, alone)
+    unsure = [test for test, verdict in verdicts.items() if verdict is Verdict.FLAKY]
+    if unsure:  # what passes alone may still break each time in the company of the other tests
+        verdicts |= await _compared(ctx, unsure, candidate, before, first, None)
+    return Suspects(
+        regressions=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.REGRESSION),
+        flaky=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.FLAKY),
+    )
+
+
+async def _compared(
+    ctx: Apparatus, tests: Sequence[str], candidate: str, before: str, first: Observation, selection: Selection | None
+) -> dict[str, Verdict]:
+    """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
+    again = await measure(ctx, candidate, selection, again=True, what="suspects, again")
+    was = "suspects, before the change"
+    before_runs = [
+        await measure(ctx, before, selection, what=was),
+        await measure(ctx, before, selection, again=True, what=was),
+    ]
+    return {test: confirm_regression(test, [first, again], before_runs) for test in tests}

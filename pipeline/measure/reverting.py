@@ -1,0 +1,190 @@
+"""RED again: tests over production that does not have the behaviour yet, judged by the same table as ever (matrix 5).
+
+`verify` asks this of a commit, `tdd` of a worktree, and a run of each accepted candidate: the revert check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.evidence import classify
+from pipeline.evidence.classify import PASSED
+from pipeline.evidence.named import path_of
+from pipeline.languages.protocol import Selection
+from pipeline.measure.composing import compose, with_other_regions
+from pipeline.measure.measuring import changed_paths, measure
+from pipeline.measure.undeclared import with_undeclared
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from pipeline.evidence.classify import Classified, Context
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.task_evidence import TaskEvidence
+    from pipeline.reports.tasks import Task
+
+
+@dataclass(frozen=True)
+class Red:
+    """What the tests showed over `production`, and how that is classified.
+
+    Args:
+        production: The tree of which the production is.
+        observation: The run.
+        context: What the classification goes by.
+        sources: The endings of the languages' files.
+        known: The tests as another run had them: of one that could not be collected here it says where it stands.
+    """
+
+    production: str
+    observation: Observation
+    context: Context
+    sources: tuple[str, ...]
+    known: Mapping[str, TestRecord] = field(default_factory=dict[str, "TestRecord"])
+
+    def of(self, entry: str) -> Classified | None:
+        """Return the class of a test id or a test file; None where there is no such test."""
+        record = self.observation.records.get(entry)
+        if record is not None:
+            return classify.classify(record, self.context)
+        path = path_of(entry, self.known, self.sources)
+        errors = (error for error in self.observation.collection_errors if error.path == path)
+        return next((classify.classify_collection(error, self.context) for error in errors), None)
+
+    def passes(self, entry: str) -> bool:
+        """Return whether there is such a test and it passes."""
+        found = self.of(entry)
+        return found is not None and found.cls in PASSED
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a task, or the one who asks, says of the behaviour that is to come; see `classify.Context`."""
+
+    symbols: tuple[classify.Symbol, ...] = ()
+    files: frozenset[str] = frozenset()
+    symptom: classify.Symptom | None = None
+    expected: Mapping[str, classify.Expected] | None = None
+
+    @classmethod
+    def of(cls, ledger: RedLedger, tasks: Sequence[Task]) -> Wanted:
+        """Return what the task of a ledger says; of further *tasks*, what is not there yet either."""
+        symptom = tasks[0].symptom
+        return cls(
+            symbols=tuple(classify.Symbol(path=s.path or "", name=s.name, new=s.new) for t in tasks for s in t.symbols),
+            files=frozenset(change.path for task in tasks for change in task.files),
+            symptom=symptom.value if symptom is not None else None,
+            expected=dict.fromkeys(ledger.guards, "GUARD"),
+        )
+
+
+async def measure_over(
+    apparatus: Apparatus,
+    composed: str,
+    production: str,
+    ids: Collection[str],
+    wanted: Wanted,
+    known: Mapping[str, TestRecord] | None = None,
+) -> Red:
+    """Return what the tests of a composed tree show.
+
+    Args:
+        apparatus: Where to measure.
+        composed: The tests of one tree over the production of another.
+        production: The tree of which the production is.
+        ids: Which tests to run.
+        wanted: What counts as not there yet.
+        known: The tests over the production that they belong to, where these were run: what cannot be collected over
+            another one has no record to say in which file it stands.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    chosen = Selection(ids=frozenset(ids))
+    seen = await measure(apparatus, composed, chosen, trace=True, what="the new tests over the code before")
+    seen = with_undeclared(apparatus, seen, composed, production, ids)
+    context = classify.Context(
+        symbols=wanted.symbols,
+        existing=frozenset(entry.path for entry in apparatus.repository.entries(production)),
+        layout=seen.layout,
+        task_files=wanted.files,
+        symptom=wanted.symptom,
+        expected=wanted.expected or {},
+    )
+    return Red(production, seen, context, apparatus.toolchain.sources, known or {})
+
+
+def not_red(ledger: RedLedger, red: Red) -> Iterator[tuple[str, str]]:
+    """Yield each id of the ledger that does not show what the ledger says, and why that is."""
+    for entry, recorded in ledger.red.items():
+        found = red.of(entry)
+        if found is None:
+            why = "can be imported" if recorded.granularity == "file" else "does not exist"
+            yield entry, f"{why} over the code before, where it was {recorded.cls}"
+        elif not found.legal or found.cls is not recorded.cls:
+            yield entry, f"was {recorded.cls} over the code before, and now {found.message} ({found.cls})"
+    for entry in ledger.guards:
+        if not red.passes(entry):
+            yield entry, "passed over the code before, and does not now"
+
+
+@dataclass(frozen=True)
+class Reverted:
+    """The accepted tests over the old production: what of the ledger does not hold, and which other ids pass there.
+
+    `unsure` says of each file why its tests cannot be put over the old production for certain; then nothing else is
+    told.
+    """
+
+    production: str
+    held: tuple[str, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+    passing: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+
+async def revert_check(
+    ctx: Apparatus, tasks: Sequence[Task], evidence: TaskEvidence, tree: str, new_ids: Collection[str], layout: Layout
+) -> Reverted | None:
+    """Return whether the tests of an accepted candidate are still RED over the production that RED was measured on.
+
+    That is RED of the tests as they are now, with all that serves them, not as they were when @test handed them in.
+
+    Args:
+        ctx: The run, or what measures without one.
+        tasks: The task, and those whose symbols were missing then too (a fix of tests alone).
+        evidence: The task's evidence; without a ledger there is nothing to check, and None is returned.
+        tree: The candidate.
+        new_ids: Ids that came with it, from parameters in production code: nobody saw them RED.
+        layout: Which files are tests.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    ledger = evidence.ledger
+    if ledger is None:
+        return None
+    production = evidence.production
+    made = {change.path for change in tasks[0].files} - {change.path for change in tasks[0].test_files}
+    changed = changed_paths(ctx, production, tree)
+    files = [
+        path for path in changed if path not in made and (layout.is_test_side(path) or path in evidence.test_paths)
+    ]
+    regions = with_other_regions(ctx, production, tree, changed, layout)
+    composed = compose(ctx, tree, production, (*files, *regions), layout)
+    if composed.whole:
+        return Reverted(production, unsure=composed.whole)
+    ids = {*ledger.red, *ledger.guards, *new_ids}
+    known = (await measure(ctx, tree, what="GREEN, all tests")).records  # it is GREEN: that run is remembered
+    red = await measure_over(ctx, composed.tree, production, ids, Wanted.of(ledger, tasks), known)
+    problems = tuple(not_red(ledger, red))
+    bad = {entry for entry, _ in problems}
+    return Reverted(
+        production=production,
+        held=tuple(sorted(entry for entry in ledger.red if entry not in bad)),
+        problems=problems,
+        passing=tuple(sorted(entry for entry in new_ids if red.passes(entry))),
+    )

@@ -1,0 +1,115 @@
+"""`[toolchains.NAME] setup`: once per run, in the private checkout, on the host, before any agent (contract 4).
+
+What it makes beside the tracked files (an environment, installed packages) is where `measuring.environment` looks for
+the toolchain's environment from then on. What it prints is kept beside the checkout, and in the run where there is one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.dispatch.redaction import redact
+from pipeline.languages.projects.rooted import folder_of
+from pipeline.languages.projects.several import toolchains_in
+from pipeline.measure.measuring import UnmeasurableError
+from pipeline.runs.files import write_atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pipeline.languages.protocol import Toolchain
+    from pipeline.measure.measuring import Apparatus
+
+_LIMIT_S: Final = 1800.0
+_TAIL: Final = 2000
+_KEPT: Final = 1_000_000
+
+
+async def run_once(ctx: Apparatus, keep: Callable[[str, bytes], object] | None = None) -> None:
+    """Run the configured setup command of each toolchain in use, unless that was done in this checkout.
+
+    It widens (it runs outside the box), so from a repository it counts only after `redfirst trust`.
+
+    Args:
+        ctx: Where it runs.
+        keep: Takes what was printed, as an artifact, where there is a run.
+
+    Raises:
+        UnmeasurableError: one failed, or took longer than half an hour.
+    """
+    for toolchain in toolchains_in(ctx.toolchain):
+        argv = ctx.config.toolchains.of(toolchain.name).setup
+        done = ctx.checkout.root / f"setup-{toolchain.name}.done"
+        if argv is None or done.exists():
+            continue
+        ctx.say(f"    setup of {toolchain.name}: {' '.join(argv)}")
+        began = anyio.current_time()
+        try:
+            await _run(ctx, toolchain, argv, keep)
+        finally:
+            ctx.checkout.seal()  # half an environment is not an agent's work either
+        write_atomic(done, f"{' '.join(argv)}\n")
+        ctx.say(f"    setup of {toolchain.name}: done in {anyio.current_time() - began:.0f} s")
+
+
+async def _run(
+    ctx: Apparatus, toolchain: Toolchain, argv: Sequence[str], keep: Callable[[str, bytes], object] | None
+) -> None:
+    shown, log = " ".join(argv), ctx.checkout.root / f"setup-{toolchain.name}.log"
+    folder = folder_of(toolchain, ctx.checkout.tree)
+    code: int | None = None
+    try:
+        with log.open("wb") as output:
+            code = await _ended(argv, folder, ctx.environ, output.fileno())
+    except TimeoutError as error:
+        raise UnmeasurableError(f"setup {shown} took longer than {_LIMIT_S:.0f} s; see {log}") from error
+    except OSError as error:
+        raise UnmeasurableError(f"setup {shown} could not be started: {error}") from error
+    finally:
+        said = redact(_end_of(log), ctx.secrets)
+        if keep is not None:
+            keep(f"evidence/setup-{toolchain.name}.log", said)
+    if code:
+        raise UnmeasurableError(f"setup {shown} ended with {code}: {said.decode(errors='replace')[-_TAIL:].strip()}")
+
+
+async def _ended(argv: Sequence[str], folder: Path, environ: Mapping[str, str], output: int) -> int:
+    """Return how the command ended; one that is stopped takes what it started along."""
+    process = await anyio.open_process(
+        argv,
+        cwd=folder,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # Ctrl-C at the terminal is for the driver, which knows a safe point
+    )
+    try:
+        with anyio.fail_after(_LIMIT_S):
+            return await process.wait()
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        with anyio.CancelScope(shield=True):
+            await process.wait()
+
+
+def _end_of(log: Path) -> bytes:
+    """Return the end of what was printed, and leave no more than that on the disk."""
+    with log.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _KEPT))
+        said = file.read()
+        if size > _KEPT:
+            file.seek(0)
+            file.write(said)
+            file.truncate()
+    return said

@@ -1,0 +1,130 @@
+"""The project's own tools inside a box: its interpreters and compilers, its environments, at the paths that it knows.
+
+Of several languages an agent gets all. What a tool writes lies in the caches of the agent's role (`dispatch.caches`):
+no variable of a measurement may send it elsewhere, and nothing of it is ever seen by a measurement.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.dispatch.request import Tools
+from pipeline.languages.environments.devshell import SYSTEM_PATH
+from pipeline.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
+from pipeline.languages.projects.rooted import place_of, view_of
+from pipeline.languages.projects.several import environments_in, toolchains_in
+from pipeline.languages.protocol import View
+from pipeline.languages.runners import chosen_tests
+from pipeline.measure.measuring import environment
+from pipeline.process import Mount
+from pipeline.programs import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.languages.protocol import Environment, Toolchain
+    from pipeline.measure.measuring import Apparatus
+
+_CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")
+"""Variables by which a tool is told where to write; the caches of an agent's role set them."""
+
+
+async def kit_of(ctx: Apparatus) -> Kit:
+    """Return the tools of every toolchain in use.
+
+    Raises:
+        UnmeasurableError: the project has no test environment.
+    """
+    found = environments_in(await environment(ctx))
+    several = toolchains_in(ctx.toolchain)
+    pairs = tuple((one, found.get(one.name, found.get(""))) for one in several)
+    return Kit(tuple((one, env) for one, env in pairs if env is not None))
+
+
+@dataclass(frozen=True)
+class Kit:
+    """Toolchains with their environments."""
+
+    parts: tuple[tuple[Toolchain, Environment], ...]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Return where the languages' programs are on the host."""
+        return tuple(dict.fromkeys(env.prefix / "bin" for _, env in self.parts))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables of the languages and of their development shells; of two the first language's."""
+        shells = (env.variables.get("PATH", "").split(":") for _, env in self.parts)
+        path = (*map(str, self.folders), *(folder for shell in shells for folder in shell), *SYSTEM_PATH)
+        found: dict[str, str] = {}
+        for _, env in reversed(self.parts):
+            found |= _unwritable(env.variables)
+        return {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
+            "PYTHONNOUSERSITE": "1",
+            **found,
+            "PATH": ":".join(dict.fromkeys(filter(None, path))),
+        }
+
+    def tools(self, mount: Mount) -> Tools:
+        """Return the same for one view. One that is seen at its own path is in no box that shows anything elsewhere."""
+        isolated = mount.target != mount.reach
+        mounts: list[Mount] = []
+        paths: list[Path] = []
+        packages: list[Mount] = []
+        for toolchain, env in self.parts:
+            view = view_of(toolchain, View(mount))
+            installed = installed_mounts(env, view)
+            mounts += [*editable_mounts(env, view), *(installed if isolated else ()), *env.mounts]
+            paths += editable_paths(env, view, isolated=isolated)
+            packages += installed
+        variables = self.variables
+        search = ":".join((*(str(shown.target / ".bin") for shown in packages), variables["PATH"]))
+        found = {"PYTHONPATH": ":".join(map(str, paths))} if paths else {}
+        command, more = self._test_command(mount)
+        return Tools(
+            mounts=tuple(dict.fromkeys((*mounts, *more))),
+            env={**variables, **found, "PATH": search},
+            folders=self.folders,
+            test_command=command,
+            links=() if isolated else tuple(packages),
+        )
+
+    def _test_command(self, mount: Mount) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
+        """Return an argv that runs with ids of ours behind it, and what it needs in the box.
+
+        pytest takes them as they are; the ids of other runners, and those of projects in folders, are translated.
+        """
+        first, env = self.parts[0]
+        if len(self.parts) == 1 and first.name == "pytest" and place_of(first) is None:
+            return _command(first, env, mount), ()
+        python, script = locate(sys.executable), Path(chosen_tests.__file__)
+        runners = json.dumps([_runner(toolchain, env, mount) for toolchain, env in self.parts])
+        return python.argv("-I", "-S", str(script), runners), (*python.mounts, Mount(script, script))
+
+
+def _command(toolchain: Toolchain, env: Environment, mount: Mount) -> tuple[str, ...]:
+    """Return how the tests are started; pytest would take another root for single files where nothing says one."""
+    root = (f"--rootdir={view_of(toolchain, View(mount)).workspace}",) if toolchain.name == "pytest" else ()
+    return (*env.command, *root)
+
+
+def _runner(toolchain: Toolchain, env: Environment, mount: Mount) -> dict[str, object]:
+    place = place_of(toolchain)
+    return {
+        "name": toolchain.name,
+        "folder": place.folder if place is not None else "",
+        "mark": place.marks if place is not None else "",
+        "sources": toolchain.sources,
+        "argv": _command(toolchain, env, mount),
+    }
+
+
+def _unwritable(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name not in _CACHED}

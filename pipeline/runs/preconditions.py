@@ -1,0 +1,188 @@
+"""What must hold before anything is written (contract 2): cheap, read-only, each with what to do.
+
+`redfirst run` asks before it makes a run folder, so that a refused run leaves nothing; SANITY asks where a run goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.names import is_branch_name
+from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
+from pipeline.runs.run import Run
+from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, runs_folder, worktree_key
+from pipeline.runs.tracker import FOLDER, as_user_errors, in_worktree, shown_files
+from todo import Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.git import Repository
+
+_SHOWN = 5
+_ANY_DAY = date(2000, 1, 1)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a run starts: the branch, its tip, and what it must not be."""
+
+    branch: str
+    base_branch: str
+    commit: str
+    tree: str
+
+
+def examine(repository: Repository, issue: str, base: str | None, *, ours: str | None = None) -> Ground:
+    """Return where the run starts.
+
+    Args:
+        repository: Seen from the worktree that the user stands in.
+        issue: The issue's id.
+        base: The base branch, if the user names one.
+        ours: The run that asks; its own claim and tracker files do not count against it.
+
+    Raises:
+        UserError: a precondition does not hold (contract 2, exit 2; a foreign claim: exit 75).
+    """
+    branch = repository.branch()
+    if branch is None:
+        raise UserError(
+            "HEAD is detached: there is no branch to commit to. Create one: git switch -c work",
+            Reason.DETACHED_HEAD,
+            actions=("git switch -c BRANCH",),
+        )
+    if not is_branch_name(branch):
+        raise UserError(
+            f"The name of the branch {visible(branch)} holds a space, a control or bytes that are no text, and a run "
+            "could not write it down. Rename it: git branch -m NAME",
+            Reason.USAGE,
+            actions=("git branch -m NAME",),
+        )
+    commit = repository.resolve("HEAD")
+    if commit is None:
+        raise UserError(
+            f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=("git commit",)
+        )
+    base_branch = _base_branch(repository, base)
+    if branch == base_branch:
+        raise UserError(
+            f"You stand on {branch}, which is the base branch. Work happens on a branch of its own: "
+            f"git switch -c {issue.lower()}",
+            Reason.BRANCH_IS_BASE,
+            actions=(f"git switch -c {issue.lower()}", "redfirst run ISSUE --worktree"),
+        )
+    _check_writable(repository.worktree)
+    runs_folder(repository)
+    _check_tracker(repository, issue, ours)
+    _check_alone(repository, issue)
+    _check_clean(repository)
+    holder = claim_holder(repository, issue)
+    if holder is not None and holder != f"{worktree_key(repository)}/{ours}":
+        where, _, run = holder.rpartition("/")
+        place = "" if where == worktree_key(repository) else f" in the worktree {where} (git worktree list)"
+        raise UserError(
+            f"{issue} is claimed by {run}{place}. Go on with that run: redfirst resume {run}; "
+            f"or give it up: redfirst abandon {run}",
+            Reason.CLAIMED_ELSEWHERE,
+            details={"holder": holder},
+            actions=(f"redfirst show {run}", f"redfirst resume {run}", f"redfirst abandon {run}"),
+        )
+    return Ground(branch, base_branch, commit, repository.tree_of(commit))
+
+
+def _base_branch(repository: Repository, base: str | None) -> str:
+    if base is not None:
+        if not is_branch_name(base) or repository.resolve(base) is None:
+            raise UserError(
+                f"There is no {base} to compare with: --base takes a branch of this repository.",
+                Reason.USAGE,
+                actions=("git branch --all",),
+            )
+        return base
+    for name in ("main", "master"):
+        if repository.resolve(f"refs/heads/{name}") is not None:
+            return name
+    raise UserError(
+        'There is neither main nor master. Name the base branch: --base REF, or base = "REF" in redfirst.toml',
+        Reason.USAGE,
+        actions=("redfirst run ISSUE --base REF",),
+    )
+
+
+def _check_writable(worktree: Path) -> None:
+    if not os.access(worktree, os.W_OK | os.X_OK):
+        raise UserError(
+            f"{worktree} cannot be written. Mend its permissions, or remount the disk.",
+            Reason.DISK,
+            path=str(worktree),
+        )
+
+
+def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None:
+    with as_user_errors():
+        tracker = in_worktree(repository.worktree)
+        obstacle = tracker.prerequisites(issue)
+        if obstacle is None:  # what publication writes at the end must be possible before any agent is paid
+            tracker.set_status(issue, Status.DONE)
+            tracker.comment(issue, _ANY_DAY, "closed")
+    if obstacle is None or (ours is not None and obstacle.kind.value == Reason.ISSUE_NOT_TODO.value):
+        return
+    if obstacle.kind.value == Reason.ISSUE_NOT_TODO.value and claim_holder(repository, issue) is not None:
+        return  # In Progress because another run holds it: that is the clearer word
+    raise UserError(
+        obstacle.message,
+        Reason(obstacle.kind.value),
+        path=f"{FOLDER}/{issue}.md",
+        details={"issues": list(obstacle.issues)},
+        actions=("redfirst issue list", "redfirst issue ready"),
+    )
+
+
+def _check_alone(repository: Repository, issue: str) -> None:
+    """Refuse a second unfinished run in one worktree: only one of two could publish to its branch."""
+    for other, holder in claim_holders(repository).items():
+        where, _, run = holder.partition("/")
+        if other != issue and where == worktree_key(repository):
+            raise UserError(
+                f"{run} is unfinished in this worktree, and only one run can publish to its branch. Finish it, or: "
+                f"redfirst abandon {run}; or start this one elsewhere: redfirst run {issue} --worktree",
+                Reason.LOCKED,
+                details={"holder": f"{where}/{run}"},
+                actions=(f"redfirst show {run}", f"redfirst abandon {run}", f"redfirst run {issue} --worktree"),
+            )
+
+
+def _check_clean(repository: Repository) -> None:
+    exempt = _shown_by_live_runs(repository)
+    dirty = repository.status(WORKFLOW, *exempt)
+    if dirty:
+        names = ", ".join(line[3:] for line in dirty[:_SHOWN]) + (" ..." if len(dirty) > _SHOWN else "")
+        raise UserError(
+            f"The working tree is not clean ({names}). Commit or stash these first: a run starts from a commit.",
+            Reason.DIRTY_TREE,
+            details={"paths": [line[3:] for line in dirty]},
+            actions=("git status", "git stash --include-untracked", "git commit"),
+        )
+
+
+def _shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
+    """Return the tracker files that runs holding a claim have rewritten here, while they are as we wrote them."""
+    found: list[str] = []
+    here = worktree_key(repository)
+    for holder in claim_holders(repository).values():
+        where, _, name = holder.partition("/")
+        folder = repository.worktree / WORKFLOW / name
+        if where != here or not (folder / "run.json").exists():
+            continue
+        for file, (_, after) in shown_files(Run.load(folder, driving=False)).items():
+            path = repository.worktree / FOLDER / file
+            if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == after:
+                found.append(f"{FOLDER}/{file}")
+    return tuple(found)

@@ -1,0 +1,58 @@
+"""What PLAN and SPLIT share: the artifacts that lead to a draft, and hygiene findings as the next draft's input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.reports.drafts import PlanReport
+from pipeline.reports.markdown import bullets
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.runs.files import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pipeline.reports.hygiene import Problem
+    from pipeline.steps.asking.slots import Answer
+    from pipeline.steps.context import Context
+
+
+REFUSED: Final = "drafts/"
+"""Where task files lie that hygiene refused: nobody but the next draft is given them."""
+
+
+def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
+    """Return the artifacts of a draft: the issue, and what the decision that led here was based on.
+
+    A person's feedback is an artifact of its own name; everything else that sends a draft back is `findings`.
+    """
+    artifacts = {"issue": [ctx.path("issue.md")]}
+    came_back = [ctx.path(name) for name in ctx.handed_words() if not name.startswith(REFUSED)]
+    if ctx.lane.via is Loop.HUMAN:
+        artifacts["feedback"] = came_back
+    elif ctx.lane.via is not None and came_back:
+        artifacts["findings"] = came_back
+    return artifacts
+
+
+def hygiene_evidence(
+    ctx: Context, what: str, problems: Sequence[Problem], answer: Answer, drafts: Sequence[str] = ()
+) -> Event:
+    """Return HYGIENE with the problems as an artifact: rule, line, sentence; `drafts` are what they were found in."""
+    lines = bullets(f"{p.severity} {p.rule}, line {p.line}: {p.message}" for p in problems)
+    text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n{lines}\n"
+    name = ctx.write(f"reviews/hygiene-{what}-{answer.result.dispatch[:3]}.md", text)
+    first = next((p for p in problems if p.severity == "error"), problems[0])
+    return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name, *drafts))
+
+
+def planned(ctx: Context) -> PlanReport:
+    """Return the report that plan.md was rendered from: the last draft that counted."""
+    found = [r for r in ctx.run.records.values() if r.step == Step.PLAN.value and r.dispatch in ctx.run.results]
+    counted = [record for record in found if ctx.run.results[record.dispatch].signal is None]
+    if not counted:
+        raise LookupError("there is no plan yet")
+    report = ctx.run.results[counted[-1].dispatch].report
+    return PlanReport.model_validate_json(to_json(report, pretty=False))

@@ -1,0 +1,228 @@
+"""The findings of a review loop on disk: `reviews/<stage>-<n>.json` beside its Markdown, one pair a review."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.dispatch.request import Request
+from pipeline.reports.artifacts import advice_md, findings_md, review_md
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Verdict
+from pipeline.reports.findings import Ledger, Stage
+from pipeline.reports.reviews import CheckReview, SimplifyReview
+from pipeline.routing.machine import purse
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.steps.asking.slots import ask_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.reports import reduce
+    from pipeline.reports.fields import Report
+    from pipeline.reports.reduce import Reviewed
+    from pipeline.routing.state import Event
+    from pipeline.steps.asking.slots import Answer
+    from pipeline.steps.context import Context
+
+    Refusal = Callable[[Report], Malformed | None]
+    """Says what is wrong with a well-formed report that cannot be true here."""
+
+_STAGES = {
+    Step.REVIEW_PLAN: (Stage.PLAN, Loop.PLAN_REVIEW),
+    Step.REVIEW_SPLIT: (Stage.SPLIT, Loop.SPLIT_REVIEW),
+    Step.FINAL_REVIEW: (Stage.FINAL, Loop.FINAL_REVIEW),
+}
+
+
+_SAME: Final = "Nothing was changed since your last review.\n"
+
+
+_FOR_ADVICE: Final = frozenset({"issue", "plan", "diff", "changes"})
+"""What @simplify is given of a review's artifacts: what was measured, and what is open, is for @check to judge."""
+
+
+class ReviewRecord(BaseModel):
+    """One review on disk; `revision` is what the loop's purse belongs to, so a new revision begins with no findings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    revision: str
+    review: int
+    tree: str
+    signal: Signal
+    must_fix: tuple[str, ...]
+    ledger: Ledger
+
+
+class Review:
+    """The review that a step is about to make: its number, its ledger so far, what changed since the last one."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.step = ctx.lane.step
+        self.stage, self.loop = _STAGES[self.step]
+        self.revision = purse(ctx.state, self.loop, None)
+        self.ordinal = ctx.reviews_before(self.step.value) + 1
+        self.previous = last_review(ctx, self.step)
+        same = self.previous is not None and self.previous.revision == self.revision
+        self.number = self.previous.review + 1 if self.previous is not None and same else 1
+        self.ledger = self.previous.ledger if self.previous is not None else Ledger(stage=self.stage)
+        self.is_first = self.number == 1
+        if not same:
+            self.ledger = self.ledger.renewed()
+
+    def open_findings(self) -> tuple[Path, ...]:
+        """Return the artifact with the findings that this review must answer, if there are any."""
+        if not self.ledger.open:
+            return ()
+        name = f"reviews/{self.stage}-{self.ordinal}-open.md"
+        self.ctx.write(name, findings_md(self.ledger.open))
+        return (self.ctx.path(name),)
+
+    def changes(self, now: str) -> dict[str, list[Path]]:
+        """Keep the text that is reviewed; return the artifact with what changed since the last review of this loop."""
+        self.ctx.write(self._reviewed(self.ordinal), now)
+        if self.is_first:
+            return {}
+        before = self.ctx.read(self._reviewed(self.ordinal - 1))
+        lines = unified_diff(before.splitlines(), now.splitlines(), "before", "now", lineterm="")
+        return self.changed("\n".join(lines))
+
+    def changed(self, patch: str | bytes) -> dict[str, list[Path]]:
+        """Return *patch* as the artifact with what changed since the last review."""
+        name = self.ctx.write(f"reviews/{self.stage}-{self.ordinal}-changes.patch", patch or _SAME)
+        return {"changes": [self.ctx.path(name)]}
+
+    def _reviewed(self, ordinal: int) -> str:
+        return f"reviews/{self.stage}-{ordinal}-reviewed.md"
+
+    def forgotten(self, report: Report) -> Malformed | None:
+        """Return what is missing in a review that accepts and leaves a blocker unanswered; None once it was told.
+
+        No answer counts as open, so that a result which the reviewer holds for good would end with blockers.
+        """
+        if not isinstance(report, CheckReview) or Role.CHECK in self.ctx.lane.reasks:
+            return None
+        answered = {answer.id for answer in report.prior}
+        left = [finding.id for finding in self.ledger.blockers if finding.id not in answered]
+        if report.verdict is not Verdict.ACCEPTABLE or not left:
+            return None
+        return Malformed(
+            f"At /prior: the verdict is ACCEPTABLE, and {', '.join(left)} has no answer: accepted is an entry for each "
+            "open finding, resolved, open or withdrawn.",
+            "/prior",
+        )
+
+    def record(
+        self, reviewed: Reviewed, check: CheckReview, simplify: SimplifyReview | None, tree: str
+    ) -> tuple[str, ...]:
+        """Write the review's artifacts; return their names, the ones that explain the decision."""
+        name = f"reviews/{self.stage}-{self.ordinal}"
+        outcome = reviewed.outcome
+        record = ReviewRecord(
+            revision=self.revision,
+            review=self.number,
+            tree=tree,
+            signal=outcome.signal,
+            must_fix=outcome.must_fix,
+            ledger=reviewed.ledger,
+        )
+        written = [self.ctx.write(f"{name}.md", review_md(self.number, check, outcome, reviewed.ledger))]
+        if simplify is not None:
+            written.append(self.ctx.write(f"{name}-simplify.md", advice_md(self.number, simplify, reviewed.ledger)))
+        self.ctx.write_json(f"{name}.json", record.model_dump(mode="json", by_alias=True))
+        return tuple(written)
+
+
+def remarks(ctx: Context, *steps: Step) -> dict[str, list[Path]]:
+    """Return the artifact with what the last reviews of *steps* left open: it stopped nothing, and is to be minded.
+
+    Fix tasks are about the findings of the final review, so that they get none.
+    """
+    found = [] if ctx.state.fixing else [last_review(ctx, step) for step in steps]
+    still = [finding for record in found if record is not None for finding in record.ledger.open]
+    if not still:
+        return {}
+    name = f"reviews/remarks-{'-'.join(step.value.removeprefix('review-') for step in steps)}.md"
+    return {"remarks": [ctx.path(ctx.write(name, findings_md(still)))]}
+
+
+def last_review(ctx: Context, step: Step) -> ReviewRecord | None:
+    """Return the record of the last decided review of *step*, or None."""
+    count = ctx.reviews_before(step.value)
+    return read_review(ctx, step, count) if count else None
+
+
+def read_review(ctx: Context, step: Step, ordinal: int) -> ReviewRecord:
+    """Return the record of one review."""
+    stage, _ = _STAGES[step]
+    return ReviewRecord.model_validate_json(ctx.read(f"reviews/{stage}-{ordinal}.json"))
+
+
+def all_last_reviews(ctx: Context) -> dict[Stage, ReviewRecord]:
+    """Return the last review of each stage that had one."""
+    found = {stage: last_review(ctx, step) for step, (stage, _) in _STAGES.items()}
+    return {stage: record for stage, record in found.items() if record is not None}
+
+
+def review_artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
+    """Return what every review is given: the issue, the plan, and the findings it must answer."""
+    artifacts = {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")]}
+    findings = review.open_findings()
+    if findings:
+        artifacts["open_findings"] = list(findings)
+    return artifacts
+
+
+async def ask_reviewers(
+    review: Review,
+    kind: str,
+    tree: str,
+    artifacts: Mapping[str, list[Path]],
+    accept: Refusal | None = None,
+) -> list[Answer] | Event:
+    """Ask @check, whose report *accept* may refuse, and @simplify unless it is off or was left out of this visit."""
+    ctx = review.ctx
+    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, accept=both(review.forgotten, accept))]
+    if not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.state.left_out:
+        fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
+        asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer))
+    return await ask_all(ctx, asks)
+
+
+def both(first: Refusal, second: Refusal | None) -> Refusal:
+    """Return what refuses a report that one of the two does, for the reason of the first that does."""
+    return first if second is None else lambda report: first(report) or second(report)
+
+
+def check_of(answers: list[Answer]) -> CheckReview:
+    """Return @check's review."""
+    report: Report = answers[0].report
+    if not isinstance(report, CheckReview):
+        raise TypeError(f"@check answered a review with {type(report).__name__}")
+    return report
+
+
+def simplify_of(answers: list[Answer]) -> SimplifyReview | None:
+    """Return @simplify's review, None where it was not asked."""
+    report = answers[1].report if len(answers) > 1 else None
+    return report if isinstance(report, SimplifyReview) else None
+
+
+def blockers(reviewed: reduce.Reviewed) -> tuple[str, ...]:
+    """Return the ids of the open BLOCK and HIGH findings; none when the review is satisfied."""
+    if reviewed.signal is Signal.ACCEPTABLE:
+        return ()
+    return tuple(finding.id for finding in reviewed.ledger.blockers)
+
+
+def summarise(reviewed: reduce.Reviewed) -> str:
+    """Return one line on what must be fixed."""
+    must = [f for f in reviewed.ledger.open if f.id in reviewed.outcome.must_fix]
+    if not must:
+        return "; ".join(reviewed.outcome.notes)
+    return "; ".join(f"{finding.id} [{finding.severity}] {finding.headline}" for finding in must[:3])

@@ -1,0 +1,175 @@
+"""The tasks of a draft: their ids, what routing knows of them, and what our code finds wrong with them (phase 5)."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.named import called
+from pipeline.measure.composing import shares_file
+from pipeline.reports.decode import Malformed
+from pipeline.reports.drafts import SplitReport
+from pipeline.reports.fields import Action, Evidence
+from pipeline.reports.hygiene import Problem, lint_split, lint_task, plausible_test_path
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import MAKING, moves_tests, tasks_from_split
+from pipeline.routing.arrival import SETTLED
+from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
+from pipeline.routing.state import NewTask
+from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
+from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from pipeline.reports.drafts import PlanReport
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.context import Context
+
+WITH_PLAN: Final = "split/ONE_TASK"
+CUT: Final = ("split/DRAFTED", WITH_PLAN)
+"""The rows of the matrix after which there are new tasks."""
+
+_FITTING: Final = 3
+_NAMED: Final = re.compile(r"\btasks?[ #-]+((?:fix-)?[1-9][0-9]{0,5})\b(?![.-]\d)", re.IGNORECASE)
+"""A task that prose names by its id; ids look like this and like nothing else that is told of a task."""
+
+
+def tasks_of(ctx: Context, report: SplitReport) -> tuple[Task, ...] | Malformed:
+    """Return the tasks of a split with the next ids, or what is wrong with how they depend on each other."""
+    tasks = tuple(
+        task.model_copy(update={"tests_to_change": by_their_names(ctx, task.tests_to_change)}) for task in report.tasks
+    )
+    return tasks_from_split(report.model_copy(update={"tasks": tasks}), next_ids(ctx, len(tasks)))
+
+
+def tasks_of_plan(ctx: Context, plan: PlanReport) -> tuple[Task, ...] | Malformed:
+    """Return the one task that came with a plan, none where it has none or where a person wants to see the split."""
+    if plan.task is None or {"plan", "split"} & ctx.state.gates:
+        return ()
+    return tasks_of(ctx, SplitReport(tasks=(plan.task,)))
+
+
+def accepted(found: tuple[Task, ...] | Malformed) -> tuple[Task, ...]:
+    """Return the tasks of a report that was accepted; a malformed one was asked again.
+
+    Raises:
+        TypeError: it is malformed all the same.
+    """
+    if isinstance(found, Malformed):
+        raise TypeError(f"an accepted draft is malformed: {found.sentence}")
+    return found
+
+
+def next_ids(ctx: Context, count: int) -> list[str]:
+    """Return the next task ids; that of a task which has begun is never used again (contract 6), others are kept."""
+    prefix = "fix-" if ctx.state.fixing else ""
+    begun = [task.id for task in ctx.state.tasks.values() if task.start is not None or task.status in SETTLED]
+    used = [task for task in begun if task.startswith("fix-") == bool(prefix)]
+    first = max((int(task.removeprefix("fix-")) for task in used), default=0) + 1
+    return [f"{prefix}{number}" for number in range(first, first + count)]
+
+
+def new_task(ctx: Context, task: Task) -> NewTask:
+    """Return what routing knows of the task.
+
+    A fix task without production files answers a finding on tests: its RED is measured with the production of the start
+    (matrix 4). Where old tests may change, go or move, @test is asked, whatever the evidence: nobody else may touch
+    them.
+    """
+    only_tests = ctx.state.fixing and not task.files
+    return NewTask(
+        id=task.id,
+        title=task.title,
+        evidence="red" if task.tests_to_change or moves_tests(task) else task.evidence.value,
+        depends_on=task.depends_on,
+        red_base="start" if only_tests and task.evidence is Evidence.RED else None,
+        stub_first=task.evidence is Evidence.RED and wants_stubs(ctx, task),
+    )
+
+
+def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+    """Return what is wrong with tasks that nobody was given yet."""
+    most = ctx.config.limits.max_fix_tasks if ctx.state.fixing else ctx.config.limits.max_tasks
+    problems = list(lint_split(tasks, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS)))
+    if ctx.state.fixing:  # a finding on tests alone names no production file
+        problems = [p for p in problems if "names no file" not in p.message]
+    existing = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
+    baseline = baseline_of(ctx)
+    layout = baseline.layout
+    nowhere_yet = not layout.collected and not layout.testpaths
+
+    def is_test_path(path: str) -> bool:
+        if layout.is_test_side(path) or ctx.toolchain.is_test_path(path, baseline):
+            return True
+        return nowhere_yet and plausible_test_path(path)
+
+    for task in tasks:
+        text = task_md(task)
+        found = [*lint_task(text, task, existing=existing, test_path=is_test_path), *_unscaffolded(ctx, task, existing)]
+        problems += [Problem(p.line, p.rule, f"task {task.id}: {p.message}", p.severity) for p in found]
+        for change in (*task.files, *task.test_files):
+            existing.discard(change.origin or "")
+            if change.action in MAKING:
+                existing.add(change.path)
+            if change.action == Action.DELETE:
+                existing.discard(change.path)
+    return problems + _filtered(ctx, tasks) + list(_misnamed(ctx, tasks)) + list(_unknown_tests(ctx, tasks))
+
+
+def _unknown_tests(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:
+    """Refuse old tests that nobody knows: leave to change them would be leave for nothing."""
+    listed = [(task, test.id) for task in tasks for test in task.tests_to_change]
+    if not listed:
+        return
+    records = known_tests(ctx)
+    files = {record.path for record in records.values()}
+    there = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
+    for task, name in listed:
+        file = name.partition("::")[0]
+        fitting = called(name, records)
+        if name in files or fitting == (name,) or (file in there and file not in files):
+            continue
+        meant = fitting or tuple(get_close_matches(name, (record.function for record in records.values())))
+        hint = f"; {'these fit' if fitting else 'nearest are'} {', '.join(meant[:_FITTING])}" if meant else ""
+        yield Problem(1, "H019", f"task {task.id}: no test is called {name}{hint}")
+
+
+def _misnamed(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:
+    """Refuse prose about a task that there was and is not now: the drafter counted its list, or kept old words."""
+    done = {task.id for task in ctx.state.tasks.values() if task.status in SETTLED}
+    known = {*done, *(task.id for task in tasks)}
+    for task in tasks:
+        for number, line in enumerate(task_md(task).split("\n"), start=1):
+            for found in _NAMED.findall(line):
+                if found not in known and ctx.path(f"task-{found}.md").exists():
+                    now = f"those of this list are {', '.join(one.id for one in tasks)}"
+                    was = f", done are {', '.join(sorted(done))}" if done else ""
+                    why = f"task {task.id}: it speaks of task {found}, which is none any more; {now}{was}"
+                    yield Problem(number, "H017", why)
+
+
+def _unscaffolded(ctx: Context, task: Task, existing: Collection[str]) -> Iterator[Problem]:
+    """Refuse tests beside code that is not there yet: @test writes no production file, a stub pass has to make it."""
+    if task.evidence is not Evidence.RED:
+        return
+    if scaffolds(ctx, task) and not wants_stubs(ctx, task):
+        for path in (change.path for change in task.files if change.action is Action.CREATE):
+            if path.endswith(ctx.toolchain.sources):
+                why = f"{path} is new: list its new symbols, which are scaffolded before their tests"
+                yield Problem(1, "H016", why)
+    layout = baseline_of(ctx).layout
+    made = {symbol.path for symbol in task.symbols if symbol.new} if wants_stubs(ctx, task) else set[str | None]()
+    way = "list its new symbols, so that it is scaffolded first, or put" if wants_stubs_in(ctx, task) else "put"
+    for change in task.test_files:
+        if change.path not in existing and change.path not in made and shares_file(change.path, layout):
+            why = f"{change.path} is not there when its tests are written; {way} the tests below tests/"
+            yield Problem(1, "H016", why)
+
+
+def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+    """Refuse paths whose content goes through a filter other than the user's LFS (architecture 8)."""
+    named = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
+    foreign = ctx.repository.foreign_filters(ctx.checkout.tree, named)
+    return [Problem(1, "H015", f"task {named[path]}: {path} {why}") for path, why in foreign.items()]

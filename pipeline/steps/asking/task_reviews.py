@@ -1,0 +1,74 @@
+"""What a review of tasks is given and has to answer: with the split, or with a plan that came with its one task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.engine.events import DecisionMade
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Verdict
+from pipeline.reports.markdown import bullets
+from pipeline.reports.reviews import SplitReview
+from pipeline.routing.vocabulary import Role, Step
+from pipeline.runs.events import DecisionMade
+from pipeline.steps.asking.drafts import planned
+from pipeline.steps.asking.task_drafts import CUT, WITH_PLAN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pipeline.reports.fields import Report
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.asking.reviews import Review
+    from pipeline.steps.context import Context
+
+
+def task_artifacts(ctx: Context, review: Review, tasks: Mapping[str, Task]) -> dict[str, list[Path]]:
+    """Return the task files, and which production files only they name, or only the plan."""
+    artifacts = {"tasks": [ctx.path(f"task-{name}.md") for name in tasks]}
+    differences = _differences(ctx, tasks)
+    if differences:
+        name = ctx.write(f"reviews/{review.stage}-{review.ordinal}-differences.md", bullets(differences) + "\n")
+        artifacts["differences"] = [ctx.path(name)]
+    return artifacts
+
+
+def review_of_tasks(ctx: Context) -> Step:
+    """Return the step that reviewed the present tasks."""
+    cut = [line.data.row for line in ctx.run.journal.of(DecisionMade) if line.data.row in CUT]
+    return Step.REVIEW_PLAN if cut and cut[-1] == WITH_PLAN else Step.REVIEW_SPLIT
+
+
+def _differences(ctx: Context, tasks: Mapping[str, Task]) -> tuple[str, ...]:
+    """Return one sentence for each production file that only the tasks name, or only the plan."""
+    of_plan = {path for file in planned(ctx).files for path in (file.path, file.origin) if path}
+    named = {path for task in tasks.values() for file in task.files for path in (file.path, file.origin) if path}
+    tests = {file.path for task in tasks.values() for file in task.test_files}
+    found = [
+        f"task {name} changes `{file.path}`, which the plan does not name"
+        for name, task in tasks.items()
+        for file in task.files
+        if file.path not in of_plan
+    ]
+    return (*found, *(f"no task changes `{path}`, which the plan names" for path in sorted(of_plan - named - tests)))
+
+
+def unfounded(review: Review, report: Report) -> Malformed | None:
+    """Return what is wrong with a review that accepts tasks and leaves one of its questions open; None once told.
+
+    A question is open without an answer, and with one that is not `true` while no finding says what is to be mended.
+    """
+    told = Role.CHECK in review.ctx.lane.reasks
+    if told or not isinstance(report, SplitReview) or report.verdict is not Verdict.ACCEPTABLE or not review.is_first:
+        return None
+    answers = report.answers.model_dump()
+    unanswered = [name for name, said in answers.items() if said == ""]
+    if unanswered:
+        words = f"the verdict is ACCEPTABLE, and there is no answer to {', '.join(unanswered)}"
+    elif not report.findings and (denied := [name for name, said in answers.items() if said is not True]):
+        words = f"the verdict is ACCEPTABLE, {', '.join(denied)} is not answered with `true`, and no finding says why"
+    else:
+        return None
+    said = f"At /answers: {words}. `true` means that all is well with it; else a finding says what is not."
+    return Malformed(said, "/answers")

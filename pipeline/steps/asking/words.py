@@ -1,0 +1,102 @@
+"""What was measured, in as few words as it takes: for agents, who read everything that they are handed.
+
+The records themselves stay with the run, in `evidence/`; hashes and lists of parametrised ids say nothing to a reader.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from pipeline.reports.foreign import one_line
+from pipeline.reports.markdown import bullets, sections
+from pipeline.steps.evidence.records import BASELINE, baseline_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pipeline.evidence.ledger import RedEntry, RedLedger
+    from pipeline.evidence.observation import TestRecord
+    from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
+    from pipeline.reports.work import ShownCriterion
+    from pipeline.steps.context import Context
+
+_MOST_FAULTS: Final = 3
+_EXAMPLES: Final = 3
+"""Of ids: nobody guesses how a runner calls its tests."""
+
+
+def folded(ids: Iterable[str], functions: Mapping[str, str]) -> list[str]:
+    """Return ids with the cases of one function as one entry, which a runner takes as it takes an id."""
+    found: dict[str, list[str]] = {}
+    for entry in ids:
+        found.setdefault(functions.get(entry, entry), []).append(entry)
+    return [entries[0] if len(entries) == 1 else function for function, entries in found.items()]
+
+
+def functions_of(records: Mapping[str, TestRecord]) -> dict[str, str]:
+    """Return the function of each test."""
+    return {entry: record.function for entry, record in records.items()}
+
+
+def baseline_md(ctx: Context) -> str:
+    """Return how the tests stood before the run."""
+    known = json.loads(ctx.read(BASELINE))
+    functions = functions_of(baseline_of(ctx).records)
+    counts = Counter("did not run" if outcome == "None" else outcome for outcome in known["outcomes"].values())
+    said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "there is none"
+    return "# The tests before the run\n" + sections(
+        ("Outcomes", f"{said}. Command: `{' '.join(known['command'])}`"),
+        ("Ids Look Like", bullets(f"`{entry}`" for entry in sorted(known["outcomes"])[:_EXAMPLES])),
+        ("Failing", bullets(folded(known["failing"], functions))),
+        ("Varying", bullets(folded(known["flaky"], functions))),
+    )
+
+
+def red_md(ledger: RedLedger, command: Iterable[str]) -> str:
+    """Return what must turn green, and how it failed."""
+    return f"# RED of task {ledger.task}\n" + sections(
+        ("Command", f"`{' '.join(command)}`"),
+        ("Must Turn Green", bullets(_failed(ledger.red))),
+        ("Pass and Must Still Pass", bullets(ledger.guards)),
+    )
+
+
+def evidence_md(evidence: TaskEvidence) -> str:
+    """Return the evidence of one task for who reviews the result."""
+    ledger = evidence.ledger
+    why = evidence.not_testable or {}
+    return f"# Evidence of task {evidence.task}\n" + sections(
+        ("RED", bullets(_failed(ledger.red)) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
+        ("Guards", bullets(folded(ledger.guards, {})) if ledger is not None else ""),
+        ("GREEN", bullets(_green(evidence.green)) if evidence.green is not None else ""),
+        ("Criteria", bullets(_shown(one) for one in evidence.criteria)),
+        ("Old Tests That Changed", bullets(evidence.changed_old)),
+        ("Tests That Notice Less", bullets(f"loosened: {line}" for line in evidence.loosened)),
+        ("Tests of This Run", bullets(f"rewritten on order: {line}" for line in evidence.reworked)),
+    )
+
+
+def _shown(criterion: ShownCriterion) -> str:
+    tests = ", ".join(criterion.tests)
+    return f"{criterion.id}: {tests or 'no test: ' + one_line(criterion.reason)}"
+
+
+def _failed(red: Mapping[str, RedEntry]) -> Iterator[str]:
+    functions: dict[str, list[str]] = {}
+    for entry, one in red.items():
+        functions.setdefault(one.function, []).append(entry)
+    for function, entries in functions.items():
+        faults = list(dict.fromkeys(f"{red[entry].cls}: {one_line(red[entry].message)}" for entry in entries))
+        more = len(faults) - _MOST_FAULTS
+        said = "; ".join(faults[:_MOST_FAULTS]) + (f"; and {more} more" if more > 0 else "")
+        yield f"{entries[0]}: {said}" if len(entries) == 1 else f"{function} ({len(entries)} cases): {said}"
+
+
+def _green(green: GreenEvidence) -> Iterator[str]:
+    yield f"{len(green.passed)} tests of the task pass; {green.kept} others are held against the baseline"
+    yield from (f"came with production, and passes: {entry}" for entry in folded(green.new_ids, {}))
+    yield from (f"flaky, not counted: {entry}" for entry in green.flaky)
+    yield from (f"fails on stubs, as it has to: {entry}" for entry in folded(green.stub_failures, {}))
+    yield from green.controls

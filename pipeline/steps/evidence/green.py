@@ -1,0 +1,286 @@
+"""GREEN of a candidate: the measurement, what else must hold, the probes of its tests, and what is kept of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.compare import GreenVerdict, judge_green, passed, still_passing
+from pipeline.evidence.freeze import canonical
+from pipeline.evidence.staging import judge_part
+from pipeline.languages.protocol import Selection
+from pipeline.measure.asked_tests import named_by
+from pipeline.measure.kept_runs import whole_run
+from pipeline.measure.masking import masked
+from pipeline.measure.measuring import measure
+from pipeline.measure.outcomes import seen
+from pipeline.measure.over_stubs import tried_over_stubs
+from pipeline.measure.pinned import Pinned, pinned, touched
+from pipeline.measure.probing import Candidate
+from pipeline.measure.regression import Suspects, confirm
+from pipeline.measure.task_evidence import GreenEvidence
+from pipeline.reports.foreign import fenced
+from pipeline.reports.markdown import bullets
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Signal
+from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
+from pipeline.steps.evidence.probes import Probed, probe
+from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence, write_evidence
+from pipeline.steps.evidence.stubs import stubs_left
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.reports.tasks import Task
+    from pipeline.steps.context import Context
+
+_OTHER_VALUES: Final = "its case has other values than at RED, which production gives"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A candidate with its run of all tests, and everything that GREEN asks for (matrix 5).
+
+    `nearest` are the files of a run that was enough to show that it is not GREEN; empty: all tests were run. `kept` is
+    how many tests that are not the task's own passed before and pass now.
+    """
+
+    tree: str
+    observation: Observation
+    verdict: GreenVerdict
+    suspects: Suspects
+    structural: tuple[str, ...]
+    stub_failures: tuple[str, ...]
+    ledger: RedLedger | None
+    kept: int
+    stubs_left: tuple[str, ...]
+    ground: Pinned
+    nearest: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Return the tests that passed before and fail: as they are, or once new test files are left out."""
+        return (*self.suspects.regressions, *self.masked)
+
+    @property
+    def green(self) -> bool:
+        """Return GREEN as matrix 5 defines it; a run of some tests never shows it."""
+        return (
+            not self.nearest
+            and self.verdict.own_green
+            and not self.verdict.stale_xfail
+            and not self.broken
+            and not self.structural
+            and not self.stubs_left
+            and self.ground.holds
+        )
+
+    @property
+    def in_the_way(self) -> tuple[str, ...]:
+        """Return what keeps the task's own evidence from being GREEN, ids and sentences, the most telling first."""
+        verdict = self.verdict
+        gone = verdict.not_green or verdict.missing or verdict.changed_regions or verdict.changed_files
+        gone = gone or tuple(f"{path} cannot be collected" for path in verdict.uncollected)
+        left = tuple(f"a stub is left: {place}" for place in self.stubs_left)
+        return gone or self.ground.regions or self.ground.support or left
+
+
+async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
+    """Return what the tests and the bytes show of *tree*: all tests, unless the nearest condemn it already.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    state = ctx.state.task
+    evidence = read_evidence(ctx, task.id)
+    ledger = evidence.ledger if evidence is not None and state.testable else None
+    kept = kept_tests(ctx)
+    shown = await _shown(ctx, task, tree, ledger, kept)
+    verdict = shown.verdict
+    layout = baseline_of(ctx).layout
+    structural: tuple[str, ...] = ()
+    stubbed: tuple[str, ...] = ()
+    if evidence is not None and not shown.nearest and verdict.own_green and verdict.provisional_ids:
+        # what was there before this task, in the same file, is not its evidence
+        own = [entry for entry in verdict.provisional_ids if entry not in kept]
+        structural, stubbed = await tried_over_stubs(ctx, task, tree, evidence.production, own, layout)
+        structural = structural if own else verdict.provisional_ids
+    holds = not shown.nearest and verdict.own_green and not shown.suspects.regressions
+    named = {path for change in task.files for path in (change.path, change.origin) if path}
+    ground = pinned(ctx, layout, named, state.red or ctx.state.head, tree)
+    meanwhile = touched(ctx, baseline_of(ctx), shown.observation, tree)
+    return Measured(
+        tree=tree,
+        observation=shown.observation,
+        verdict=verdict,
+        suspects=shown.suspects,
+        structural=structural,
+        stub_failures=stubbed,
+        ledger=ledger,
+        kept=still_passing(kept, shown.observation, ledger),
+        stubs_left=stubs_left(ctx, tree),
+        ground=replace(
+            ground,
+            support=(*ground.support, *meanwhile.ground),
+            controls=(*ground.controls, *meanwhile.data),
+        ),
+        nearest=shown.nearest,
+        masked=await masked(ctx, task, state.start or ctx.state.start, tree, kept, ledger, layout) if holds else (),
+    )
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a run of tests shows of a candidate; of those in the files `nearest`, of all if there are none."""
+
+    observation: Observation
+    verdict: GreenVerdict
+    suspects: Suspects
+    nearest: tuple[str, ...]
+
+
+async def _shown(
+    ctx: Context, task: Task, tree: str, ledger: RedLedger | None, kept: Mapping[str, TestRecord]
+) -> _Shown:
+    """Return what all tests show, or the nearest, where all take long and these condemn the candidate by themselves."""
+    if ledger is not None and whole_run(ctx.checkout.root, tree) is None:
+        near = nearest_files(ctx, task, tree, ledger)
+        first = await _run(ctx, task, tree, ledger, kept, near) if near else None
+        if first is not None and (not first.verdict.own_green or first.suspects.regressions):
+            return first
+    return await _run(ctx, task, tree, ledger, kept)
+
+
+async def _run(
+    ctx: Context,
+    task: Task,
+    tree: str,
+    ledger: RedLedger | None,
+    kept: Mapping[str, TestRecord],
+    near: frozenset[str] = frozenset(),
+) -> _Shown:
+    observation = await measure(
+        ctx, tree, Selection(files=near) if near else None, what="GREEN, nearest tests" if near else "GREEN, all tests"
+    )
+    judge = judge_part if near else judge_green
+    may_change = frozenset(test.id for test in task.tests_to_change)
+    baseline = baseline_of(ctx)
+    verdict = judge(
+        ledger,
+        observation,
+        kept,
+        tests_to_change=may_change,
+        unread_before=baseline.unread,
+        must_pass=named_by(task, baseline),
+    )
+    before = ctx.state.task.start or ctx.state.start
+    suspects = await confirm(ctx, verdict.regressions, tree, before, observation)
+    return _Shown(observation, verdict, suspects, tuple(sorted(near)))
+
+
+async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: str) -> Event:
+    """Try the tests of what is GREEN, and record both; the whole run is kept: the next task must keep what passed here.
+
+    Args:
+        ctx: The run.
+        task: The task.
+        measured: What is GREEN.
+        evidence: What the event names besides.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    names: list[str] = []
+    probed: Probed | None = None
+    only_tests = ctx.state.task.spec.red_base == "start"
+    red_evidence = read_evidence(ctx, task.id)
+    if red_evidence is not None:
+        new_ids = measured.verdict.new_ids
+        impacted = impacted_tests(ctx, task, measured.tree)
+        # faults go into all that the run changed, and tests of the tasks before are there to notice these
+        judges = impacted_tests(ctx, task, measured.tree, since=ctx.state.start) if only_tests else impacted
+        candidate = Candidate(
+            measured.tree,
+            measured.observation,
+            new_ids,
+            frozenset(judges),
+            old=worth_repeating(ctx, impacted, measured.observation, measured.ledger),
+            before=ctx.state.task.start or ctx.state.start,
+        )
+        probed = await probe(ctx, task, red_evidence, candidate)
+        names.append(probed.artifact)
+        red_evidence = red_evidence.model_copy(update={"probes": probed.evidence})
+        if not probed.holds:
+            return _refuted(measured, probed, (*names, write_evidence(ctx, red_evidence), *evidence))
+        green = red_evidence.model_copy(update={"green": _green_evidence(ctx, measured)})
+        names.append(write_evidence(ctx, green))
+    names.append(ctx.write(f"evidence/green-{task.id}.json", canonical(measured.observation)))
+    if probed is not None and probed.evidence.unnoticed and not only_tests:
+        note = f"no test notices a fault in {', '.join(probed.evidence.unnoticed[:3])}"
+        signal = Signal.UNNOTICED_FAULTS
+        return Event(signal=signal, tree=measured.tree, note=note, evidence=(*names, *evidence))
+    passing = sum(passed(record) for record in measured.observation.records.values())
+    flaky = f", {len(measured.suspects.flaky)} flaky" if measured.suspects.flaky else ""
+    note = f"{passing} tests pass{flaky}"
+    return Event(signal=Signal.GREEN, tree=measured.tree, note=note, evidence=(*names, *evidence))
+
+
+def _green_evidence(ctx: Context, measured: Measured) -> GreenEvidence:
+    ledger = measured.ledger
+    own = [r.id for r in measured.observation.records.values() if ledger is not None and ledger.owns(r) and passed(r)]
+    return GreenEvidence(
+        tree=measured.tree,
+        passed=tuple(sorted(own)),
+        new_ids=measured.verdict.new_ids,
+        flaky=measured.suspects.flaky,
+        stub_failures=measured.stub_failures,
+        compared_with=ctx.run.info.start_tree,
+        kept=measured.kept,
+        controls=(
+            *measured.ground.controls,
+            *measured.ground.unsure,
+            *(f"{entry}: {_OTHER_VALUES}" for entry in measured.verdict.other_cases),
+        ),
+    )
+
+
+def _refuted(measured: Measured, probed: Probed, evidence: tuple[str, ...]) -> Event:
+    """Return the event of a candidate that is GREEN by tests that are not what they were taken for (matrix 1)."""
+    if probed.unstable:
+        signal, what = Signal.GREEN_UNSTABLE, f"two runs disagree on {', '.join(probed.unstable[:3])}"
+    else:
+        signal, what = Signal.TEST_DESIGN, f"not RED over the code before: {', '.join(probed.not_red[:3])}"
+    return Event(signal=signal, tree=measured.tree, note=what, evidence=evidence)
+
+
+def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
+    """Return what was measured, in words for @check and the next @make."""
+    verdict = measured.verdict
+    said: Mapping[str, tuple[str, ...]] = {
+        "not GREEN": verdict.not_green,
+        "test is gone": verdict.missing,
+        "cannot be collected, and could before": verdict.uncollected,
+        "test was changed": (*verdict.changed_regions, *verdict.changed_files),
+        "breaks (2 of 2)": measured.suspects.regressions,
+        "passes only beside the new test files": measured.masked,
+        "flaky, not counted": measured.suspects.flaky,
+        "strict xfail passes now": verdict.stale_xfail,
+        "passes on stubs too": measured.structural,
+        "a stub is left": measured.stubs_left,
+        "what the tests stand on was changed": (*measured.ground.regions, *measured.ground.support),
+    }
+    faults = {error.path: error.fault for error in measured.observation.collection_errors}
+    lines: list[str] = []
+    for words, ids in said.items():
+        for entry in ids:
+            record = measured.observation.records.get(entry)
+            why = f": {seen(record)}" if record is not None or words == "not GREEN" else ""
+            why = f": {faults[entry].raised.message}" if entry in faults else why
+            lines.append(f"{words}: {entry}{why}")
+    if measured.nearest:
+        lines.append(f"not all tests were run: those of the {len(measured.nearest)} nearest file(s) were enough")
+    tail = fenced(measured.observation.tail[-3000:], "text")
+    return f"# Measurement of task {task.id}: {signal}\n\n{bullets(lines)}\n\n{tail}\n"

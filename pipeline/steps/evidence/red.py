@@ -1,0 +1,166 @@
+"""RED of the tests that @test handed in: measured twice over production without the behaviour (matrix 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence import classify
+from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
+from pipeline.evidence.moves import carried, moved
+from pipeline.evidence.observation import PASSING
+from pipeline.languages.protocol import Selection
+from pipeline.measure.around_tests import changed_without_a_change
+from pipeline.measure.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
+from pipeline.measure.composing import compose
+from pipeline.measure.measuring import changed_paths, measure
+from pipeline.measure.moving import as_if_renamed, renamed
+from pipeline.measure.over_stubs import with_stubs
+from pipeline.measure.stand_ins import with_stand_ins
+from pipeline.measure.undeclared import with_undeclared
+from pipeline.reports.fields import Evidence
+from pipeline.steps.asking import criteria
+from pipeline.steps.evidence.records import baseline_of
+from pipeline.steps.evidence.stubs import scaffolds, symbols_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipeline.evidence.observation import Observation
+    from pipeline.reports.tasks import Task
+    from pipeline.reports.work import ReadyTests
+    from pipeline.steps.context import Context
+
+
+def tests_start(ctx: Context) -> str:
+    """Return what the tests of the task were written over."""
+    task = ctx.state.task
+    return task.stubs or task.start or ctx.state.head
+
+
+@dataclass(frozen=True)
+class MeasuredRed:
+    """What the tests show over production without the behaviour."""
+
+    verdict: RedVerdict
+    after: Observation
+    production: str
+    test_paths: tuple[str, ...]
+    missing: tuple[str, ...]
+    borrowed: bool
+
+
+async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> MeasuredRed:
+    """Return what the tests show over production without the behaviour.
+
+    A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4). It is measured
+    over the start of the run; where that lacks what the tests are compiled with, over the result with stubs in the
+    place of all that the run brought (ADR-R82). Where an old file of tests imports what is new, over production with a
+    stand-in for that (ADR-R106).
+    """
+    start = tests_start(ctx)
+    if ctx.state.task.spec.red_base != "start":
+        found = await _red_over(ctx, [task], report, tree, start)
+        hiding = {one.id for one in found.verdict.illegal if one.cls is classify.RedClass.IMPORT_HIDES_TESTS}
+        errors = [error for error in found.after.collection_errors if error.path in hiding]
+        standing = with_stand_ins(ctx, [task], start, errors) if errors else None
+        return found if standing is None else await _red_over(ctx, [task], report, tree, start, standing)
+    # over the start, what the tasks before the fix introduced is missing too
+    tasks = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks)]
+    found = await _red_over(ctx, tasks, report, tree, ctx.state.start)
+    refused = {refusal.id for refusal in found.verdict.illegal}
+    if all(error.path not in refused for error in found.after.collection_errors):
+        return found
+    bare = with_stubs(ctx, tasks, tree, ctx.state.start, baseline_of(ctx).layout)
+    return found if bare is None else await _red_over(ctx, tasks, report, tree, bare)
+
+
+async def _red_over(
+    ctx: Context, tasks: Sequence[Task], report: ReadyTests, tree: str, production: str, standing: str | None = None
+) -> MeasuredRed:
+    """Return what the tests show over *production*; over *standing*, if given, which is that with stand-ins."""
+    task, start = tasks[0], tests_start(ctx)
+    paths = changed_paths(ctx, start, tree)
+    side = _test_side(ctx, tree) if production == ctx.state.start else paths
+    composed = compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree
+    # before the stubs: with them, tests that have to change need not compile
+    bare = start if start != ctx.state.task.stubs else ctx.state.task.start or start
+    first = await measure(ctx, bare, what="RED, all tests before")
+    after = await measure(ctx, composed, Selection(files=frozenset(paths)), what="RED, 1 of 2")
+    allowed = frozenset(test.id for test in task.tests_to_change)
+    asked = named_by(task, first) | taken_up_by(task, report, paths, first)
+    renames = renamed(ctx, task, start, tree)
+    before = carried(first, after, moved(first.records, after.records, renames))
+    fed = fed_otherwise(report, before, after)
+    asked |= fed
+    # cases from a helper outside the changed files; old tests that compare with one of them
+    wanted = {*derive_new_ids(before, after), *(r.id for r in after.records.values() if may_change(r, allowed))}
+    wanted |= asked & after.records.keys()
+    if any(not after.records[entry].ran for entry in wanted):
+        ran = {record.id for record in after.records.values() if record.ran}
+        after = await measure(ctx, composed, Selection(ids=frozenset(wanted | ran)), what="RED, 1 of 2 with cases")
+    new = frozenset(derive_new_ids(before, after, allowed)) | (asked & after.records.keys())
+    after = with_undeclared(ctx, after, composed, production, side)
+    traced = await measure(ctx, composed, Selection(ids=new), trace=True, what="RED, 2 of 2, traced") if new else after
+    seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
+    merged = after.model_copy(update={"records": {**after.records, **seen}})
+    symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))
+    has_stubs = ctx.state.task.stubs is not None and production == start
+    is_bare = production not in {start, ctx.state.start}
+    unread = set(filter(after.layout.is_test, before.unread))
+    context = classify.Context(
+        symbols=symbols,
+        # a file that could not be read before hides no test
+        existing=frozenset(entry.path for entry in ctx.repository.entries(production)) - unread,
+        layout=after.layout,
+        task_files=frozenset(change.path for one in tasks for change in one.files),
+        symptom=task.symptom.value if task.symptom else None,
+        expected=_expected(report, merged, may_fail=production != start),
+        stubbed=has_stubs or (is_bare and bool(symbols)),
+        scaffolds=scaffolds(ctx, task),
+    )
+    again = after if new else None
+    verdict = judge_red(
+        first,
+        merged,
+        again,
+        context,
+        task=task.id,
+        tree=tree,
+        tests_to_change=allowed,
+        asked=asked,
+        may_only_remove=task.evidence is Evidence.REGRESSION,
+        renames=renames,
+    )
+    around = changed_without_a_change(ctx, after.layout, before.records, as_if_renamed(ctx, start, renames), tree)
+    more = [e for e in (*around, *fed) if e in after.records and not may_change(before.records[e], allowed)]
+    if verdict.only_removed and not _only_deletes(ctx, task, set(paths) - {*renames, *renames.values()}, composed):
+        # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
+        more += verdict.only_removed
+    verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
+    borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
+    return MeasuredRed(verdict, after, standing or production, paths, criteria.missing_tests(report, after), borrowed)
+
+
+def _expected(report: ReadyTests, seen: Observation, *, may_fail: bool) -> dict[str, classify.Expected]:
+    """Return what @test announced; not of failing tests where production lacks more than this task brings."""
+    records = seen.records.values() if may_fail else ()
+    failing = {name for r in records if r.ran and r.outcome not in PASSING for name in (r.id, r.function)}
+    return {named.id: named.expected for named in report.tests if named.id not in failing}
+
+
+def _only_deletes(ctx: Context, task: Task, paths: Iterable[str], tree: str) -> bool:
+    """Return whether all that was changed are files that the task deletes, and they are gone."""
+    deleted = {file.path for file in task.test_files if file.action == "delete"}
+    left = {entry.path for entry in ctx.repository.entries(tree)}
+    return all(path in deleted and path not in left for path in paths)
+
+
+def _test_side(ctx: Context, tree: str) -> tuple[str, ...]:
+    """Return every path that @test changed in this run so far, this task included."""
+    paths: set[str] = set()
+    for task in ctx.state.tasks.values():
+        if task.start and task.red and task.id != ctx.state.task.id:
+            paths.update(changed_paths(ctx, task.stubs or task.start, task.red))
+    paths.update(changed_paths(ctx, tests_start(ctx), tree))
+    return tuple(sorted(paths))

@@ -1,0 +1,199 @@
+"""The commits of a run: one per accepted task in order, then the tracker's; reproducible from run.json and journal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from pipeline.git import Signature
+from pipeline.policy.characters import visible
+from pipeline.reports.fields import Evidence
+from pipeline.reports.hygiene import SUBJECT
+from pipeline.runs import tracker
+from pipeline.steps.evidence.records import baseline_of, read_evidence
+from pipeline.steps.evidence.stubs import stub_of, waiting_name
+from pipeline.steps.publication.follow_ups import file_items
+from todo import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.routing.state import TaskState
+    from pipeline.steps.context import Context
+    from pipeline.steps.publication.follow_ups import Item
+
+_TEXTS: Final = (".md", ".rst", ".adoc")
+
+
+def run_time(ctx: Context) -> datetime:
+    """Return the time that the run's commits carry: SOURCE_DATE_EPOCH where it is set, else when the run started."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch.isdecimal():
+        return datetime.fromtimestamp(int(epoch), UTC)
+    return datetime.fromisoformat(ctx.run.info.started_at)
+
+
+def signature(ctx: Context) -> Signature:
+    """Return the user's identity with the run's time.
+
+    Raises:
+        UserError: git has no identity.
+    """
+    name, email = ctx.repository.identity()
+    return Signature(name, email, f"{int(run_time(ctx).timestamp())} +0000")
+
+
+def build_commits(ctx: Context, wanted: tuple[Item, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the new commits, oldest first, and the ids of the filed follow-ups; only objects are written.
+
+    Args:
+        ctx: The run.
+        wanted: What the run saw and did not do, as it is to be filed.
+
+    Raises:
+        SigningError: the user signs commits, and it did not work in time.
+        UserError: git has no identity, or the tracker is broken.
+    """
+    who, key = signature(ctx), ctx.repository.signing_key()
+    parent, tree = ctx.run.info.start_commit, ctx.run.info.start_tree
+    commits: list[str] = []
+    for task in ctx.state.done_tasks:
+        accepted = _accepted_tree(task)
+        if accepted == tree:
+            continue
+        if task.testable and task.stubs is not None and task.stubs not in {tree, accepted} and _is_sound(ctx, task):
+            parent = ctx.repository.commit_tree(task.stubs, (parent,), _scaffold_message(ctx, task), who, sign=key)
+            commits.append(parent)
+        paths = [change.path for change in ctx.repository.diff(tree, accepted)]
+        parent = ctx.repository.commit_tree(accepted, (parent,), task_message(ctx, task, paths), who, sign=key)
+        commits.append(parent)
+        tree = accepted
+    if ctx.state.head != tree:  # a cosmetic edit after the last task
+        message = _message("style: apply cosmetic findings of the final review", "", trailers(ctx))
+        parent = ctx.repository.commit_tree(ctx.state.head, (parent,), message, who, sign=key)
+        commits.append(parent)
+        tree = ctx.state.head
+    with tracker.as_user_errors():
+        follow_ups, final = _tracker_tree(ctx, tree, commits, wanted)
+    body = "".join(f"\nFiles {issue}." for issue in follow_ups)
+    message = _message(f"chore(todo): close {ctx.issue}", body.strip(), trailers(ctx))
+    commits.append(ctx.repository.commit_tree(final, (parent,), message, who, sign=key))
+    return tuple(commits), follow_ups
+
+
+def _is_sound(ctx: Context, task: TaskState) -> bool:
+    """Return whether the stubs alone break no test: else they are no commit of their own (ADR-R83)."""
+    waiting = ctx.path(waiting_name(task.id))
+    return not waiting.exists() or not json.loads(waiting.read_bytes())
+
+
+def _accepted_tree(task: TaskState) -> str:
+    tree = task.candidate or task.red
+    if tree is None:
+        raise LookupError(f"task {task.id} is done and has no tree")
+    return tree
+
+
+def _tracker_tree(
+    ctx: Context, tree: str, commits: Sequence[str], wanted: tuple[Item, ...]
+) -> tuple[tuple[str, ...], str]:
+    issues = tracker.in_tree(ctx.repository, tree)
+    edits = issues.set_status(ctx.issue, Status.DONE)
+    done = ", ".join(commit[:12] for commit in commits)
+    what = f"commit{'s' if len(commits) > 1 else ''} {done}" if commits else "no change was needed"
+    text = f"Branch `{ctx.run.info.branch}`, {what} - {ctx.run.info.run_id} completed"
+    edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
+    filed, more = file_items(issues.with_edits(edits), ctx.issue, wanted)
+    return filed, tracker.tree_with(ctx.repository, tree, edits.then(more))
+
+
+def task_message(ctx: Context, task: TaskState, paths: Sequence[str]) -> str:
+    """Return the message of a task's commit, which changes *paths*; its trailers are what `verify` reads."""
+    spec = ctx.task(task.id)
+    kind = commit_type(
+        paths, baseline_of(ctx).layout, spec.evidence, is_fix=task.fix or _is_bug(ctx), sources=ctx.toolchain.sources
+    )
+    evidence = read_evidence(ctx, task.id)
+    lines = [*trailers(ctx), ("Task", task.id)]
+    if evidence is not None:
+        lines.append(("Red-Evidence", f"sha256:{evidence.red_digest()}"))
+        content = ctx.path(f"task-{task.id}.md").read_bytes()
+        lines.append(("Task-File", f"sha256:{hashlib.sha256(content).hexdigest()}"))
+        if task.spec.red_base == "start":
+            lines.append(("Red-Base", ctx.run.info.start_commit))
+    body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
+    return _message(f"{kind}: {_lower_first(spec.title)}", body, lines)
+
+
+def commit_type(
+    paths: Sequence[str], layout: Layout, evidence: Evidence, *, is_fix: bool, sources: tuple[str, ...]
+) -> str:
+    """Return the type of Conventional Commits that says what a task's commit is.
+
+    Args:
+        paths: What it changes.
+        layout: Which files are tests.
+        evidence: What the task is proven by; `regression` says that no behaviour changes.
+        is_fix: Whether the issue is a bug, or the task answers a finding.
+        sources: How the names of source files end.
+    """
+    if all(map(layout.is_test_side, paths)):
+        return "test"
+    if all(path.endswith(_TEXTS) for path in paths):
+        return "docs"
+    if is_fix:
+        return "fix"
+    if evidence is Evidence.REGRESSION:
+        return "refactor" if any(path.endswith(sources) for path in paths) else "chore"
+    return "feat"
+
+
+def _scaffold_message(ctx: Context, task: TaskState) -> str:
+    """Return the message of the first of two commits: what is new, as stubs (ADR-7 of the founding document)."""
+    names = [symbol.name for symbol in ctx.task(task.id).symbols if symbol.new]
+    with_ = f" with {stub_of(ctx, ctx.task(task.id)).replace('`', '')} stubs"
+    what = ", ".join(names)
+    if len(f"feat: scaffold {what}{with_}") > SUBJECT:
+        what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+    body = "\n".join(f"- {name}" for name in names) if len(names) > 1 else ""
+    return _message(f"feat: scaffold {what}{with_}", body, [*trailers(ctx), ("Scaffolds", task.id)])
+
+
+def _is_bug(ctx: Context) -> bool:
+    return "bug" in tracker.in_tree(ctx.repository, ctx.run.info.start_tree).read(ctx.issue).labels
+
+
+def _lower_first(title: str) -> str:
+    words = title.strip()
+    return words[:1].lower() + words[1:] if words[1:2].islower() else words
+
+
+def trailers(ctx: Context) -> list[tuple[str, str]]:
+    """Return the trailers that every commit of the run carries (architecture 8)."""
+    used = {r.backend for r in ctx.run.records.values() if r.step in {"write-tests", "implement", "seam", "stub"}}
+    assisted = [("Assisted-by", f"redfirst ({', '.join(sorted(used))})")] if used else []
+    return [("Issue", ctx.issue), ("Run-Id", ctx.run.info.run_id), *assisted]
+
+
+def subject_of(text: str) -> str:
+    """Return the first line of a commit message; what is too long is cut behind a word, where there is one."""
+    line = visible(" ".join(text.split()))
+    if len(line) <= SUBJECT:
+        return line
+    room = SUBJECT - len("...")
+    end = line.rfind(" ", 0, room + 1)
+    cut = line[: end if end > room // 2 else room]
+    return cut.rstrip(" ,;:.-") + "..."
+
+
+def _message(subject: str, body: str, lines: Sequence[tuple[str, str]]) -> str:
+    parts = [
+        subject_of(subject),
+        visible(body.strip(), keep="\n"),
+        "\n".join(f"{key}: {value}" for key, value in lines),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,163 @@
+"""summary.md, generated from the journal and the evidence, not by a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.engine.events import DecisionMade
+from pipeline.measure.probe_words import in_short, survivors
+from pipeline.measure.unprotected import limit_of, not_protected
+from pipeline.reports.foreign import one_line
+from pipeline.reports.markdown import bullets, sections
+from pipeline.routing.state import TaskStatus
+from pipeline.runs import tracker
+from pipeline.runs.events import DecisionMade
+from pipeline.runs.reading import usage_of
+from pipeline.runs.spending import by_phase, by_role
+from pipeline.steps.asking.reviews import all_last_reviews
+from pipeline.steps.asking.suspicions import suspicions_told
+from pipeline.steps.asking.work_notes import work_notes
+from pipeline.steps.evidence.records import BASELINE, baseline_of, quarantine_of_run, read_evidence
+from pipeline.steps.publication.follow_ups import not_testable_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.git.values import FileStat
+    from pipeline.steps.context import Context
+
+
+def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequence[str] = ()) -> str:
+    """Write summary.md; return its name."""
+    info, state = ctx.run.info, ctx.state
+    title = tracker.in_tree(ctx.repository, info.start_tree).read(ctx.issue).title
+    head = (
+        f"# {info.run_id}: {one_line(title)}\n\nIssue {ctx.issue}, branch `{info.branch}`, begun {info.started_at}.\n"
+    )
+    failed = state.failure if not commits else None
+    text = head + sections(
+        ("What Failed", f"{failed.value}: {_last_note(ctx)}" if failed else ""),
+        ("Commits", bullets(_commit_lines(ctx, commits))),
+        ("Tasks", bullets(_task_lines(ctx))),
+        ("Changed Files", bullets(_file_lines(ctx))),
+        ("Evidence", _evidence(ctx)),
+        ("Not Protected", bullets(_not_protected(ctx))),
+        ("Quarantine", bullets(_quarantined(ctx))),
+        ("Without Tests", bullets(_without_tests(ctx))),
+        ("What Agents Said", bullets(work_notes(ctx))),
+        ("Told to the Final Review", bullets(suspicions_told(ctx))),
+        ("Reviews", bullets(_reviews(ctx))),
+        ("Blockers on Record", bullets(_blockers(ctx))),
+        ("Filed Follow-ups", bullets(follow_ups)),
+        ("Advisory Notes (not filed)", bullets(_advisory(ctx))),
+        ("Decisions", bullets(_decisions(ctx))),
+        ("Rejected Writes", bullets(_rejected(ctx))),
+        ("Isolation", bullets(f"{key}: {value}" for key, value in sorted(ctx.sandbox_facts.items()))),
+        ("Usage", bullets(_usage(ctx))),
+    )
+    return ctx.write("summary.md", text)
+
+
+def _commit_lines(ctx: Context, commits: Sequence[str]) -> list[str]:
+    return [f"{commit[:12]} {ctx.repository.subject(commit)}" for commit in commits]
+
+
+def _task_lines(ctx: Context) -> list[str]:
+    shown = [task for task in ctx.state.tasks.values() if task.status is not TaskStatus.DROPPED]
+    return [f"{task.id} [{task.status.value}] {one_line(task.spec.title)}" for task in shown]
+
+
+def _file_lines(ctx: Context) -> list[str]:
+    files = ctx.repository.numstat(ctx.state.start, ctx.state.head)
+    return [f"`{file.path}`, {_lines(file)}" for file in files]
+
+
+def _lines(file: FileStat) -> str:
+    return "binary" if file.added is None else f"{file.added} line(s) added, {file.deleted} deleted"
+
+
+def _quarantined(ctx: Context) -> tuple[str, ...]:
+    """Return what is said of the quarantine; before the baseline there is nothing to say it of."""
+    return quarantine_of_run(ctx).lines() if ctx.config.quarantine and ctx.path(BASELINE).exists() else ()
+
+
+def _not_protected(ctx: Context) -> tuple[str, ...]:
+    """Return which tests failed before the run already, so that it could not be told whether it breaks them."""
+    if not ctx.path(BASELINE).exists():
+        return ()
+    excused = quarantine_of_run(ctx).excused if ctx.config.quarantine else ()
+    return not_protected(baseline_of(ctx), limit_of(ctx), excused)
+
+
+def _evidence(ctx: Context) -> str:
+    parts: list[str] = []
+    for task in ctx.state.tasks.values():
+        evidence = read_evidence(ctx, task.id) if task.status is not TaskStatus.DROPPED else None
+        if evidence is None or evidence.ledger is None:
+            continue
+        green = evidence.green
+        lines = [
+            f"RED `{entry}`: {red.cls}: {one_line(red.message)}" for entry, red in sorted(evidence.ledger.red.items())
+        ]
+        lines += [f"guard `{entry}`" for entry in sorted(evidence.ledger.guards)]
+        lines.append(
+            f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else "not GREEN"
+        )
+        if evidence.probes:
+            lines += [f"probes: {said}"] if (said := in_short(evidence.probes)) else []
+            lines += [f"no test noticed: {one_line(line)}" for line in survivors(evidence.probes)]
+        parts.append(f"### Task {task.id}\n\n{bullets(lines)}")
+    return "\n\n".join(parts)
+
+
+def _without_tests(ctx: Context) -> list[str]:
+    found = not_testable_manifest(ctx)
+    return [f"task {entry['task']}: {entry.get('reason', '')}, signed off in {entry['judged_by']}" for entry in found]
+
+
+def _reviews(ctx: Context) -> list[str]:
+    return [
+        f"{stage}: {record.signal.value} in review {record.review}, {len(record.ledger.findings)} finding(s)"
+        for stage, record in all_last_reviews(ctx).items()
+    ]
+
+
+def _blockers(ctx: Context) -> list[str]:
+    on_record = set(ctx.state.open_blockers)
+    ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
+    return [f"{f.id} [{f.severity}] {f.headline}" for led in ledgers for f in led.blockers if f.id in on_record]
+
+
+def _advisory(ctx: Context) -> list[str]:
+    return [line for record in all_last_reviews(ctx).values() for line in record.ledger.advice]
+
+
+def _decisions(ctx: Context) -> list[str]:
+    lines: list[str] = []
+    for line in ctx.run.journal.of(DecisionMade):
+        note = one_line(line.data.note)
+        task = f" (task {line.data.task})" if line.data.task else ""
+        lines.append(f"{line.data.row}{task}" + (f": {note}" if note else ""))
+    return lines
+
+
+def _rejected(ctx: Context) -> list[str]:
+    found = [result for result in ctx.run.results.values() if result.violations]
+    return [f"{r.dispatch}: `{v.path}` ({v.rule}): {one_line(v.why)}" for r in found for v in r.violations]
+
+
+def _usage(ctx: Context) -> list[str]:
+    used = usage_of(ctx.run)
+    cost = "cost unknown: not every agent reports it" if used.cost_usd is None else f"{used.cost_usd:.2f} USD"
+    traffic = [result.model_traffic for result in ctx.run.results.values() if result.model_traffic is not None]
+    asked = sum(each.requests for each in traffic)
+    refused = sum(each.refused for each in traffic)
+    through = [f"{asked} requests passed on to models, {refused} refused by the gateway"] if traffic else []
+    parts = [f"@{role}: {taken}" for role, taken in by_role(ctx.run).items()]
+    parts += [f"phase {phase}: {taken}" for phase, taken in by_phase(ctx.run).items()]
+    return [f"{used.dispatches} dispatches", cost, *through, *parts]
+
+
+def _last_note(ctx: Context) -> str:
+    lines = ctx.run.journal.of(DecisionMade)
+    return one_line(lines[-1].data.note) if lines else ""

@@ -1,0 +1,60 @@
+"""Where tests are measured outside of any run: the same copies, box and toolchain, in a folder that is thrown away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.escape import watched
+from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
+from pipeline.measure import setup
+from pipeline.runs.worktree_include import include_ignored
+from pipeline.views.copies import Copies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pipeline.config.model import Config
+    from pipeline.engine.events import JournalEvent
+    from pipeline.languages.protocol import Environment, Toolchain
+    from pipeline.process import Sandbox
+    from pipeline.runs.checkout import PrivateCheckout
+
+
+@dataclass
+class Standalone:
+    """An `Apparatus` without a run. What it writes, objects included, lies in the folder of its checkout.
+
+    `notes` are what whoever reads the result should know of how it was asked.
+    """
+
+    repository: UntouchedRepository
+    checkout: PrivateCheckout
+    config: Config
+    sandbox: Sandbox
+    toolchain: Toolchain
+    search_path: str
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    secrets: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    environment: Environment | None = None
+    copies: Copies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.copies = Copies(self.checkout, "measured", self.sandbox, partial(watched, self.repository))
+
+    def note(self, event: JournalEvent) -> None:
+        """Take nothing down: there is no journal."""
+
+    async def prepare(self, tree: str) -> None:
+        """Make ready what measurements need besides a tree; `setup` runs in a checkout of *tree*, if it is configured.
+
+        Raises:
+            UnmeasurableError: the setup command failed.
+            UserError: the disk does not take it.
+        """
+        self.checkout.open(tree)
+        include_ignored(self.repository, self.checkout.root)
+        await setup.run_once(self)
