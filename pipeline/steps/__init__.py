@@ -2,6 +2,7 @@
 
 Never a routing decision. It may import everything below it: `measure`, `dispatch`, `runs`. Start with `context.py`,
 what every step is given, then `write_tests.py` and `implement.py`.
+What steps share stands in `asking`, `evidence` and `publication`.
 """
 
 from __future__ import annotations

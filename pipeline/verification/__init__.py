@@ -1,5 +1,5 @@
 """What does a commit claim, and does it still hold? `redfirst verify` and `redfirst tdd`.
 
-No agent, no run, nothing written down. It may import `measure` and what decides, and of `steps` what a run and a commit
-have in common. Start with `recheck.py` (verify) and `tdd.py`.
+No agent, no run, nothing written down. It may import `measure` and what decides, and knows no step. Start with
+`recheck.py` (verify) and `tdd.py`.
 """
