@@ -14,8 +14,9 @@ import typer
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import Outcome, Question, Reason, Role, Signal, exit_code
+from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.service.run_config import RunOptions, refuse_recursion
 from pipeline.service.trial import trial_document, try_role
 from pipeline.terminal import block, plain

@@ -8,7 +8,7 @@ import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import dispatch_text
-from pipeline.routing.vocabulary import Outcome
+from pipeline.outcomes import Outcome
 from pipeline.terminal import paint, plain
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.decode import Malformed, decode_object
 from pipeline.reports.fields import Verdict
 from pipeline.reports.kinds import report_schema
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.routing.vocabulary import Role
 from pipeline.service import answers
 from pipeline.terminal import plain
 

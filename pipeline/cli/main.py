@@ -15,7 +15,7 @@ from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, RunName
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, group_of
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Outcome, Reason
+from pipeline.outcomes import Outcome, Reason
 from pipeline.terminal import block, plain, print_document
 
 if TYPE_CHECKING:

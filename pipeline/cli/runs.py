@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument
-from pipeline.routing.vocabulary import Outcome
+from pipeline.outcomes import Outcome
 from pipeline.terminal import paint, plain
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ import typer
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.loglines import log_line
 from pipeline.cli.text import dispatch_text
+from pipeline.engine.journal import Journal
+from pipeline.outcomes import Outcome
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Outcome
-from pipeline.runs.journal import Journal
+from pipeline.runs.folder import RunFolder
 from pipeline.service.run_facts import finding_text
 from pipeline.terminal import paint, plain
 
@@ -44,7 +45,7 @@ def show(
     from pipeline.cli.loglines import follow as follow_log  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.routing.vocabulary import Reason  # noqa: PLC0415  (the same)
+    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
     from pipeline.service.run_status import find, log_document, show_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
@@ -65,7 +66,7 @@ def show(
 
 def log_text(folder: Path) -> str:
     """Return the journal for a person."""
-    return "\n".join(log_line(line) for line in Journal.read(folder / "journal.jsonl").lines)
+    return "\n".join(log_line(line) for line in Journal.read(RunFolder(folder)).lines)
 
 
 def show_text(document: ShowDocument) -> str:

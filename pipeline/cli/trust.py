@@ -15,7 +15,7 @@ from pipeline.config import trust as store
 from pipeline.config.load import load
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.service.run_config import file_at_head
 from pipeline.service.widening import widening_in
 from pipeline.terminal import plain

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.roles import Writes
-from pipeline.routing.vocabulary import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

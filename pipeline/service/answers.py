@@ -13,6 +13,7 @@ from pipeline.backends.layout import Difference, manifest_of
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.outcomes import Reason
 from pipeline.policy.paths import scratch_pattern
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
@@ -20,7 +21,7 @@ from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import SplitAnswers
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.routing.vocabulary import Role
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
 from pipeline.terminal import plain

@@ -100,7 +100,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             park_on_blockers=config.final_review.on_blockers == "park",
             started_at=stamp(utc_now()),
         )
-        run = Run.create(folder, info, MatrixMachine(), sandbox=isolation(config, box))
+        run = Run.create(folder, info, sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, options.environ, say)
         ctx.ground = ground
         facts = ", ".join(f"{name} {value}" for name, value in ctx.sandbox_facts.items())
@@ -127,8 +127,8 @@ async def go_on(
     refuse_recursion(options.environ)
     lease = FileLease.take(folder)
     try:
-        run = Run.load(folder, MatrixMachine(), driving=True)
-        ended = is_over(run)
+        run = Run.load(folder, driving=True)
+        ended = run.state.has_ended
         if ended and not place_of_run(repository, run, options.environ).exists():
             done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
             then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.info.issue}"

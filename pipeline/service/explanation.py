@@ -9,34 +9,27 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
+from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
+from pipeline.engine.machine import action_value
+from pipeline.engine.run import sha256_hex
+from pipeline.outcomes import Outcome
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.render import action_value
-from pipeline.routing.vocabulary import Outcome, Step
-from pipeline.runs.events import (
-    ArtifactWritten,
-    ConfigChanged,
-    DecisionMade,
-    DispatchFinished,
-    DispatchStarted,
-    GateAnswered,
-    MeasuredTests,
-    RunResumed,
-)
+from pipeline.routing.vocabulary import Step
+from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTests
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import counter_of, exhausted_counter, place_of
-from pipeline.runs.run import Run, sha256_hex
+from pipeline.runs.run import Run
 from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
 from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, finding_text, read_review
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.engine.journal import Line
     from pipeline.routing.actions import Action
     from pipeline.routing.state import RunState
-    from pipeline.runs.journal import Line
     from pipeline.runs.run import Decided
 
 _ROWS: Final = {row.id: row for row in MATRIX}
@@ -248,12 +241,12 @@ def then_words(action: Action, after: RunState) -> str:
 
 def standing_words(state: RunState) -> str:
     """Return where a decision left the run: the outcome, the gate, or the step and task that came next."""
-    if state.step is Step.GATE and state.gate:
-        return f"waits at the gate {state.gate!r} for a person"
+    if state.trunk.step is Step.GATE and state.trunk.gate:
+        return f"waits at the gate {state.trunk.gate!r} for a person"
     if state.outcome is not None:
         reason = f" ({state.reason.value})" if state.reason else ""
-        kept = f", at {state.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
+        kept = f", at {state.trunk.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
         return f"{state.outcome.value}{reason}{kept}"
     task = f", task {state.current}" if state.current else ""
-    ask = f" ({state.ask.value})" if state.ask else ""
-    return f"{state.step.value}{ask}{task}"
+    ask = f" ({state.trunk.ask.value})" if state.trunk.ask else ""
+    return f"{state.trunk.step.value}{ask}{task}"

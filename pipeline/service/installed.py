@@ -18,7 +18,6 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.process import Command, SandboxError
-from pipeline.routing.vocabulary import Reason
 from pipeline.service.doctor_document import AgentLine, LoginLine
 from pipeline.service.start_config import starts
 

@@ -12,7 +12,7 @@ from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.routing.vocabulary import Role
 from pipeline.service.doctor_document import Check
 from pipeline.views.overlay import overlay_works
 

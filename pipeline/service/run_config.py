@@ -20,6 +20,7 @@ from pipeline.dispatch.choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.git import Repository
+from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.prices import Tokens, cost_of
 from pipeline.routing.matrix import BOUNDS, MATRIX

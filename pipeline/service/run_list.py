@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.routing.machine import MatrixMachine
-from pipeline.runs.journal import utc_now
 from pipeline.runs.lease import FileLease
 from pipeline.runs.reading import progress_of
 from pipeline.runs.run import Run

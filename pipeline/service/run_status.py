@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+from pipeline.engine.journal import Journal
 from pipeline.errors import UserError
-from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.vocabulary import Reason, Role, Signal, exit_code
+from pipeline.outcomes import Reason, exit_code
+from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease

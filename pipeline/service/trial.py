@@ -11,10 +11,11 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.reports.fields import path_problem
 from pipeline.reports.foreign import legible
-from pipeline.routing.vocabulary import Question, Reason, Role
+from pipeline.routing.vocabulary import Question, Role
 from pipeline.runs import tracker
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import GitError, Repository
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.runs import tracker
 
 if TYPE_CHECKING:

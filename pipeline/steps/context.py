@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import MatrixLane, RunState
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.events import JournalEvent
-    from pipeline.runs.journal import Line
     from pipeline.runs.preconditions import Ground
     from pipeline.runs.run import Run
 

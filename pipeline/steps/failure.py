@@ -11,7 +11,7 @@ from pipeline.errors import UserError
 from pipeline.git import SigningError
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.reading import work_tree

@@ -8,7 +8,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reports.foreign import legible
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import ClaimTaken
 from pipeline.runs.store import take_claim

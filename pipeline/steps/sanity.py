@@ -13,7 +13,7 @@ from pipeline.measure.uncollectable import no_baseline
 from pipeline.measure.unprotected import limit_of, not_protected
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Reason, Signal
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.preconditions import examine
 from pipeline.runs.worktree_include import include_ignored
 from pipeline.steps.evidence.records import BASELINE

@@ -13,7 +13,6 @@ from pipeline.reports.taskfile import task_md
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal, Step
-from pipeline.runs.events import DecisionMade
 from pipeline.steps.asking.drafts import REFUSED, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.asking.slots import ask

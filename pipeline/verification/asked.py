@@ -11,7 +11,7 @@ from pipeline.errors import UserError
 from pipeline.evidence.named import path_of
 from pipeline.measure.composing import with_other_regions
 from pipeline.measure.measuring import changed_paths
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:

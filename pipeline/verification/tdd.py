@@ -21,7 +21,7 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.over_stubs import texts
 from pipeline.measure.reverting import Wanted
 from pipeline.measure.suspicions import means_of_forgery
-from pipeline.routing.vocabulary import Reason
+from pipeline.outcomes import Reason
 from pipeline.verification.asked import is_meant, located, only, test_paths, unknown, unknown_leave, without
 from pipeline.verification.changed_tests import changed_tests
 from pipeline.verification.green import check_green, said

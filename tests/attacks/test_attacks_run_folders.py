@@ -24,7 +24,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.preconditions import examine
-from pipeline.runs.run import Run, sha256_hex
+from pipeline.runs.run import Run
 from pipeline.runs.store import claims, release_claim
 from pipeline.service.leftovers import check_leftovers
 from pipeline.trees import remove_tree

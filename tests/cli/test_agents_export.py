@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from pipeline.cli.agents import app
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Reason, Role
+from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import Role
 from pipeline.service.agent_files import FOLDERS, Target, agent_file
 
 if TYPE_CHECKING:

@@ -37,6 +37,8 @@ from pipeline.cli.explain import explain
 from pipeline.cli.loglines import log_line
 from pipeline.cli.runs import runs, runs_text
 from pipeline.cli.show import show
+from pipeline.engine.events import EVENTS, GateAnswered
+from pipeline.engine.journal import Line
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.routing.state import NewTask

@@ -18,6 +18,7 @@ from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.engine.events import EVENTS, DecisionMade
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Role

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.events import DecisionMade
 from pipeline.routing.vocabulary import Step
-from pipeline.runs.events import DecisionMade
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.evidence.records import read_evidence
 

@@ -77,7 +77,7 @@ def judgement_md(ctx: Context, what: str, text: str) -> str:
         what: Its kind.
         text: Rendered Markdown: what @check itself said went through `foreign.block`.
     """
-    return ctx.write(f"judgements/{ctx.state.visit:03}-{what}.md", f"# {what} by @check\n\n{text}\n")
+    return ctx.write(f"judgements/{ctx.lane.visit:03}-{what}.md", f"# {what} by @check\n\n{text}\n")
 
 
 def already_name(task: str) -> str:

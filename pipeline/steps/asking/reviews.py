@@ -188,7 +188,7 @@ async def ask_reviewers(
     """Ask @check, whose report *accept* may refuse, and @simplify unless it is off or was left out of this visit."""
     ctx = review.ctx
     asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, accept=both(review.forgotten, accept))]
-    if not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.state.left_out:
+    if not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.lane.left_out:
         fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
         asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer))
     return await ask_all(ctx, asks)

@@ -10,7 +10,6 @@ from pipeline.reports.fields import Verdict
 from pipeline.reports.markdown import bullets
 from pipeline.reports.reviews import SplitReview
 from pipeline.routing.vocabulary import Role, Step
-from pipeline.runs.events import DecisionMade
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.task_drafts import CUT, WITH_PLAN
 

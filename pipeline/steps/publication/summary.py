@@ -11,7 +11,6 @@ from pipeline.reports.foreign import one_line
 from pipeline.reports.markdown import bullets, sections
 from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
-from pipeline.runs.events import DecisionMade
 from pipeline.runs.reading import usage_of
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps.asking.reviews import all_last_reviews
