@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Part = Literal[
     "weakening",
-    "versions",
     "documented",
     "borrowed_cases",
     "forgery",
@@ -96,9 +95,7 @@ PYTHON: Final = Language(
     "pipeline.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=frozenset(
-        {"weakening", "versions", "documented", "borrowed_cases", "forgery", "import_graph", "operators", "checkouts"}
-    ),
+    parts=frozenset({"weakening", "documented", "borrowed_cases", "forgery", "import_graph", "operators", "checkouts"}),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     runners=frozenset({"pytest", "py.test"}),

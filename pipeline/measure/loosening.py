@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.modules import is_module
 from pipeline.languages.readers import added, borrowed_in, weakenings
+from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
 from pipeline.limited import UnreadableError
 from pipeline.measure.around_tests import served, serves
@@ -47,7 +48,7 @@ def loosened(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str,
     for path, old, new in texts:
         if is_read(path):
             elsewhere = [test for other, tests in moved.items() if other != path for test in tests]
-            lines += [f"{path}: {found}" for found in weakenings(path, old or b"", new or b"", elsewhere)]
+            lines += lines_of(path, weakenings(path, old or b"", new or b"", elsewhere))
         if old is not None and new is not None and serves(path, layout):
             lines += [f"{path}: {one.what}" for one in served(ctx, layout, before, (path, old, new))]
         if old is not None:
@@ -59,7 +60,7 @@ def loosened_in(ctx: Holder, before: str, after: str, paths: Collection[str]) ->
     """Return what some files, which are no test files themselves but have fixtures or checks, no longer notice."""
     texts = both(ctx, before, after, [path for path in paths if is_read(path)][:_MOST_FILES])
     found = ((path, weakenings(path, old, new or b"")) for path, old, new in texts if old is not None)
-    return tuple(f"{path}: {one}" for path, ones in found for one in ones)
+    return tuple(line for path, ones in found for line in lines_of(path, ones))
 
 
 def cases_from_production(ctx: Holder, made: Collection[str], tree: str, paths: Collection[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.ledger import may_change
 from pipeline.languages.readers import added, weakenings
+from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
 from pipeline.measure import loosening
 from pipeline.measure.composing import both, shares_file
@@ -67,7 +68,7 @@ def changed_tests(
     loosened = {one.entry for one in found}
     changed = {old.function for entry, old in before.records.items() if _differs(old, after.records.get(entry))}
     notes += [f"{entry} is changed; it loosens nothing that can be told" for entry in sorted(changed - loosened)]
-    said = {f"{path}: {one}" for path, ones in read.items() for one in ones}
+    said = {line for path, ones in read.items() for line in lines_of(path, ones)}
     notes += [line for line in loosening.loosened(apparatus, before.layout, *trees) if line not in said]
     problems = [
         Problem(id=one.entry, why=f"is of the base and notices less now: {named(one.what, 1)}; {_leave(one.entry)}")

@@ -134,7 +134,8 @@ def test_a_constant_of_a_helper_is_told_with_the_tests_that_use_it(tmp_path: Pat
     prices = "tests/test_prices.py::test_prices"
     three = ", ".join(f"tests/test_app.py::TestMore.test_{name}" for name in ("limit", "checked", "module"))
     assert loosened(place, PYTEST, place.start, place.tree(changes)) == (
-        f"tests/conftest.py: table PRICES: 2 of 3 values are gone or changed, such as 2 (used by {prices}) (line 3)",
+        "tests/conftest.py: prices: the fixture does less: 2 is gone (line 7)",
+        f"tests/conftest.py: constant PRICES: 2 is gone (used by {prices}) (line 1)",
         "tests/conftest.py: a file that controls how tests run is changed: 1 of 8 lines are gone, 1 are new",
         f"tests/helpers.py: constant LIMIT: 5 is 500 now (used by {three}) (line 1)",
         "tests/helpers.py: a file that serves tests is changed: 1 of 5 lines are gone, 1 are new",

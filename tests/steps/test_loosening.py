@@ -83,8 +83,7 @@ def test_a_test_that_moves_to_another_file_is_not_gone_and_a_removed_file_is(tmp
     files = {"tests/test_app.py": ONE + "\n\n" + TWO}
     assert said(tmp_path / "a", PYTEST, files, {"tests/test_app.py": ONE, "tests/test_new.py": TWO}) == []
     assert said(tmp_path / "b", PYTEST, files, {"tests/test_app.py": None}) == [
-        "tests/test_app.py: test_one: the test is removed (line 1)",
-        "tests/test_app.py: test_two: the test is removed (line 5)",
+        "tests/test_app.py: test_one, test_two: the test is removed (line 1)",
     ]
 
 

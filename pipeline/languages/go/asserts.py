@@ -1,192 +1,173 @@
-"""What Go's tests check: conditions on which they fail, and the assertions of testify.
-
-Importing this module loads the parser.
-"""
+"""Go for `suite_walk`: conditions on which a test fails, and the assertions of testify."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.sources.suite_walk import line_of, number, text, written
-from pipeline.languages.sources.suites import EXACT, NOTHING, PART, PRESENCE, RELATION, Check, either
+from pipeline.languages.sources.claims import compared, conditions, group, said, split
+from pipeline.languages.sources.suite_walk import Call, line_of, text, tokens
+from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from tree_sitter import Node
 
-    from pipeline.languages.sources.suite_walk import Language
-
+_FAILS: Final = re.compile(r"(?:t|tb|b|f|tt|\w*\.?T\(\))\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)")
+_HANDLED: Final = re.compile(r"\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|Skip|Skipf|SkipNow)\(")
 NO_ERROR: Final = "no error"
 """The kind of a check that a call worked: also what set-up is made of."""
-
-FAILS: Final = frozenset({"Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow"})
-TELLS: Final = frozenset({"Log", "Logf"})
-
-_HANDLES: Final = re.compile(r"t|tb|b|f|tt|\w*\.?T\(\)")
-_LITERAL: Final = re.compile(r"-?\d[\w.]*|\".*\"|`.*`|'.*'|true|false|nil")
-_WANTED: Final = re.compile(r"(?:want|expected?|exp)\w*|each case\.(?:want|exp)\w*", re.IGNORECASE)
-_OPPOSITE: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_STRENGTH: Final = {"==": EXACT, "!=": RELATION, "<": RELATION, "<=": RELATION, ">": RELATION, ">=": RELATION}
-_EQUAL: Final = frozenset({"DeepEqual", "Equal", "EqualFold", "Is", "EqualFunc"})
-_PARTLY: Final = frozenset({"Contains", "HasPrefix", "HasSuffix", "As", "MatchString", "ContainsAny"})
+_BINDS: Final = frozenset({"short_var_declaration", "assignment_statement"})
+_ASKED: Final[dict[str, int]] = {
+    **dict.fromkeys(("DeepEqual", "Equal", "EqualFold", "Is", "EqualFunc"), EXACT),
+    **dict.fromkeys(("Contains", "HasPrefix", "HasSuffix", "As", "MatchString", "ContainsAny"), PART),
+}
 _TESTIFY: Final[dict[str, int]] = {
     **dict.fromkeys(("Equal", "EqualValues", "Exactly", "JSONEq", "YAMLEq", "ElementsMatch", "Same"), EXACT),
     **dict.fromkeys(("InDelta", "InEpsilon", "WithinDuration", "EqualError", "ErrorIs", "PanicsWithValue"), EXACT),
+    **dict.fromkeys(("Nil", "Zero"), EXACT),
     **dict.fromkeys(("Contains", "Subset", "Regexp", "ErrorContains", "ErrorAs", "IsType", "Implements"), PART),
-    **dict.fromkeys(("Len", "Panics", "PanicsWithError", "Eventually", "FileExists", "DirExists"), PART),
+    **dict.fromkeys(("Len", "Empty", "Panics", "PanicsWithError", "Eventually", "FileExists", "DirExists"), PART),
     **dict.fromkeys(("NotEqual", "NotContains", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), RELATION),
     **dict.fromkeys(("NotRegexp", "Positive", "Negative", "NotSame", "NotSubset", "NotErrorIs"), RELATION),
-    **dict.fromkeys(("NotNil", "NotEmpty", "NotZero", "Error", "NotPanics"), PRESENCE),
+    **dict.fromkeys(("NotNil", "NotEmpty", "NotZero", "Error", "NotPanics", "NoError"), PRESENCE),
 }
-_ACTUAL_FIRST: Final = frozenset(
-    {"Len", "Contains", "NotContains", "Subset", "NotSubset", "ErrorIs", "ErrorAs", "ErrorContains", "EqualError"}
+_THIRD: Final[dict[str, Literal["digits", "deviation"]]] = dict.fromkeys(
+    ("InDelta", "InEpsilon", "WithinDuration"), "deviation"
 )
-_CONSTANT: Final = {"Nil": "nil", "Empty": "empty", "Zero": "zero"}
-_ALONE: Final = frozenset({"NotNil", "NotEmpty", "NotZero", "Error", "Panics", "NotPanics", "Positive", "Negative"})
-_TOLERANT: Final = frozenset({"InDelta", "InEpsilon", "WithinDuration"})
+_ALONE: Final = frozenset({"Nil", "Zero", "Empty", "NotNil", "NotEmpty", "NotZero", "Error", "NoError", "Panics"})
 
 
-def method(node: Node) -> tuple[Node, str, list[Node]] | None:
-    """Return operand, name and arguments of a call of a method or of a package's function."""
-    function = node.child_by_field_name("function") if node.type == "call_expression" else None
-    given = node.child_by_field_name("arguments")
-    if function is None or given is None or function.type != "selector_expression":
-        return None
-    operand = function.child_by_field_name("operand")
-    plain = [child for child in given.named_children if child.type != "comment"]
-    return (operand, text(function.child_by_field_name("field")), plain) if operand is not None else None
+class Go:
+    """One file of Go; `handles` are what testify's methods are called on, beside its packages."""
+
+    def __init__(self, handles: frozenset[str] = frozenset()) -> None:
+        self.handles = handles
+
+    def words(self, node: Node | None) -> Words:
+        """Return the tokens of a node."""
+        return tokens(node, {"interpreted_string_literal", "raw_string_literal", "rune_literal"})
+
+    def children(self, node: Node) -> Iterable[Node]:
+        """Return the nodes below a node."""
+        return node.named_children
+
+    def guarded(self, node: Node) -> Collection[Node]:
+        """Return the body of an `if` that has no `else`."""
+        body = node.child_by_field_name("consequence") if node.type == "if_statement" else None
+        return [body] if body is not None and node.child_by_field_name("alternative") is None else ()
+
+    def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
+        """Yield the names of a declaration or an assignment, those of an `if` included."""
+        if node.type == "if_statement" and (first := node.child_by_field_name("initializer")) is not None:
+            yield from self.bindings(first)
+        if node.type in _BINDS:
+            yield from self._bound(node.child_by_field_name("left"), node.child_by_field_name("right"))
+        elif node.type in {"var_spec", "const_spec"}:
+            named = [text(child) for child in node.children_by_field_name("name") if child.type == "identifier"]
+            if (value := node.child_by_field_name("value")) is not None:
+                yield from self._each(named, value)
+
+    def _bound(self, left: Node | None, right: Node | None) -> Iterator[tuple[Sequence[str], Words]]:
+        if left is not None and right is not None:
+            yield from self._each([text(child) for child in left.named_children], right)
+
+    def _each(self, names: list[str], right: Node) -> Iterator[tuple[Sequence[str], Words]]:
+        values = right.named_children
+        if len(values) == len(names):
+            yield from (((name,), self._value(value)) for name, value in zip(names, values, strict=True))
+        else:
+            yield names, self.words(right)
+
+    def _value(self, value: Node) -> Words:
+        """Return the tokens of a value; of a list that is written down its elements, without their type."""
+        body = value.child_by_field_name("body") if value.type == "composite_literal" else None
+        kind = value.child_by_field_name("type")
+        listed = kind is not None and kind.type in {"slice_type", "map_type", "implicit_length_array_type"}
+        return self.words(body) if body is not None and listed else self.words(value)
+
+    def loop(self, node: Node) -> tuple[Sequence[str], Words] | None:
+        """Return the names of a range, and what it goes through."""
+        clause = next((child for child in node.named_children if child.type == "range_clause"), None)
+        right = clause.child_by_field_name("right") if clause is not None else None
+        if clause is None or right is None or node.type != "for_statement":
+            return None
+        left = clause.child_by_field_name("left")
+        return [text(child) for child in (left.named_children if left is not None else ())], self._value(right)
+
+    def checks(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
+        """Yield what fails the test, or what testify checks."""
+        if node.type == "if_statement":
+            body, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
+            if body is not None and condition is not None and _fails_directly(body):
+                yield from map(_known, conditions(made(self.words(condition)), _ASKED, line_of(node), must=False))
+        elif node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            if _FAILS.fullmatch(text(function)) and not _is_told_by_if(node):
+                yield Check((), "failure", RELATION, line=line_of(node))
+            elif function is not None and function.type == "selector_expression":
+                yield from self._testify(node, function, made)
+
+    def _testify(self, node: Node, function: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
+        operand, line = text(function.child_by_field_name("operand")), line_of(node)
+        name = re.sub(r"(?<=[a-z])f$", "", text(function.child_by_field_name("field")))
+        words = self.words(node.child_by_field_name("arguments"))
+        given = [made(argument) for argument in split(group(words, 0), ",")] if words else []
+        if operand in {"assert", "require"}:
+            given = given[1:]
+        elif not (made((operand,))[:4:2] in {("assert", "New"), ("require", "New")} or operand in self.handles):
+            return
+        if name in {"True", "False"} and given:
+            yield from conditions(given[0], _ASKED, line, must=name == "True")
+        elif name in {"Equal", "EqualValues", "Exactly"} and len(given) > 1:
+            yield compared(given[1], "==", given[0], EXACT, line)
+        elif name in _TESTIFY and given:
+            taken = given[:1] if name in _ALONE else given
+            kind = NO_ERROR if name == "NoError" else name
+            yield said(taken, kind, _TESTIFY[name], line, _THIRD.get(name))
+
+    def call(self, node: Node) -> Call | None:
+        """Return a call of a function by its name."""
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if function is None or function.type != "identifier":
+            return None
+        words = self.words(node.child_by_field_name("arguments"))
+        return Call(text(function), [("", argument) for argument in split(group(words, 0), ",")] if words else [])
+
+    def ends(self, node: Node) -> bool:
+        """Return whether it is a plain `return` that does not follow a failure."""
+        is_plain = node.type == "return_statement" and not node.named_children
+        return is_plain and _HANDLED.search(text(node.prev_named_sibling)) is None
+
+    def marks(self, node: Node) -> Iterator[str]:
+        """Yield that a panic below a node would be caught."""
+        if node.type == "defer_statement" and "recover" in self.words(node):
+            yield "a failing assertion is swallowed"
 
 
-def called_on_test(node: Node, names: frozenset[str]) -> bool:
-    """Return whether a node calls one of these methods of a `testing.T`, `B`, `F` or `TB`."""
-    found = method(node)
-    return found is not None and found[1] in names and _HANDLES.fullmatch(text(found[0])) is not None
+def _known(check: Check) -> Check:
+    """Return the check for what it is in Go: that there is no error, or no difference of two values."""
+    if check.kind == "==" and check.words[-2:] == ("==", "nil"):
+        return replace(check, kind=NO_ERROR, strength=PRESENCE)
+    if check.kind == "==" and check.words[:4] == ("cmp", ".", "Diff", "("):
+        return said(split(group(check.words, 3), ","), "DeepEqual", EXACT, check.line)
+    return check
 
 
-def conditions(node: Node, rules: Language, names: Mapping[str, str], *, must: bool) -> Iterator[Check]:
-    """Yield what is checked where a condition has to hold (*must*), or has to fail."""
-    line = line_of(node)
-    while node.type == "parenthesized_expression" and node.named_children:
-        node = node.named_children[0]
-    if node.type == "unary_expression" and text(node).startswith("!"):
-        yield from conditions(node.named_children[-1], rules, names, must=not must)
-    elif node.type == "binary_expression":
-        yield from _binary(node, rules, names, must=must)
-    elif (found := method(node)) is not None and found[1] in _EQUAL | _PARTLY and len(found[2]) > 1:
-        sides = [written(argument, rules, names) for argument in found[2][:2]]
-        strength = (EXACT if found[1] in _EQUAL else PART) if must else RELATION
-        yield _check(sides[0], found[1] if must else f"not {found[1]}", strength, sides[1], line)
-    else:
-        yield Check(written(node, rules, names), "truth" if must else "not", PRESENCE if must else RELATION, line=line)
+def _fails_directly(block: Node) -> bool:
+    """Return whether a block fails the test in a statement of its own."""
+    listed = next((child for child in block.named_children if child.type == "statement_list"), block)
+    calls = (child.named_children[0] for child in listed.named_children if child.type == "expression_statement")
+    return any(_FAILS.fullmatch(text(call.child_by_field_name("function"))) is not None for call in calls)
 
 
-def _binary(node: Node, rules: Language, names: Mapping[str, str], *, must: bool) -> Iterator[Check]:
-    operator, line = text(node.child_by_field_name("operator")), line_of(node)
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if left is None or right is None:
-        return
-    if operator == ("&&" if must else "||"):
-        yield from conditions(left, rules, names, must=must)
-        yield from conditions(right, rules, names, must=must)
-        return
-    if operator in {"&&", "||"}:
-        found = [check for side in (left, right) for check in conditions(side, rules, names, must=must)]
-        yield either(found, written(node, rules, names), line)
-        return
-    sides = [written(side, rules, names) for side in (left, right)]
-    kind = operator if must else _OPPOSITE.get(operator, operator)
-    compared = _compared_by_diff(sides) if kind == "==" else None
-    distance = _distance(left if kind in {"<", "<="} else right) if kind in {"<", "<=", ">", ">="} else None
-    if compared is not None:
-        yield _check(compared[1], "DeepEqual", EXACT, compared[0], line)
-    elif distance is not None:
-        apart = [written(side, rules, names) for side in distance]
-        tolerance = number(sides[1] if kind in {"<", "<="} else sides[0])
-        yield _check(apart[0], "==", EXACT, apart[1], line, tolerance)
-    elif kind in {"==", "!="} and "nil" in sides and _is_error(left, right):
-        subject = sides[0] if sides[1] == "nil" else sides[1]
-        yield Check(subject, NO_ERROR if kind == "==" else "error", RELATION if kind == "==" else PRESENCE, line=line)
-    else:
-        yield _check(sides[0], kind, _STRENGTH.get(kind, PRESENCE), sides[1], line)
-
-
-def _compared_by_diff(sides: list[str]) -> tuple[str, str] | None:
-    """Return what `cmp.Diff(want, got) == ""` compares."""
-    diff = next((side for side in sides if side.startswith("cmp.Diff(") and side.endswith(")")), None)
-    if diff is None or '""' not in sides:
-        return None
-    given: list[str] = []
-    depth = start = 0
-    inside = diff.removeprefix("cmp.Diff(").removesuffix(")")
-    for at, char in enumerate(inside):
-        depth += (char in "([{") - (char in ")]}")
-        if char == "," and depth == 0:
-            given.append(inside[start:at].strip())
-            start = at + 1
-    given.append(inside[start:].strip())
-    return (given[0], given[1]) if len(given) > 1 else None
-
-
-def _is_error(left: Node, right: Node) -> bool:
-    named = text(left) if text(right) == "nil" else text(right)
-    return re.fullmatch(r"\w*[eE]rr(?:or)?\w{0,2}", named) is not None
-
-
-def _distance(node: Node) -> tuple[Node, Node] | None:
-    """Return the two sides of `math.Abs(a - b)`."""
-    found = method(node)
-    inside = found[2][0] if found is not None and found[1] == "Abs" and found[2] else None
-    if inside is None or inside.type != "binary_expression" or text(inside.child_by_field_name("operator")) != "-":
-        return None
-    left, right = inside.child_by_field_name("left"), inside.child_by_field_name("right")
-    return (left, right) if left is not None and right is not None else None
-
-
-def _check(subject: str, kind: str, strength: int, expected: str, line: int, tolerance: float | None = None) -> Check:
-    """Return a check that is the same whichever side the value stands on."""
-    if (_LITERAL.fullmatch(subject) or _WANTED.fullmatch(subject)) and not _LITERAL.fullmatch(expected):
-        subject, expected = expected, subject
-    return Check(subject, kind, strength, expected, tolerance, line)
-
-
-def testify(node: Node, rules: Language, names: Mapping[str, str], receiver: str) -> Iterator[Check]:
-    """Yield what a call of testify checks: of its packages, of an object that they made, or of a suite (*receiver*)."""
-    found = method(node)
-    if found is None:
-        return
-    operand, called, given = found
-    made = written(operand, rules, names)
-    if made in {"assert", "require"}:
-        given = given[1:]
-    elif not made.startswith(("assert.New(", "require.New(")) and made.split(".")[0] != (receiver or "\0"):
-        return
-    name = called.removesuffix("f") if called.removesuffix("f") in _KNOWN else called
-    if name in _KNOWN and given:
-        yield from _of_testify(name, given, rules, names, line_of(node))
-
-
-_KNOWN: Final = frozenset({*_TESTIFY, *_CONSTANT, "True", "False", "NoError"})
-
-
-def _of_testify(name: str, given: list[Node], rules: Language, names: Mapping[str, str], line: int) -> Iterator[Check]:
-    sides = [written(argument, rules, names) for argument in given[:3]]
-    if name in {"True", "False"}:
-        yield from conditions(given[0], rules, names, must=name == "True")
-    elif name == "NoError" or (name == "Nil" and _is_error(given[0], given[0])):
-        yield Check(sides[0], NO_ERROR, RELATION, line=line)
-    elif name in _CONSTANT:
-        yield Check(sides[0], name, EXACT if name != "Empty" else PART, _CONSTANT[name], line=line)
-    elif name in _ALONE or len(sides) == 1:
-        yield Check(sides[0], name, _TESTIFY[name], line=line)
-    else:
-        actual, expected = (sides[0], sides[1]) if name in _ACTUAL_FIRST else (sides[1], sides[0])
-        tolerance = number(sides[2]) if name in _TOLERANT and len(sides) > 2 else None  # noqa: PLR2004  (two and how far)
-        kind = "==" if name in {"Equal", "InDelta"} else name
-        yield _check(actual, kind, _TESTIFY[name], expected, line, tolerance)
-
-
-def only_told(check: Check) -> Check:
-    """Return the check as one that nothing fails by."""
-    return Check(check.subject, "t.Log", NOTHING, check.expected, check.tolerance, check.line)
+def _is_told_by_if(call: Node) -> bool:
+    """Return whether a failure stands in a first branch of an `if`, whose condition is the check."""
+    child, above = call, call.parent
+    while above is not None and above.type not in {"func_literal", "function_declaration", "method_declaration"}:
+        if above.type == "if_statement":
+            return child == above.child_by_field_name("consequence")
+        child, above = above, above.parent
+    return False

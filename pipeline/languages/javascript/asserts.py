@@ -1,206 +1,166 @@
-"""What assertions of JavaScript say: `expect` of jest, vitest and chai, and `assert` of node and chai."""
+"""JavaScript for `suite_walk`: `expect` of jest, vitest and chai, and `assert` of node and chai."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.sources.suite_walk import below, line_of, number, text, written
-from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, either
+from pipeline.languages.sources.claims import compared, conditions, group, said, split
+from pipeline.languages.sources.suite_walk import Call, line_of, text, tokens
+from pipeline.languages.sources.suites import EXACT, NOTHING, PART, PRESENCE, RELATION, Check, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from tree_sitter import Node
 
-    from pipeline.languages.sources.suite_walk import Language
-
+FUNCTIONS: Final = frozenset({"arrow_function", "function_expression", "function_declaration", "generator_function"})
 _STRENGTH: Final[dict[str, int]] = {
     **dict.fromkeys(("toBe", "toEqual", "toStrictEqual", "toBeNull", "toBeUndefined", "toBeNaN"), EXACT),
-    **dict.fromkeys(
-        ("toBeCloseTo", "toHaveBeenCalledWith", "toHaveBeenLastCalledWith", "toHaveBeenNthCalledWith"), EXACT
-    ),
-    **dict.fromkeys(("toHaveReturnedWith", "toThrowError", "toHaveBeenCalledTimes", "toHaveBeenCalledOnce"), EXACT),
-    **dict.fromkeys(
-        ("equal", "eql", "equals", "eq", "true", "false", "null", "undefined", "closeTo", "members"), EXACT
-    ),
-    **dict.fromkeys(("strictEqual", "deepEqual", "deepStrictEqual", "calledWith", "approximately"), EXACT),
-    **dict.fromkeys(
-        ("toMatchObject", "toContain", "toContainEqual", "toMatch", "toHaveLength", "toHaveProperty"), PART
-    ),
-    **dict.fromkeys(("toBeInstanceOf", "toThrow", "toMatchSnapshot", "toMatchInlineSnapshot", "toBeTypeOf"), PART),
-    **dict.fromkeys(("toThrowErrorMatchingSnapshot", "toThrowErrorMatchingInlineSnapshot", "toSatisfy"), PART),
-    **dict.fromkeys(
-        ("toMatchFileSnapshot", "include", "includes", "contain", "match", "throw", "throws", "rejects"), PART
-    ),
-    **dict.fromkeys(
-        ("lengthOf", "length", "property", "instanceof", "instanceOf", "keys", "empty", "oneOf", "a", "an"), PART
-    ),
-    **dict.fromkeys(("partialDeepStrictEqual", "string", "snapshot", "fileSnapshot", "toHaveTextContent"), PART),
+    **dict.fromkeys(("toBeCloseTo", "toHaveBeenCalledWith", "toHaveBeenLastCalledWith"), EXACT),
+    **dict.fromkeys(("toHaveBeenNthCalledWith", "toHaveReturnedWith", "toThrowError", "toHaveBeenCalledTimes"), EXACT),
+    **dict.fromkeys(("toHaveBeenCalledOnce", "equal", "eql", "equals", "eq", "true", "false", "null"), EXACT),
+    **dict.fromkeys(("undefined", "closeTo", "members", "strictEqual", "deepEqual", "deepStrictEqual"), EXACT),
+    **dict.fromkeys(("calledWith", "approximately", "assertions"), EXACT),
+    **dict.fromkeys(("toMatchObject", "toContain", "toContainEqual", "toMatch", "toHaveLength"), PART),
+    **dict.fromkeys(("toHaveProperty", "toBeInstanceOf", "toThrow", "toMatchSnapshot", "toBeTypeOf"), PART),
+    **dict.fromkeys(("toMatchInlineSnapshot", "toThrowErrorMatchingSnapshot", "toSatisfy"), PART),
+    **dict.fromkeys(("toThrowErrorMatchingInlineSnapshot", "toMatchFileSnapshot", "include", "includes"), PART),
+    **dict.fromkeys(("contain", "match", "throw", "throws", "rejects", "lengthOf", "length", "property"), PART),
+    **dict.fromkeys(("instanceof", "instanceOf", "keys", "empty", "oneOf", "a", "an", "string"), PART),
+    **dict.fromkeys(("partialDeepStrictEqual", "snapshot", "fileSnapshot", "toHaveTextContent"), PART),
     **dict.fromkeys(("toBeGreaterThan", "toBeGreaterThanOrEqual", "toBeLessThan", "toBeLessThanOrEqual"), RELATION),
     **dict.fromkeys(("above", "below", "least", "most", "greaterThan", "lessThan", "within", "gt", "lt"), RELATION),
-    **dict.fromkeys(("notEqual", "notStrictEqual", "notDeepEqual", "notDeepStrictEqual", "doesNotMatch"), RELATION),
-    **dict.fromkeys(("toBeFalsy", "isFalse", "isNull", "isUndefined"), RELATION),
+    **dict.fromkeys(("notEqual", "notStrictEqual", "notDeepEqual", "notDeepStrictEqual"), RELATION),
+    **dict.fromkeys(("doesNotMatch", "toBeFalsy", "isFalse", "isNull", "isUndefined", "ifError"), RELATION),
     **dict.fromkeys(("toBeTruthy", "toBeDefined", "ok", "exist", "exists", "toHaveBeenCalled", "called"), PRESENCE),
-    **dict.fromkeys(
-        ("toHaveReturned", "doesNotThrow", "doesNotReject", "toBeInTheDocument", "isOk", "isTrue"), PRESENCE
-    ),
+    **dict.fromkeys(("toHaveReturned", "doesNotThrow", "doesNotReject", "toBeInTheDocument", "isOk"), PRESENCE),
+    **dict.fromkeys(("isTrue", "hasAssertions"), PRESENCE),
 }
-_CONSTANTS: Final = {
-    "toBeNull": "null", "toBeUndefined": "undefined", "toBeNaN": "NaN", "true": "true", "false": "false",
-    "null": "null", "undefined": "undefined",
-}  # fmt: skip
-_FILLERS: Final = frozenset(
-    {
-        "to",
-        "be",
-        "been",
-        "is",
-        "that",
-        "which",
-        "and",
-        "has",
-        "have",
-        "with",
-        "at",
-        "of",
-        "same",
-        "deep",
-        "soft",
-        "poll",
-    }
-)
-_EMPTY_THROWS: Final = frozenset({"toThrow", "toThrowError", "throw", "throws", "rejects"})
-_ANYTHING: Final = frozenset(
-    {"anything", "any", "objectContaining", "arrayContaining", "stringContaining", "stringMatching", "arrayOf"}
-)
-_TOLERANT: Final = frozenset({"closeTo", "approximately"})
-_WORDS: Final = 30
-_TRUE: Final = frozenset({"toBeTruthy", "ok", "isOk", "isTrue"})
+_THIRD: Final[dict[str, Literal["digits", "deviation"]]] = {
+    "toBeCloseTo": "digits",
+    "closeTo": "deviation",
+    "approximately": "deviation",
+}
+_WITH_MESSAGE: Final = frozenset({"toThrow", "toThrowError", "throw", "throws", "rejects"})
+_EQUAL: Final = frozenset({"toBe", "toEqual", "toStrictEqual", "equal", "strictEqual", "deepEqual", "deepStrictEqual"})
+_TRUE: Final = frozenset({"toBeTruthy", "ok", "isOk", "isTrue", "assert", "true"})
+_FALSE: Final = frozenset({"toBeFalsy", "isFalse", "false"})
 _ASSERT: Final = re.compile(r"(?:\w+\.)?assert(?:\.strict)?|strict")
-_LITERAL: Final = re.compile(r"-?\d[\w.]*|\".*\"|'.*'|`[^$]*`|true|false|null|undefined")
-_COMPARED: Final = {
-    "===": EXACT, "==": EXACT, "!==": RELATION, "!=": RELATION, "<": RELATION, "<=": RELATION, ">": RELATION,
-    ">=": RELATION,
-}  # fmt: skip
-_OPPOSITE: Final = {
-    "===": "!==", "==": "!=", "!==": "===", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
-}  # fmt: skip
+_FAILURES: Final = frozenset({"fail", "throw", "done"})
+_MAY_FAIL: Final = _FAILURES | {"expect", "assert"}
+_NOTHING_MISSING: Final = frozenset({"toBeNull", "toBeUndefined", "null", "undefined", "toBeFalsy", "toThrow", "empty"})
 
 
-@dataclass(frozen=True)
-class Expectation:
-    """`expect(subject).words.matcher(arguments)`; a property of chai's has no arguments."""
+class JavaScript:
+    """One file; `imported` are the functions of node's `assert` that it calls by their own names."""
 
-    subject: tuple[Node, ...]
-    words: tuple[str, ...]
-    arguments: tuple[Node, ...]
+    def __init__(self, imported: frozenset[str] = frozenset()) -> None:
+        self.imported = imported
 
+    def words(self, node: Node | None) -> Words:
+        """Return the tokens of a node; who waits for a value sees the same."""
+        found = tokens(node, {"string", "template_string", "regex"})
+        return tuple(word for word in found if word not in {"await", ";"})
 
-def expectation(node: Node) -> Expectation | None:
-    """Return what a node expects, None for any other node and for a part of a longer expectation."""
-    given = plain(node.child_by_field_name("arguments")) if node.type == "call_expression" else ()
-    place = node.child_by_field_name("function") if node.type == "call_expression" else node
-    words: list[str] = []
-    while place is not None and len(words) < _WORDS:
-        if place.type == "member_expression":
-            words.append(text(place.child_by_field_name("property")))
-            place = place.child_by_field_name("object")
-        elif place.type != "call_expression":
+    def children(self, node: Node) -> Iterable[Node]:
+        """Return the nodes below a node."""
+        return node.named_children
+
+    def guarded(self, node: Node) -> Collection[Node]:
+        """Return the body of an `if` that has no `else`."""
+        body = node.child_by_field_name("consequence") if node.type == "if_statement" else None
+        return [body] if body is not None and node.child_by_field_name("alternative") is None else ()
+
+    def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
+        """Yield the names of a declaration or an assignment."""
+        field = {"variable_declarator": ("name", "value"), "assignment_expression": ("left", "right")}.get(node.type)
+        target, value = (node.child_by_field_name(one) for one in field) if field is not None else (None, None)
+        if target is not None and value is not None and target.type != "member_expression":
+            yield names_of(target), self.words(value)
+
+    def loop(self, node: Node) -> tuple[Sequence[str], Words] | None:
+        """Return the names of a `for` or of a `forEach`, and what it goes through."""
+        if node.type == "for_in_statement":
+            return names_of(node.child_by_field_name("left")), self.words(node.child_by_field_name("right"))
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if function is None or text(function.child_by_field_name("property")) not in {"forEach", "map", "flatMap"}:
             return None
-        elif text(place.child_by_field_name("function")) in {"expect", "expect.soft"}:
-            subject = plain(place.child_by_field_name("arguments"))
-            return Expectation(subject, tuple(reversed(words)), given) if words and not _is_part(node) else None
-        else:
-            place = place.child_by_field_name("function")
-            words.append("")
-    return None
+        given = plain(node.child_by_field_name("arguments"))
+        names = parameters(given[0]) if given and given[0].type in FUNCTIONS else ()
+        return names, self.words(function.child_by_field_name("object"))
 
+    def checks(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
+        """Yield what an expectation, an assertion, or an error on a condition checks."""
+        if node.type == "if_statement" and "throw" in self.words(node.child_by_field_name("consequence")):
+            yield from conditions(
+                made(self.words(node.child_by_field_name("condition"))), {}, line_of(node), must=False
+            )
+        elif node.type not in {"call_expression", "member_expression"}:
+            return
+        elif (node.text or b"").startswith(b"expect"):
+            if not _is_part(node):
+                yield from self._expected(node, made)
+        elif node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            given = split(group(self.words(node.child_by_field_name("arguments")), 0), ",")
+            name = text(function)
+            if function is not None and function.type == "member_expression":
+                is_assert = _ASSERT.fullmatch(text(function.child_by_field_name("object"))) is not None
+                name = text(function.child_by_field_name("property")) if is_assert else ""
+            elif name != "assert" and name not in self.imported:
+                name = ""
+            if given and (name in _STRENGTH or name == "assert"):
+                yield from _compared(name, [*map(made, given)], line_of(node))
 
-def _is_part(node: Node) -> bool:
-    """Return whether more of the expectation follows; asked last, since a parent is looked for from the root."""
-    above = node.parent
-    if above is None or above.type not in {"member_expression", "call_expression"}:
-        return False
-    return node in {above.child_by_field_name("object"), above.child_by_field_name("function")}
+    def _expected(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
+        """Yield what `expect(subject).words.matcher(arguments)` checks; a property of chai's has no arguments."""
+        words, line = self.words(node), line_of(node)
+        at = words.index("(") if "(" in words else 0
+        is_own = words[1:2] == (".",) and words[2:3] not in (("soft",), ("poll",))
+        subject = () if is_own else group(words, at)
+        rest = words[1:] if is_own else words[at + len(subject) + 2 :]
+        named = [rest[i + 1] for i, word in enumerate(rest[:-1]) if word == "." and _depth(rest, i) == 0]
+        name = next((word for word in reversed(named) if word in _STRENGTH), named[-1] if named else "")
+        behind = rest[len(rest) - 1 - rest[::-1].index(name) :] if name else ()
+        given = [made(one) for one in split(group(behind, 1), ",")] if behind[1:2] == ("(",) else []
+        is_promise = bool({"resolves", "rejects"} & set(named))
+        if not name:
+            return
+        if is_promise and node.parent is not None and node.parent.type == "expression_statement":
+            yield Check(words, "nothing", NOTHING, line=line)  # nobody waits for it
+            return
+        for check in _compared(name, [*([made(subject)] if subject else []), *given], line):
+            yield _negated(check) if "not" in named else check
 
+    def call(self, node: Node) -> Call | None:
+        """Return a call of a function by its name."""
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if function is None or function.type != "identifier":
+            return None
+        words = self.words(node.child_by_field_name("arguments"))
+        return Call(text(function), [("", one) for one in split(group(words, 0), ",")] if words[:1] == ("(",) else [])
 
-def expected(found: Expectation, line: int, rules: Language, names: Mapping[str, str]) -> Iterator[Check]:
-    """Yield what an expectation checks."""
-    words = [
-        word for word in found.words if word and word not in _FILLERS and word not in {"not", "resolves", "rejects"}
-    ]
-    name = words[-1] if words else ""
-    if name not in _STRENGTH or not found.subject:
-        name = name or "expect"
-    is_not = "not" in found.words
-    if (name in _TRUE or _is_boolean(name, found)) and _is_condition(found.subject[:1]):
-        must = (name in _TRUE or "true" in {name, *map(text, found.arguments)}) is not is_not
-        yield from conditions(found.subject[0], rules, names, must=must)
-        return
-    subject = ", ".join(_made(node, rules, names) for node in found.subject)
-    if "rejects" in found.words:
-        subject = f"rejection of {subject}"
-    check = _check(subject, name, found.arguments, line, rules, names)
-    yield _negated(check) if is_not else check
+    def ends(self, node: Node) -> bool:
+        """Return whether it is a plain `return` that does not follow a failure."""
+        is_plain = node.type == "return_statement" and not node.named_children
+        return is_plain and _FAILURES.isdisjoint(self.words(node.prev_named_sibling))
 
+    def marks(self, node: Node) -> Iterator[str]:
+        """Yield that a failing assertion below a node would be caught and forgotten."""
+        if node.type == "try_statement":
+            handler = self.words(node.child_by_field_name("handler"))
+            if handler and self._may_fail(node.child_by_field_name("body")) and _MAY_FAIL.isdisjoint(handler):
+                yield "a failing assertion is swallowed"
+        elif node.type == "call_expression":
+            function = node.child_by_field_name("function")
+            if function is not None and text(function.child_by_field_name("property")) == "catch":
+                handler = self.words(node.child_by_field_name("arguments"))
+                if self._may_fail(function.child_by_field_name("object")) and _MAY_FAIL.isdisjoint(handler):
+                    yield "a failing assertion is swallowed"
 
-def _is_boolean(name: str, found: Expectation) -> bool:
-    compared = name in {"toBe", "toEqual", "toStrictEqual", "equal"}
-    return name in {"true", "false"} or (compared and [text(node) for node in found.arguments] in (["true"], ["false"]))
-
-
-def _is_condition(nodes: tuple[Node, ...]) -> bool:
-    return bool(nodes) and nodes[0].type == "binary_expression"
-
-
-def asserted(node: Node, rules: Language, names: Mapping[str, str], imported: frozenset[str]) -> Iterator[Check]:
-    """Yield what a call of node's `assert` or chai's checks; *imported* are functions of it by their own names."""
-    function = node.child_by_field_name("function")
-    given = plain(node.child_by_field_name("arguments"))
-    if function is None or not given:
-        return
-    name = ""
-    if function.type == "member_expression" and _ASSERT.fullmatch(text(function.child_by_field_name("object"))):
-        name = text(function.child_by_field_name("property"))
-    elif function.type == "identifier" and (text(function) in imported or text(function) == "assert"):
-        name = text(function)
-    if name in {"assert", "ok", "isOk", "isTrue"}:
-        yield from conditions(given[0], rules, names, must=True)
-    elif name == "ifError":
-        yield Check(_made(given[0], rules, names), "no error", RELATION, line=line_of(node))
-    elif name in _STRENGTH:
-        yield _check(_made(given[0], rules, names), name, given[1:], line_of(node), rules, names)
-
-
-def conditions(node: Node, rules: Language, names: Mapping[str, str], *, must: bool) -> Iterator[Check]:
-    """Yield what is checked where a condition has to hold (*must*), or has to fail."""
-    line = line_of(node)
-    while node.type == "parenthesized_expression" and node.named_children:
-        node = node.named_children[0]
-    operator = text(node.child_by_field_name("operator"))
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if node.type == "unary_expression" and operator == "!":
-        yield from conditions(node.named_children[-1], rules, names, must=not must)
-    elif node.type != "binary_expression" or left is None or right is None:
-        yield Check(_made(node, rules, names), "truth" if must else "not", PRESENCE if must else RELATION, line=line)
-    elif operator == ("&&" if must else "||"):
-        yield from conditions(left, rules, names, must=must)
-        yield from conditions(right, rules, names, must=must)
-    elif operator in {"&&", "||"}:
-        found = [check for side in (left, right) for check in conditions(side, rules, names, must=must)]
-        yield either(found, _made(node, rules, names), line)
-    elif operator in _COMPARED:
-        kind = operator if must else _OPPOSITE[operator]
-        distance = _distance(left) if kind in {"<", "<="} else None
-        one, other = (_made(side, rules, names) for side in (distance or (left, right)))
-        if distance is not None:
-            yield _sided(one, "===", EXACT, other, line, number(_made(right, rules, names)))
-        else:
-            yield _sided(one, kind, _COMPARED[kind], other, line)
-    else:
-        yield Check(_made(node, rules, names), operator, PRESENCE, line=line)
+    def _may_fail(self, node: Node | None) -> bool:
+        return not _MAY_FAIL.isdisjoint(self.words(node))
 
 
 def plain(node: Node | None) -> tuple[Node, ...]:
@@ -208,57 +168,53 @@ def plain(node: Node | None) -> tuple[Node, ...]:
     return tuple(child for child in node.named_children if child.type != "comment") if node is not None else ()
 
 
-def is_literal(source: str) -> bool:
-    """Return whether a piece of source is one value that is written down."""
-    return _LITERAL.fullmatch(source) is not None
+def names_of(pattern: Node | None) -> list[str]:
+    """Return the names that a pattern binds."""
+    if pattern is None or pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
+        return [text(pattern)] if pattern is not None else []
+    return [name for child in pattern.named_children for name in names_of(child)]
 
 
-def _made(node: Node, rules: Language, names: Mapping[str, str]) -> str:
-    return re.sub(r"\bawait ", "", written(node, rules, names))
+def parameters(function: Node) -> list[str]:
+    """Return the names of a function's parameters; those of a pattern are given together."""
+    alone = function.child_by_field_name("parameter")
+    given = plain(function.child_by_field_name("parameters")) if alone is None else (alone,)
+    return [name for one in given for name in names_of(one.child_by_field_name("pattern") or one)]
 
 
-def _check(
-    subject: str, name: str, given: tuple[Node, ...], line: int, rules: Language, names: Mapping[str, str]
-) -> Check:
-    strength = _STRENGTH.get(name, PART)
-    if name in _EMPTY_THROWS:
-        strength = EXACT if given else PART
-    expected_ = _CONSTANTS.get(name) or ", ".join(_made(node, rules, names) for node in given[:2])
-    loose = sum(_is_anything(part) for node in given for part in below(node))
-    tolerance: float | None = None
-    if name == "toBeCloseTo":
-        digits = number(text(given[1])) if len(given) > 1 else 2.0
-        tolerance = 0.5 * 10.0 ** -(digits if digits is not None else 2.0)
-        expected_ = _made(given[0], rules, names) if given else ""
-    elif name in _TOLERANT and len(given) > 1:
-        tolerance = number(_made(given[1], rules, names))
-        expected_ = _made(given[0], rules, names)
-    return Check(subject, name, strength, expected_, tolerance, line, loose)
+def _compared(name: str, given: list[Words], line: int) -> Iterator[Check]:
+    """Yield what a matcher or an assertion checks, by its name and what it is given, the subject first."""
+    boolean = given[1:2] if name in _EQUAL else []
+    is_true, is_false = (name in _TRUE or boolean == [("true",)]), (name in _FALSE or boolean == [("false",)])
+    if given and (is_true or is_false) and (name not in {"true", "false"} | _EQUAL or _is_condition(given[0])):
+        yield from conditions(given[0], {}, line, must=is_true)
+    elif name in _EQUAL and len(given) > 1:
+        check = compared(given[0], "==", given[1], EXACT, line)
+        yield Check(check.words, name if check.strength else check.kind, check.strength, line=line)
+    else:
+        strength = _STRENGTH.get(name, PART)
+        with_message = name in _WITH_MESSAGE and len(given) > 1
+        yield said(
+            given, name, EXACT if with_message else PART if name in _WITH_MESSAGE else strength, line, _THIRD.get(name)
+        )
 
 
-def _sided(subject: str, kind: str, strength: int, expected_: str, line: int, tolerance: float | None = None) -> Check:
-    if is_literal(subject) and not is_literal(expected_):
-        subject, expected_ = expected_, subject
-    return Check(subject, kind, strength, expected_, tolerance, line)
+def _is_condition(words: Words) -> bool:
+    return any(word in {"===", "==", "!==", "!=", "<", "<=", ">", ">=", "&&", "||"} for word in words)
 
 
 def _negated(check: Check) -> Check:
-    nothing = check.kind in {"toBeNull", "toBeUndefined", "null", "undefined", "toBeFalsy", "toThrow", "throw", "empty"}
-    strength = PRESENCE if nothing else min(RELATION, check.strength)
-    return Check(check.subject, f"not {check.kind}", strength, check.expected, check.tolerance, check.line, check.loose)
+    strength = PRESENCE if check.kind in _NOTHING_MISSING else min(RELATION, check.strength)
+    return Check(check.words, f"not {check.kind}", strength, check.tolerance, check.line)
 
 
-def _is_anything(node: Node) -> bool:
-    if node.type != "member_expression" or text(node.child_by_field_name("object")) not in {"expect", "sinon.match"}:
+def _is_part(node: Node) -> bool:
+    """Return whether more of the expectation follows."""
+    above = node.parent
+    if above is None or above.type not in {"member_expression", "call_expression"}:
         return False
-    return text(node.child_by_field_name("property")) in _ANYTHING
+    return node in {above.child_by_field_name("object"), above.child_by_field_name("function")}
 
 
-def _distance(node: Node) -> tuple[Node, Node] | None:
-    """Return the two sides of `Math.abs(a - b)`."""
-    given = plain(node.child_by_field_name("arguments")) if node.type == "call_expression" else ()
-    if not given or text(node.child_by_field_name("function")) != "Math.abs" or given[0].type != "binary_expression":
-        return None
-    left, right = given[0].child_by_field_name("left"), given[0].child_by_field_name("right")
-    is_minus = text(given[0].child_by_field_name("operator")) == "-"
-    return (left, right) if is_minus and left is not None and right is not None else None
+def _depth(words: Words, at: int) -> int:
+    return sum((word in "([{") - (word in ")]}") for word in words[:at])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.javascript.rules import FUNCTIONS
+from pipeline.languages.javascript.asserts import FUNCTIONS
 from pipeline.languages.javascript.tree import root_of
 from pipeline.languages.sources.forgery_marks import OURS, answers_always_the_same, said
 from pipeline.languages.sources.suite_walk import below, line_of, text

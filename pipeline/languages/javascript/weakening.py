@@ -10,48 +10,32 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.javascript.asserts import expectation, is_literal, plain
-from pipeline.languages.javascript.rules import (
-    FUNCTIONS,
-    JavaScript,
-    called,
-    is_awaited,
-    leaves,
-    named_as,
-    parameters,
-    skips,
-    swallows,
-)
+from pipeline.languages.javascript.asserts import FUNCTIONS, JavaScript, parameters, plain
 from pipeline.languages.javascript.tree import root_of
-from pipeline.languages.sources.suite_walk import Helper, Walk, below, line_of, number, text, whole, written
-from pipeline.languages.sources.suites import EXACT, Check, Suite, Test
+from pipeline.languages.sources.claims import size, values_in
+from pipeline.languages.sources.suite_walk import Helper, Walk, digest, line_of, parts_of, text
+from pipeline.languages.sources.suites import Suite, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tree_sitter import Node
 
+    from pipeline.languages.sources.suites import Words
 
-_TESTS: Final = {"test": (), "it": (), "specify": (), "xit": ("skip",), "xtest": ("skip",), "fit": ("only",)}
-_SUITES: Final = {"describe": (), "suite": (), "context": (), "xdescribe": ("skip",), "fdescribe": ("only",)}
+_TESTS: Final = {"test": "", "it": "", "specify": "", "xit": "skip", "xtest": "skip", "fit": "only"}
+_SUITES: Final = {"describe": "", "suite": "", "context": "", "xdescribe": "skip", "fdescribe": "only"}
 _HOOKS: Final = frozenset({"before", "after", "beforeEach", "afterEach", "beforeAll", "afterAll"})
-_MARKS: Final = frozenset({"skip", "only", "todo", "failing", "fails", "fixme", "skipIf", "runIf"})
-_OPTIONS: Final = frozenset({"skip", "only", "todo", "retry", "fails"})
-_STANDIN: Final = re.compile(
-    r"(?:jest|vi|mock|sinon|\w+\.mock)\.(?:mock|doMock|unstable_mockModule|fn|spyOn|stub|fake|replace|method|module"
-    r"|getter|setter|stubGlobal|replaceProperty|useFakeTimers)|nock|td\.replace"
-)
-_MODULES: Final = re.compile(r"(?:jest|vi|mock|\w+\.mock)\.(?:mock|doMock|unstable_mockModule|module)")
+_MARKS: Final = frozenset({"skip", "only", "todo", "failing", "fails", "fixme", "skipIf", "runIf", "retry"})
+_STANDIN: Final = re.compile(r"(?:do)?[mM]ock(?:Module)?|fn|spyOn|stub|stubGlobal|nock|replaceProperty|useFakeTimers")
 _SETTINGS: Final = re.compile(r"(?:jest|vi)\.(?:setTimeout|retryTimes|setConfig)")
-_FROM_ASSERT: Final = re.compile(r"['\"](?:node:)?assert(?:/strict)?['\"]")
-_LIMIT_S: Final = 5.0
-"""The time limit of a test in jest and vitest where nobody says otherwise."""
+_MODULES: Final = re.compile(r"(?:jest|vi|mock|\w+\.mock)\.(?:mock|doMock|unstable_mockModule|module)")
+_IMPORTED: Final = re.compile(r"\{([^}]*)\}\s*(?:from|=\s*require\()\s*['\"](?:node:)?assert(?:/strict)?['\"]")
 
 
 def read(source: bytes, path: str) -> Suite:
     """Return the tests and hooks of a source; what has errors in it is read as far as it goes."""
-    root = root_of(source, path)
-    reader = _Reader(root)
+    reader = _Reader(root_of(source, path))
     reader.collect()
     return Suite(reader.tests, reader.whole)
 
@@ -63,6 +47,7 @@ class _Place:
     above: str = ""
     marks: tuple[str, ...] = ()
     cases: int | None = 1
+    values: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -77,10 +62,6 @@ class _Registered:
     def body(self) -> Node | None:
         return next((node for node in self.arguments if node.type in FUNCTIONS), None)
 
-    @property
-    def options(self) -> Node | None:
-        return next((node for node in self.arguments if node.type == "object"), None)
-
 
 @dataclass
 class _Reader:
@@ -89,19 +70,13 @@ class _Reader:
     whole: Counter[str] = field(default_factory=Counter[str])
 
     def __post_init__(self) -> None:
-        self.rules = JavaScript(frozenset(_imported(self.root)))
-        functions = [node for node in below(self.root) if node.type in FUNCTIONS]
-        helpers = {name: _helper(node) for node in functions if (name := named_as(node)) is not None}
-        constants: dict[str, str] = {}
-        for node in plain(self.root):
-            if node.type in {"lexical_declaration", "variable_declaration"}:
-                for part in plain(node):
-                    constants.update(self.rules.bindings(part, constants))
-        self.walk = Walk(self.rules, helpers, constants)
-        uses_node = any(
-            text(node) in {"'node:test'", '"node:test"'} for node in below(self.root) if node.type == "string"
-        )
-        self.limit = None if uses_node else _LIMIT_S
+        named = _IMPORTED.findall(text(self.root))
+        self.rules = JavaScript(frozenset(name.split(":")[-1].strip() for names in named for name in names.split(",")))
+        helpers = {name: Helper(parameters(one), _body(one)) for name, one in _functions(self.root)}
+        self.walk = Walk(self.rules, helpers)
+        for declaration in plain(self.root):
+            for part in plain(declaration) if declaration.type.endswith("_declaration") else ():
+                self.walk.bind(part, self.walk.constants)
 
     def collect(self) -> None:
         """Take in all that the file registers."""
@@ -112,80 +87,65 @@ class _Reader:
             body = found.body if found is not None else None
             if found is None or found.words[0] not in {*_TESTS, *_SUITES, *_HOOKS}:
                 self._of_the_file(node, place)
-                times = (self.rules.times(node, child, self.walk.constants) for child in node.children)
-                inside = [(child, _many(place, count)) for child, count in zip(node.children, times, strict=True)]
-                stack.extend(reversed([(c, p) for c, p in inside if c.type not in FUNCTIONS or named_as(c) is None]))
+                place = self._repeated(node, place)
+                stack.extend((child, place) for child in reversed(node.named_children) if not _is_helper(child))
             elif found.words[0] in _SUITES:
-                if body is not None:
-                    stack.append((body, self._inside(found, place, _SUITES[found.words[0]])))
+                stack += [(body, self._inside(found, place, _SUITES[found.words[0]]))] if body is not None else []
             elif found.words[0] in _TESTS:
                 self._add(self._title(found, place), self._test(node, found, place))
             elif body is not None:
-                empty = not plain(body.child_by_field_name("body"))
-                hook = Test(line_of(node), whole(body, self.rules), "fixture", empty=empty)
-                self._add(f"{place.above}{found.words[0]}", hook)
+                words = self.rules.words(body.child_by_field_name("body"))
+                self._add(
+                    place.above + found.words[0], Test(line_of(node), digest(words), "fixture", parts=parts_of(words))
+                )
 
     def _add(self, name: str, test: Test) -> None:
-        number_ = 1 + sum(other == name or other.startswith(f"{name} (") for other in self.tests)
-        self.tests[name if number_ == 1 else f"{name} ({number_})"] = test
+        number = 1 + sum(other == name or other.startswith(f"{name} (") for other in self.tests)
+        self.tests[name if number == 1 else f"{name} ({number})"] = test
 
     def _title(self, found: _Registered, place: _Place) -> str:
         title = found.arguments[0] if found.arguments and found.arguments[0].type not in FUNCTIONS else None
-        return place.above + (written(title, self.rules).strip("'\"`") if title is not None else "a test")
+        return place.above + ("".join(self.rules.words(title)).strip("'\"`") if title is not None else "a test")
 
-    def _inside(self, found: _Registered, place: _Place, marks: tuple[str, ...]) -> _Place:
-        more = (*marks, *(word for word in found.words if word in _MARKS), *_options(found.options))
-        cases = self._cases(found)
+    def _inside(self, found: _Registered, place: _Place, mark: str) -> _Place:
+        options = next((self.rules.words(node) for node in found.arguments if node.type == "object"), ())
+        marks = [word for word in (mark, *found.words, *options) if word in _MARKS]
+        cases, values = self._cases(found.table)
         product = None if cases is None or place.cases is None else cases * place.cases
-        return _Place(f"{self._title(found, place)} > ", (*place.marks, *more), product)
+        return _Place(f"{self._title(found, place)} > ", (*place.marks, *marks), product, place.values | values)
+
+    def _repeated(self, node: Node, place: _Place) -> _Place:
+        """Return the place within a loop around tests."""
+        loop = self.rules.loop(node)
+        count = size(self.walk.made(loop[1], self.walk.constants)) if loop is not None else None
+        return replace(place, cases=place.cases * count) if count is not None and place.cases is not None else place
 
     def _test(self, node: Node, found: _Registered, place: _Place) -> Test:
         inside = self._inside(found, place, _TESTS[found.words[0]])
         body = found.body
-        if body is None:
-            return Test(line_of(node), whole(node, self.rules), cases=inside.cases, marks=Counter(inside.marks))
-        given = {name: f"given {at}" for name, at in parameters(body)}
-        walk = replace(self.walk, constants={**self.walk.constants, **given})
-        checks = (*walk.checks(body), *_counted(body))
-        self.walk.steps = walk.steps
-        parts = list(below(body))
+        words = self.rules.words(_body(body)) if body is not None else ()
+        read = self.walk.read(_body(body) if body is not None else node)
+        marks = [*inside.marks, *_skipping(words)]
+        standins = ["something more is replaced by a stand-in" for word in words if _STANDIN.fullmatch(word)]
         return Test(
             line=line_of(node),
-            body=whole(body, self.rules),
-            checks=checks,
+            body=digest(words or self.rules.words(node)),
+            checks=tuple(read.checks),
             cases=inside.cases,
-            marks=Counter([*inside.marks, *("skip" for part in parts if skips(part))]),
-            standins=sum(called(part, _STANDIN) for part in parts),
-            timeout=self._limit(found, parts),
-            swallowed=tuple(line_of(part) for part in parts if swallows(part)),
-            vacuous=tuple(line_of(part) for part in parts if self._is_vacuous(part)),
-            leaves=tuple(line_of(part) for part in parts if leaves(part, body)),
-            empty=not plain(body.child_by_field_name("body")),
+            values=inside.values | read.values,
+            marks=Counter([*(f"{mark} is added" for mark in marks), *standins]) + read.marks,
         )
 
-    def _cases(self, found: _Registered) -> int | None:
-        if found.table is None:
-            return 1
-        if found.table.type == "template_string":
-            columns = text(found.table).lstrip("`").strip().split("\n", 1)[0].count("|") + 1
-            return sum(child.type == "template_substitution" for child in found.table.named_children) // columns
-        rows = plain(found.table)
-        listed = re.match(r"(\d+) values: ", self.rules.made(rows[0], self.walk.constants)) if rows else None
-        known = re.match(r"(?:mut )?(\d+) values: ", self.walk.constants.get(text(rows[0]), "")) if rows else None
-        return int(listed[1]) if listed is not None else int(known[1]) if known is not None else None
-
-    def _limit(self, found: _Registered, parts: list[Node]) -> float | None:
-        own = [part for part in found.arguments if part.type == "number"]
-        own += [value for name, value in _pairs(found.options) if name == "timeout"]
-        calls = [part for part in parts if part.type == "call_expression"]
-        own += [
-            given[0]
-            for part in calls
-            if text(part.child_by_field_name("function")) == "this.timeout"
-            and (given := plain(part.child_by_field_name("arguments")))
-        ]
-        limits = [limit for value in own if (limit := number(text(value))) is not None]
-        return limits[-1] / 1000 if limits else self.limit
+    def _cases(self, table: Node | None) -> tuple[int | None, frozenset[str]]:
+        """Return how many cases a table has, and the values in it."""
+        words = self.walk.made(self.rules.words(table), self.walk.constants, 20_000)
+        if table is None:
+            return 1, frozenset()
+        if table.type != "template_string":
+            return size(words[1:-1]), values_in(words)
+        columns = text(table).lstrip("`").strip().split("\n", 1)[0].count("|") + 1
+        parts = [child for child in table.named_children if child.type == "template_substitution"]
+        return len(parts) // columns, values_in(tuple(word for part in parts for word in self.rules.words(part)))
 
     def _of_the_file(self, node: Node, place: _Place) -> None:
         """Note what holds for all tests: stand-ins for modules, settings."""
@@ -195,20 +155,7 @@ class _Reader:
         if _MODULES.fullmatch(function) and given:
             self.whole[f"{place.above}{text(given[0])} is replaced by a stand-in"] += 1
         elif _SETTINGS.fullmatch(function):
-            self.whole[f"{written(node, self.rules)} holds for all its tests"] += 1
-
-    def _is_vacuous(self, node: Node) -> bool:
-        """Return whether a node asserts of a value itself, or of a promise that nobody waits for."""
-        found = expectation(node)
-        if found is not None and {"resolves", "rejects"} & set(found.words):
-            return not is_awaited(node)
-        checks = [check for check in self.rules.checks(node, {}) if check.strength == EXACT or check.kind == "truth"]
-        return any(
-            check.subject == check.expected
-            or (is_literal(check.subject) and (is_literal(check.expected) or check.kind == "truth"))
-            for check in checks
-            if check.subject != "what is caught"
-        )
+            self.whole[f"{' '.join(text(node).split())} holds for all its tests"] += 1
 
 
 def _registered(node: Node) -> _Registered | None:
@@ -232,37 +179,25 @@ def _registered(node: Node) -> _Registered | None:
     return _Registered((text(place), *reversed(words)), table, plain(node.child_by_field_name("arguments")))
 
 
-def _helper(function: Node) -> Helper:
-    body = function.child_by_field_name("body") or function
-    return Helper(tuple(name for name, _ in parameters(function)), body)
-
-
-def _imported(root: Node) -> Iterator[str]:
+def _functions(root: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the functions of the file itself with their names."""
     for node in root.named_children:
-        if node.type in {"import_statement", "lexical_declaration"} and _FROM_ASSERT.search(text(node)):
-            kinds = {"identifier", "shorthand_property_identifier_pattern"}
-            yield from (text(part) for part in below(node) if part.type in kinds)
+        if node.type == "function_declaration":
+            yield text(node.child_by_field_name("name")), node
+        for part in node.named_children:
+            value = part.child_by_field_name("value") if part.type == "variable_declarator" else None
+            if value is not None and value.type in FUNCTIONS:
+                yield text(part.child_by_field_name("name")), value
 
 
-def _many(place: _Place, count: int) -> _Place:
-    return place if count == 1 or place.cases is None else replace(place, cases=place.cases * count)
+def _is_helper(node: Node) -> bool:
+    return node.type == "function_declaration"
 
 
-def _pairs(options: Node | None) -> Iterator[tuple[str, Node]]:
-    for pair in plain(options):
-        value = pair.child_by_field_name("value")
-        if value is not None:
-            yield text(pair.child_by_field_name("key")), value
+def _body(function: Node) -> Node:
+    return function.child_by_field_name("body") or function
 
 
-def _options(options: Node | None) -> Iterator[str]:
-    yield from (name for name, value in _pairs(options) if name in _OPTIONS and text(value) not in {"false", "0"})
-
-
-def _counted(body: Node) -> Iterator[Check]:
-    """Yield how many assertions a test says that it makes."""
-    for node in below(body):
-        function = text(node.child_by_field_name("function")) if node.type == "call_expression" else ""
-        if function in {"expect.assertions", "expect.hasAssertions"} or re.fullmatch(r"\w+\.plan", function):
-            given = text(node.child_by_field_name("arguments")).strip("()")
-            yield Check("the number of assertions", function, EXACT, given, line=line_of(node))
+def _skipping(words: Words) -> Iterator[str]:
+    """Yield what a test says of itself while it runs: `t.skip()`, `this.skip()`."""
+    yield from (word for at, word in enumerate(words) if word in _MARKS and at and words[at - 1] == ".")

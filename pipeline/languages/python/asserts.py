@@ -1,34 +1,25 @@
-"""What one node of a Python test checks: assertions of pytest, unittest, numpy and its kin, and stand-ins' calls.
-
-Nothing here performs I/O.
-"""
+"""Python for `suite_walk`: assertions of pytest, unittest, numpy and its kin, and what keeps them from failing."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.python.tolerances import APPROXIMATE, tolerance_of
-from pipeline.languages.sources.suite_walk import brief
-from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check
+from pipeline.languages.sources.claims import conditions, said, size
+from pipeline.languages.sources.suite_walk import Call
+from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-_OPERATORS: Final[dict[type[ast.cmpop], tuple[str, int]]] = {
-    ast.Eq: ("==", EXACT),
-    ast.Is: ("is", EXACT),
-    ast.In: ("in", PART),
-    ast.NotIn: ("not in", RELATION),
-    ast.NotEq: ("!=", RELATION),
-    ast.IsNot: ("is not", PRESENCE),
-    ast.Lt: ("<", RELATION),
-    ast.LtE: ("<=", RELATION),
-    ast.Gt: (">", RELATION),
-    ast.GtE: (">=", RELATION),
-}
-_METHODS: Final[dict[str, int]] = {
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_TOKEN: Final = re.compile(
+    r"not in\b|is not\b|[rbfuRBFU]{0,2}(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|\d[\d_.]*(?:[eE][+-]?\d+)?\w*|\w+"
+    r"|[=!<>]=|\*\*|//|:=|->|\S"
+)
+_ASSERTIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertIs"), EXACT),
     **dict.fromkeys(("assertSequenceEqual", "assertSetEqual", "assertTupleEqual", "assertMultiLineEqual"), EXACT),
     **dict.fromkeys(("assertAlmostEqual", "assertCountEqual", "assertRaisesRegex", "assertLogs"), EXACT),
@@ -36,53 +27,138 @@ _METHODS: Final[dict[str, int]] = {
     **dict.fromkeys(("assertNotEqual", "assertNotIn", "assertGreater", "assertGreaterEqual", "assertLess"), RELATION),
     **dict.fromkeys(("assertLessEqual", "assertIsNone", "assertFalse"), RELATION),
     **dict.fromkeys(("assertTrue", "assertIsNotNone"), PRESENCE),
-}
-_STANDINS: Final[dict[str, int]] = {
     **dict.fromkeys(("assert_called_once_with", "assert_not_called"), EXACT),
     **dict.fromkeys(("assert_awaited_once_with", "assert_not_awaited"), EXACT),
     **dict.fromkeys(("assert_called_with", "assert_has_calls", "assert_awaited_with", "assert_has_awaits"), PART),
     **dict.fromkeys(("assert_any_call", "assert_called_once", "assert_any_await", "assert_awaited_once"), RELATION),
     **dict.fromkeys(("assert_called", "assert_awaited"), PRESENCE),
-}
-"""The methods of `unittest.mock`: how much each looks at."""
-_FUNCTIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_close"), EXACT),
     **dict.fromkeys(("assert_array_almost_equal", "assert_array_almost_equal_nulp", "assert_array_max_ulp"), EXACT),
     **dict.fromkeys(("assert_equal", "assert_array_equal", "assert_string_equal"), EXACT),
     **dict.fromkeys(("assert_frame_equal", "assert_series_equal", "assert_index_equal"), EXACT),
     **dict.fromkeys(("assert_extension_array_equal", "assert_array_less"), EXACT),
 }
-"""Functions of numpy, pandas, torch and their kin, which take what is looked at first and what it should be next."""
-_RAISES: Final = frozenset({"raises", "warns", "deprecated_call"})
-_RAISING_METHODS: Final = frozenset({"assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex"})
+"""What unittest, `unittest.mock`, numpy, pandas and torch call their assertions."""
+_ASKED: Final[dict[str, int]] = dict.fromkeys(("isinstance", "isclose", "allclose"), PART)
+_THIRD: Final[dict[str, Literal["digits", "deviation"]]] = {
+    **dict.fromkeys(("assertAlmostEqual", "assert_almost_equal", "assert_approx_equal"), "digits"),
+    **dict.fromkeys(("assert_array_almost_equal",), "digits"),
+    **dict.fromkeys(("assert_allclose", "assert_array_almost_equal_nulp", "assert_array_max_ulp"), "deviation"),
+}
+_RAISES: Final = frozenset({"raises", "warns", "deprecated_call", "assertRaises", "assertWarns"})
 _BROAD: Final = frozenset({"Exception", "BaseException"})
+_CATCHES: Final = _BROAD | {"AssertionError"}
+_SWALLOWED: Final = "a failing assertion is swallowed"
 
 
-def assertions(node: ast.AST) -> Iterator[Check]:
-    """Yield what a node checks by itself; guards and times are the caller's."""
-    match node:
-        case ast.Assert(test=test):
-            yield _asserted(test, node.lineno)
-        case ast.Call(func=ast.Attribute(attr=method), args=[first, *rest]) if method in _METHODS:
-            yield _by_method(node, method, first, rest)
-        case ast.Call(func=ast.Attribute(value=standin, attr=method)) if method in _STANDINS:
-            yield Check(source(standin), method, _STANDINS[method], _given(node), None, node.lineno)
-        case ast.Call(args=[first, second, *_]) if name_of(node.func) in _FUNCTIONS:
-            kind = name_of(node.func)
-            yield Check(source(first), kind, _FUNCTIONS[kind], source(second), tolerance_of(node), node.lineno)
-        case ast.withitem(context_expr=ast.Call() as call) if name_of(call.func) in _RAISES:
-            yield _raised(call)
-        case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError")) | ast.Name(id="AssertionError")):
-            yield Check("this point", "is not reached", RELATION, "", None, node.lineno)
-        case ast.Call(func=function) if name_of(function) == "fail":
-            yield Check("this point", "is not reached", RELATION, "", None, node.lineno)
-        case _:
-            pass
+class Python:
+    """Python, for `suite_walk`."""
 
+    def words(self, node: ast.AST) -> Words:
+        """Return the tokens of a node."""
+        try:
+            source = ast.unparse(node)
+        except ValueError:  # before Python 3.12 not every value can be written in a formatted string
+            source = ast.dump(node)
+        return tuple(_TOKEN.findall(source))
 
-def is_broad(names: Sequence[str]) -> bool:
-    """Return whether one of these exceptions is any exception at all."""
-    return not _BROAD.isdisjoint(names)
+    def children(self, node: ast.AST) -> Iterable[ast.AST]:
+        """Return the nodes below a node."""
+        return ast.iter_child_nodes(node)
+
+    def guarded(self, node: ast.AST) -> Collection[ast.AST]:
+        """Return the statements of an `if` that has no `else`."""
+        return node.body if isinstance(node, ast.If) and not node.orelse else ()
+
+    def bindings(self, node: ast.AST) -> Iterable[tuple[Sequence[str], Words]]:
+        """Return the names of an assignment."""
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((names_of(target), self.words(value)) for target in targets)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield (name,), self.words(value)
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                yield (name,), (name, "+", *self.words(value))
+            case _:
+                pass
+
+    def loop(self, node: ast.AST) -> tuple[Sequence[str], Words] | None:
+        """Return the names of a `for`, and what it goes through."""
+        if isinstance(node, ast.For | ast.AsyncFor):
+            return names_of(node.target), self.words(node.iter)
+        return None
+
+    def checks(self, node: ast.AST, made: Callable[[Words], Words]) -> Iterator[Check]:
+        """Yield what a node checks by itself."""
+        match node:
+            case ast.Assert(test=test):
+                always = isinstance(test, ast.Tuple) and bool(test.elts)  # `assert (x, "why")`
+                yield from conditions(("True",) if always else made(self.words(test)), _ASKED, node.lineno)
+            case ast.withitem(context_expr=ast.Call(func=function) as call) if name_of(function) in _RAISES:
+                yield self._raised(call, name_of(function))
+            case ast.Call(func=function) if name_of(function) in _RAISES and len(node.args) > 1:
+                yield self._raised(node, name_of(function))
+            case ast.Call(func=function) if (name := name_of(function)) in _ASSERTIONS and name not in _RAISES:
+                given = [*map(self.words, node.args), *map(self.words, node.keywords)]
+                if isinstance(function, ast.Attribute) and "assert_" in name and hasattr(function.value, "id"):
+                    given = [self.words(function.value), *given] if not node.args or "call" in name else given
+                yield said([*map(made, given)], name, _ASSERTIONS[name], node.lineno, _THIRD.get(name))
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError")) | ast.Name(id="AssertionError")):
+                yield Check((), "failure", RELATION, line=node.lineno)
+            case ast.Call(func=function) if name_of(function) == "fail":
+                yield Check((), "failure", RELATION, line=node.lineno)
+            case _:
+                pass
+
+    def call(self, node: ast.AST) -> Call | None:
+        """Return a call of a function by its name."""
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                named = [(one.arg, self.words(one.value)) for one in keywords if one.arg is not None]
+                return Call(name, [*(("", self.words(one)) for one in args), *named])
+            case _:
+                return None
+
+    def ends(self, node: ast.AST) -> bool:
+        """Return whether it is a `return` of nothing."""
+        return isinstance(node, ast.Return) and (node.value is None or isinstance(node.value, ast.Constant))
+
+    def marks(self, node: ast.AST) -> Iterator[str]:
+        """Yield that a failing assertion below a node would be caught and forgotten."""
+        match node:
+            case ast.Try(body=body, handlers=handlers):
+                if self._asserts(body) and any(self._forgets(handler) for handler in handlers):
+                    yield _SWALLOWED
+            case ast.With(items=items, body=body):
+                if self._asserts(body) and any("suppress" in self.words(item) for item in items):
+                    yield _SWALLOWED
+            case _:
+                pass
+
+    def _asserts(self, body: Iterable[ast.AST]) -> bool:
+        return any(word.startswith("assert") or word in _RAISES for node in body for word in self.words(node))
+
+    def _forgets(self, handler: ast.ExceptHandler) -> bool:
+        caught = self.words(handler.type) if handler.type is not None else ("Exception",)
+        inside = {word for node in handler.body for word in self.words(node)}
+        return not _CATCHES.isdisjoint(caught) and inside.isdisjoint({"raise", "fail"})
+
+    def _raised(self, call: ast.Call, name: str) -> Check:
+        """Return the check that an exception is raised; one that is derived from another is that one, too."""
+        named = {keyword.arg: keyword.value for keyword in call.keywords}
+        wanted = call.args[0] if call.args else named.get("expected_exception", named.get("expected_warning"))
+        kinds = [part.id for part in ast.walk(wanted) if isinstance(part, ast.Name)] if wanted is not None else []
+        inside = ", match" if "match" in named else ""
+        kind = f"{name}({ast.unparse(wanted) if wanted is not None else ''}{inside})"
+        if len(kinds) != 1 or not _BROAD.isdisjoint(kinds):
+            strength = PRESENCE if not kinds or not _BROAD.isdisjoint(kinds) else RELATION
+        else:
+            strength = EXACT if inside else PART
+        families = (getattr(builtins, one, None) for one in kinds)
+        known = {above.__name__ for one in families if isinstance(one, type) for above in one.__mro__} - {"object"}
+        quoted = tuple(f'"{one}"' for one in sorted({*kinds, *(known - _BROAD)}))
+        match = self.words(named["match"]) if "match" in named else ()
+        return Check((*quoted, *match), kind, strength, line=call.lineno)
 
 
 def name_of(node: ast.AST) -> str:
@@ -94,83 +170,21 @@ def name_of(node: ast.AST) -> str:
             return ""
 
 
-def source(node: ast.AST) -> str:
-    """Return a piece of source in one layout; a long one is cut, and still told apart from others."""
-    try:
-        text = ast.unparse(node)
-    except ValueError:  # before Python 3.12 not every value can be written in a formatted string
-        text = ast.dump(node)
-    return brief(text)
+def names_of(target: ast.expr) -> tuple[str, ...]:
+    """Return the names that a target binds."""
+    return tuple(node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
-def _asserted(test: ast.expr, line: int) -> Check:
-    match test:
-        case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            kind, strength = _OPERATORS[type(operator)]
-            return Check(source(left), kind, strength, source(_exactly(right)), tolerance_of(test), line)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Check(source(operand), "not", RELATION, "", tolerance_of(test), line)
-        case ast.Call(func=function, args=[first, *_]) if name_of(function) in {"isinstance", *APPROXIMATE}:
-            return Check(source(first), name_of(function), PART, _second(test), tolerance_of(test), line)
-        case _:
-            return Check(source(test), "truth", PRESENCE, "", tolerance_of(test), line)
-
-
-def _second(call: ast.Call) -> str:
-    """Return what a value is compared with; how exactly is its tolerance."""
-    return source(call.args[1]) if len(call.args) > 1 else ""
-
-
-def _exactly(expected: ast.expr) -> ast.expr:
-    """Return the value itself where it is given with a tolerance."""
-    match expected:
-        case ast.Call(func=function, args=[value, *_]) if name_of(function) == "approx":
-            return value
-        case _:
-            return expected
-
-
-def _given(call: ast.Call) -> str:
-    """Return the arguments of a call."""
-    return ", ".join((*map(source, call.args), *map(source, call.keywords)))
-
-
-def _by_method(call: ast.Call, method: str, first: ast.expr, rest: list[ast.expr]) -> Check:
-    if method in _RAISING_METHODS:
-        names = _exceptions(first)
-        strength = PRESENCE if is_broad(names) else _METHODS[method]
-        return Check(
-            "raises", f"{method}({source(first)})", strength, "", None, call.lineno, allows=_with_derived(names)
-        )
-    expected = source(rest[0]) if rest else ""
-    return Check(source(first), method, _METHODS[method], expected, tolerance_of(call), call.lineno)
-
-
-def _raised(call: ast.Call) -> Check:
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    wanted = call.args[0] if call.args else named.get("expected_exception", named.get("expected_warning"))
-    matched = named.get("match")
-    names = _exceptions(wanted) if wanted is not None else ()
-    strength = PRESENCE if wanted is None or is_broad(names) else PART + (matched is not None)
-    inside = f"{source(wanted) if wanted is not None else ''}{', match' if matched is not None else ''}"
-    expected = source(matched) if matched is not None else ""
-    kind = f"{name_of(call.func)}({inside})"
-    return Check("raises", kind, strength, expected, None, call.lineno, allows=_with_derived(names))
-
-
-def _exceptions(wanted: ast.expr) -> tuple[str, ...]:
-    if isinstance(wanted, ast.Tuple):
-        return tuple(name for element in wanted.elts for name in _exceptions(element))
-    return (name_of(wanted) or source(wanted),)
-
-
-def _with_derived(names: Sequence[str]) -> frozenset[str]:
-    """Return exceptions with all that are derived from them, of those that the language brings."""
-    found = set(names)
-    stack = [kind for name in names if isinstance(kind := getattr(builtins, name, None), type)]
-    while stack:
-        kind = stack.pop()
-        if issubclass(kind, BaseException):
-            found.add(kind.__name__)
-            stack.extend(kind.__subclasses__() if kind.__module__ == "builtins" else ())
-    return frozenset(found & (set(names) | set(dir(builtins))))
+def cases_of(node: Function, rules: Python, made: Callable[[Words], Words]) -> tuple[int | None, Words]:
+    """Return how many cases parametrisation makes of a test, None if they are not written down, and their tokens."""
+    product: int | None = 1
+    cases: Words = ()
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and name_of(decorator.func) == "parametrize":
+            named = {keyword.arg: keyword.value for keyword in decorator.keywords}
+            values = decorator.args[1] if len(decorator.args) > 1 else named.get("argvalues")
+            words = made(rules.words(values)) if values is not None else ()
+            count = size(words)
+            product = product * count if product is not None and count is not None else None
+            cases += words
+    return product, cases

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from typing import TYPE_CHECKING
 
-from pipeline.languages.python.checks_of_tests import tests_in
+from pipeline.languages.python.weakening import parsed, tests_in
 from pipeline.languages.sources.borrowed_cases import SHOWN, Borrowed
 
 if TYPE_CHECKING:
@@ -15,14 +14,11 @@ if TYPE_CHECKING:
 
 def read(source: bytes, path: str) -> tuple[Borrowed, ...]:  # noqa: ARG001  (of every language)
     """Return the tests of a source whose cases are made of what it imports; none if it cannot be parsed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in somebody's string
-            module = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    module = parsed(source)
+    if module is None:
         return ()
     names = _Names(module)
-    return tuple(found for name, test in tests_in(module).items() for found in names.borrowed(name, test.node))
+    return tuple(found for name, node in tests_in(module).items() for found in names.borrowed(name, node))
 
 
 class _Names:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import doctest
-import warnings
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.python.asserts import assertions
+from pipeline.languages.python.asserts import Python
+from pipeline.languages.python.weakening import parsed
 from pipeline.languages.sources.suites import EXACT, PART, THE_FILE, Check, Suite, Test
 from pipeline.languages.table import PYTHON
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
 _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _SKIP: Final = doctest.OPTIONFLAGS_BY_NAME["SKIP"]
+_RULES: Final = Python()
 _ELLIPSIS: Final = doctest.OPTIONFLAGS_BY_NAME["ELLIPSIS"]
 
 
@@ -24,7 +24,7 @@ def read(source: bytes, path: str) -> Suite | None:
     """Return the examples of a source or a text, those of one docstring together; None if it is no Python."""
     if not path.endswith(PYTHON.sources):
         return _examples_of_text(source)
-    module = _parsed(source.decode("utf-8", "replace"))
+    module = parsed(source)
     if module is None:
         return None
     return Suite(
@@ -57,7 +57,7 @@ def _test(text: str, line: int) -> Test | None:
     skipped = sum(bool(example.options.get(_SKIP)) for example in found)
     checks = tuple(check for example in found for check in _checks(example, line))
     body = "\n".join(f"{example.source}{example.want}" for example in found)
-    return Test(line=line, body=body, checks=checks, marks=Counter({"SKIP": skipped} if skipped else {}))
+    return Test(line=line, body=body, checks=checks, marks={"SKIP is added": skipped})
 
 
 def _checks(example: doctest.Example, line: int) -> Iterator[Check]:
@@ -67,15 +67,8 @@ def _checks(example: doctest.Example, line: int) -> Iterator[Check]:
         return
     if example.want:
         is_part = bool(example.options.get(_ELLIPSIS)) and "..." in example.want
-        yield Check(said, "what it shows", PART if is_part else EXACT, " ".join(example.want.split()), line=at)
-    module = _parsed(example.source)
-    yield from (check for node in ast.walk(module) for check in assertions(node)) if module is not None else ()
-
-
-def _parsed(source: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in somebody's string
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        words = (said, "==", f"'{' '.join(example.want.split())}'")
+        yield Check(words, "..." if is_part else "==", PART if is_part else EXACT, line=at)
+    module = parsed(example.source.encode())
+    for node in ast.walk(module) if module is not None else ():
+        yield from _RULES.checks(node, lambda words: words)

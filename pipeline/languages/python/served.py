@@ -1,20 +1,27 @@
-"""Constants of Python files beside tests: what a change takes out of them, and which tests of another file use them.
+"""Files beside Python tests that serve them: what a change takes out of these, and which tests of others use it.
 
 Nothing here performs I/O.
 """
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from pipeline.evidence.modules import is_module
-from pipeline.languages.python import weakening as weakening_python
+from pipeline.languages.python.weakening import File, parsed
+from pipeline.languages.sources.suite_changes import compare
+from pipeline.languages.sources.suites import Suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A constant of which something is gone.
+    """A constant, function or fixture of which something is gone.
 
     Args:
         what: How it differs, in words.
@@ -31,11 +38,23 @@ class Lost:
 
 def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...]:
     """Return what a file of helpers lost; nothing where either text cannot be parsed."""
-    old, new = weakening_python.file_of(before), weakening_python.file_of(after)
-    if old is None or new is None:
+    trees = parsed(before), parsed(after)
+    if trees[0] is None or trees[1] is None:
         return ()
-    found = weakening_python.helpers_lost(old, new)
-    return tuple(Lost(one.what, one.line, names, for_all) for one, names, for_all in found)
+    old, new = File(trees[0]), File(trees[1])
+    now = new.served()
+    was = Suite({name: one for name, one in old.served().tests.items() if name in now.tests})
+    uses, for_all = old.uses(), old.for_all()
+    weaker = list(compare(was, now))
+    constants = {one.test for one in weaker if was.tests[one.test].what == "constant"}
+    found: list[Lost] = []
+    for one in weaker:
+        if not constants.isdisjoint(_reached(one.test, uses)):
+            continue  # it is the constant that changed
+        what = f"constant {one.test}: {one.what}" if one.test in constants else f"{one.test}: {one.what}"
+        names = frozenset(name for name in {one.test, *uses} if name == one.test or one.test in _reached(name, uses))
+        found.append(Lost(what, one.line, names, not for_all.isdisjoint(names)))
+    return tuple(found)
 
 
 def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> tuple[tuple[str, ...], ...]:
@@ -47,13 +66,41 @@ def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> 
         helpers: The path of the other file.
         lost: What is lost there.
     """
-    file = weakening_python.file_of(source)
-    return tuple(_users(path, file, helpers, one) if file is not None else () for one in lost)
-
-
-def _users(path: str, file: weakening_python.File, helpers: str, lost: Lost) -> tuple[str, ...]:
+    module = parsed(source)
     pure = PurePosixPath(helpers)
+    if module is None:
+        return ((),) * len(lost)
     if pure.name == "conftest.py":  # its fixtures are asked for by name, by all that lies below it
-        below = pure.parent in PurePosixPath(path).parents
-        return weakening_python.tests_with(file, None if lost.for_all else lost.names) if below else ()
-    return weakening_python.users(file, lost.names, lambda module: is_module(helpers, module))
+        is_user = pure.parent in PurePosixPath(path).parents
+    else:
+        is_user = any(is_module(helpers, imported) for imported in _imported(module))
+    file = File(module)
+    uses = file.uses()
+    tests = {name: _reached(name, uses) for name, node in file.tests.items() if node.name.startswith("test")}
+    return tuple(
+        tuple(name for name, used in tests.items() if is_user and (one.for_all or not used.isdisjoint(one.names)))
+        for one in lost
+    )
+
+
+def _reached(name: str, uses: Mapping[str, frozenset[str]]) -> set[str]:
+    """Return the names that something is made of, directly or by way of others."""
+    found = {name}
+    pending = [name]
+    while pending:
+        more = uses.get(pending.pop(), frozenset()) - found
+        found |= more
+        pending.extend(more)
+    return found - {name}
+
+
+def _imported(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Import(names=names):
+                yield from (one.name for one in names)
+            case ast.ImportFrom(module=origin, names=names):
+                yield origin or ""
+                yield from (f"{origin}.{one.name}" if origin else one.name for one in names)
+            case _:
+                pass

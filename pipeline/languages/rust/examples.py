@@ -32,9 +32,8 @@ def examples(source: bytes, checks: Callable[[str], tuple[Check, ...]]) -> dict[
         number = f" {count[item]}" if count[item] > 1 else ""
         body = " ".join(" ".join(code).split())
         shown = "\n".join(part.removeprefix("# ") for part in code)
-        found[f"example{number} of {item}"] = Test(
-            line=line, body=body, checks=checks(shown), marks=Counter(marks), empty=not body
-        )
+        said = Counter(f"{mark} is added" for mark in marks)
+        found[f"example{number} of {item}"] = Test(line=line, body=body, checks=checks(shown), marks=said)
     return found
 
 

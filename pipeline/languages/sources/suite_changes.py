@@ -6,13 +6,16 @@ Nothing here says that a change is wrong: a behaviour may have changed. It says 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.sources.suites import NOTHING, Check, Suite, Test, Weakening, shown
+from pipeline.languages.sources.claims import called_in, is_literal, values_in
+from pipeline.languages.sources.suites import NOTHING, Check, Suite, Test, Weakening, Words, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+_WRAPPING: Final = frozenset({"Ok", "Err", "Some", "unwrap", "expect", "unwrap_err", "expect_err", "String"})
+"""What a value is put into or taken out of: `f().unwrap() == 1` and `f() == Ok(1)` say the same."""
 
 
 def compare(old: Suite, new: Suite, elsewhere: Iterable[Test] = ()) -> Iterator[Weakening]:
@@ -24,7 +27,7 @@ def compare(old: Suite, new: Suite, elsewhere: Iterable[Test] = ()) -> Iterator[
         elsewhere: Tests that the same change adds in other files: what moved there is not gone.
     """
     fresh = [*(test for name, test in new.tests.items() if name not in old.tests), *elsewhere]
-    pool = Counter(made for test in fresh for check in test.counting for made in {check, *check.made})
+    pool = Counter(check for test in fresh for check in test.counting)
     for name, test in old.tests.items():
         now = new.tests.get(name) or _renamed(test, fresh)
         if now is not None:
@@ -37,233 +40,123 @@ def compare(old: Suite, new: Suite, elsewhere: Iterable[Test] = ()) -> Iterator[
 
 
 def _renamed(test: Test, fresh: Sequence[Test]) -> Test | None:
-    """Return the new test that is this one under another name: the same body, or checks of the same things."""
-    same = [other for other in fresh if other.body == test.body and other.what == test.what]
-    first = next((other for other in same if other.checks == test.checks), same[0] if same else None)
-    subjects = Counter(check.subject for check in test.counting)
-    alike = (other for other in fresh if subjects and Counter(check.subject for check in other.counting) == subjects)
-    return first or next(alike, None)
+    """Return the new test that is this one under another name: the same body, or as strict about the same things."""
+    alike = [other for other in fresh if other.what == test.what]
+    same = next((other for other in alike if other.body == test.body), None)
+    strict = (o for o in alike if test.counting and o.counting and not [*_loosened("", test, o, Counter())])
+    return same or next(strict, None)
 
 
 def _takes(pool: Counter[Check], test: Test) -> bool:
-    """Return whether all checks of a test are made elsewhere, or all of its cases; then they are out of the pool."""
-    for needed in (Counter(test.counting), Counter(made for check in test.counting for made in check.made)):
-        if needed and not needed - pool:
-            pool.subtract(needed)
-            return True
-    return False
+    """Return whether all checks of a test are made elsewhere; then they are out of the pool."""
+    needed = Counter(test.counting)
+    if not needed or needed - pool:
+        return False
+    pool.subtract(needed)
+    return True
 
 
 def _loosened(name: str, old: Test, new: Test, pool: Counter[Check]) -> Iterator[Weakening]:
-    if new.empty and not old.empty:
-        yield Weakening(name, f"the {old.what} is emptied", new.line)
-    if old.what == "fixture":
-        yield from _does_less(name, old, new)
-        return
-    dropped = list(_fewer_cases(old, new))
-    for what in (*dropped, *_marked(old, new), *_stood_in(old, new), *_slower(old, new)):
-        yield Weakening(name, what, new.line)
-    for what, before, after in (
-        ("a failing assertion is swallowed", old.swallowed, new.swallowed),
-        ("an assertion can never fail", old.vacuous, new.vacuous),
-        ("it may end before its assertions", old.leaves, new.leaves),
-    ):
-        yield from (Weakening(name, what, line) for line in after[len(before) :])
-    yield from _discarded(name, old, new)
-    if _places(old) != _places(new):
-        more = max(1, (new.cases or 1) // max(1, old.cases or 1))
-        yield from _compared(name, old.counting, _Left(list(old.counting), list(new.checks), more, bool(dropped)), pool)
+    yield from (Weakening(name, mark, new.line) for mark in Counter(new.marks) - Counter(old.marks))
+    yield from (Weakening(name, what, new.line) for what in _lesser(old, new))
+    here = _not_moved(old.counting, new, pool)
+    pairs, rest = _paired(here, new)
+    dropped = _dropped(old, new, here)
+    if dropped is not None:
+        yield Weakening(name, dropped, rest[0].line if rest else new.line)
+    found = [(what, after.line) for before, after in pairs if (what := _difference(before, after)) is not None]
+    yield from (Weakening(name, what, line) for what, line in dict.fromkeys(found))
+    if pairs and not found and dropped is None and old.what != "fixture":
+        yield from (Weakening(name, what, pairs[-1][1].line) for what in _about_else(here, old, new))
 
 
-def _places(test: Test) -> list[tuple[Check, int, int, tuple[Check, ...]]]:
-    return [(check, check.times, check.guards, check.instances) for check in test.checks]
-
-
-def _does_less(name: str, old: Test, new: Test) -> Iterator[Weakening]:
-    """Yield how much of a set-up is gone; what it does otherwise is no loss."""
+def _lesser(old: Test, new: Test) -> Iterator[str]:
+    """Yield what is gone of a set-up or a constant; what a set-up does otherwise is no loss."""
     gone = list((Counter(old.parts) - Counter(new.parts)).elements())
-    if gone and len(new.parts) < len(old.parts) and not new.empty:
-        what = f"the {old.what} does less: {shown(gone[0])} is gone"
-        more = len(old.parts) - len(new.parts) - 1
-        yield Weakening(name, f"{what}, and {more} more" if more > 0 else what, new.line)
+    come = list((Counter(new.parts) - Counter(old.parts)).elements())
+    if old.parts and not new.parts:
+        yield f"the {old.what} is emptied"
+    elif old.what == "constant" and gone:
+        yield f"{shown(gone[0])} is {f'{shown(come[0])} now' if come else 'gone'}"
+    elif len(gone) > len(come):
+        yield f"the {old.what} does less: {shown(gone[0])} is gone"
 
 
-def _fewer_cases(old: Test, new: Test) -> Iterator[str]:
-    if old.cases is None or new.cases is None or new.cases >= old.cases:
-        return
-    before, after = (test.cases * sum(check.times for check in test.counting) for test in (old, new) if test.cases)
-    if new.cases > 1 or after < before or not before:  # else each case has become an assertion of its own
-        yield f"{old.cases - new.cases} of {old.cases} parametrised cases are dropped"
-
-
-def _marked(old: Test, new: Test) -> Iterator[str]:
-    added = Counter(new.marks) - Counter(old.marks)
-    yield from (f"{mark} is added" for mark in added)
-
-
-def _stood_in(old: Test, new: Test) -> Iterator[str]:
-    added = new.standins - old.standins
-    if added > 0:
-        yield f"{added} more thing{'s are' if added > 1 else ' is'} replaced by a stand-in"
-
-
-def _slower(old: Test, new: Test) -> Iterator[str]:
-    if old.timeout is not None and (new.timeout is None or new.timeout > old.timeout):
-        yield f"its time limit is {'gone' if new.timeout is None else 'raised'}"
-
-
-def _discarded(name: str, old: Test, new: Test) -> Iterator[Weakening]:
-    """Yield what was looked at and is only called now."""
-    known = {text for text, _ in old.discarded}
-    for text, line in new.discarded:
-        if text not in known and any(text in check.subject for check in old.counting):
-            yield Weakening(name, f"what comes of {shown(text)} is not looked at any more", line)
-
-
-@dataclass
-class _Left:
-    """The checks of one test that have no counterpart yet.
-
-    Args:
-        old: Those that were.
-        new: Those that are.
-        more: How many times as many cases the test has now.
-        dropped: Whether it is said already that it has fewer.
-    """
-
-    old: list[Check]
-    new: list[Check]
-    more: int = 1
-    dropped: bool = False
-
-    def cases(self) -> Iterator[tuple[Check, Check]]:
-        """Yield, and take out, an old check for which each case is one of the cases of the new checks."""
-        known = {made: check for check in self.new if check.strength > NOTHING for made in check.made}
-        pool = Counter(made for check in self.new if check.strength > NOTHING for made in check.made)
-        used: list[Check] = []
-        for check in list(self.old):
-            needed = Counter(check.made)
-            if not needed - pool:
-                pool.subtract(needed)
-                self.old.remove(check)
-                used.append(known[check.made[0]])
-                yield check, used[-1]
-        self.new = [check for check in self.new if not any(check is one for one in used)]
-
-    def pairs(self, alike: Mapping[str, str] | None = None) -> Iterator[tuple[Check, Check]]:
-        """Yield, and take out, a new check for each old one of the same subject."""
-        for check in list(self.old):
-            subject = alike.get(check.subject) if alike is not None else check.subject
-            other = next((each for each in self.new if each.subject == subject), None)
-            if other is not None:
-                self.old.remove(check)
-                self.new.remove(other)
-                yield check, other
-
-
-def _compared(name: str, old: list[Check], left: _Left, pool: Counter[Check]) -> Iterator[Weakening]:
-    """Pair the checks of the old test with those of the new one: the same first, then those about the same thing."""
-    rarer: dict[str | None, int] = {}
-    fewer = Counter(made for check in left.new for made in check.made)
-    for check in old:
-        if check in left.new:
-            left.old.remove(check)
-            other = left.new.pop(left.new.index(check))
-            rarer.setdefault(
-                _rarer(check, other) or (None if left.dropped else _other_cases(check, other, fewer)), other.line
-            )
-    for check, other in left.cases():
-        rarer.setdefault(_on_condition(check, other), other.line)
-    for check, other in left.pairs():
-        if what := _difference(check, other):
-            yield Weakening(name, what, other.line)
-        else:
-            rarer.setdefault(_rarer(check, other), other.line)
-    yield from (Weakening(name, what, line) for what, line in rarer.items() if what is not None)
-    for check in list(left.old):
-        if pool[check] > 0:  # made by a test that is new
+def _not_moved(checks: Sequence[Check], new: Test, pool: Counter[Check]) -> list[Check]:
+    """Return the checks of the old test that no other test, which is new, makes in its place."""
+    here = Counter(new.checks)
+    left: list[Check] = []
+    for check in checks:
+        if here[check] > 0:
+            here[check] -= 1
+            left.append(check)
+        elif pool[check] > 0:
             pool[check] -= 1
-            left.old.remove(check)
-    left.new = [check for check in left.new if check.strength > NOTHING]
-    for check, other in left.pairs(_parts(left)):
-        what = f"an assertion is about something else now: {shown(other.subject)} instead of {shown(check.subject)}"
-        yield Weakening(name, what, other.line)
-    yield from _gone(name, old, left)
+        else:
+            left.append(check)
+    return left
 
 
-def _parts(left: _Left) -> dict[str, str]:
-    """Return for what is no longer looked at what is made of it and is looked at instead: `len(x)` for `x`."""
-    found: dict[str, str] = {}
-    for check in left.old:
-        made = (new.subject for new in left.new if check.subject in new.subject and _is_name(check.subject))
-        part = next(made, None)
-        if part is not None:
-            found[check.subject] = part
-    return found
+def _dropped(old: Test, new: Test, here: Sequence[Check]) -> str | None:
+    """Return how many assertions are gone, each counted for each case; None if there are as many or more."""
+    differ = old.cases is not None and new.cases is not None and old.cases != new.cases
+    cases = (old.cases or 0, new.cases or 0) if differ else (1, 1)
+    before = cases[0] * sum(check.times for check in here)
+    after = cases[1] * sum(check.times for check in new.checks)
+    if cases[1] < cases[0] and (after < before or not before):
+        return f"{cases[0] - cases[1]} of {cases[0]} parametrised cases are dropped"
+    total = cases[0] * sum(check.times for check in old.counting)
+    return f"{before - after} of {total} assertions are gone" if after < before else None
 
 
-def _is_name(subject: str) -> bool:
-    return len(subject) > 1 and any(char.isalpha() for char in subject)
-
-
-def _gone(name: str, old: list[Check], left: _Left) -> Iterator[Weakening]:
-    if not left.old:
-        return
-    total = sum(check.times for check in old)
-    gone = sum(check.times for check in left.old) - left.more * sum(check.times for check in left.new)
-    weakest = min((check.strength for check in left.new), default=NOTHING)
-    if gone > 0:
-        yield Weakening(name, f"{gone} of {total} assertions are gone", left.old[0].line)
-    elif _is_list_now(left) and weakest >= max(check.strength for check in left.old):
-        return  # several assertions became one for a list of cases
-    else:
-        count = sum(check.times for check in left.old)
-        yield Weakening(name, f"{count} of {total} assertions are about something else now", left.new[0].line)
-
-
-def _is_list_now(left: _Left) -> bool:
-    return (left.more > 1 or any(check.times > 1 for check in left.new)) and all(c.times == 1 for c in left.old)
+def _paired(here: Sequence[Check], new: Test) -> tuple[list[tuple[Check, Check]], list[Check]]:
+    """Return each old check with the same new one or else the one most like it, and those that have none."""
+    left = list(new.checks)
+    pairs = [(check, left.pop(left.index(check))) for check in here if check in left]
+    rest = list((Counter(here) - Counter(check for check, _ in pairs)).elements())
+    while rest and left:
+        check = rest.pop(0)
+        words = Counter(check.words)
+        best = max(left, key=lambda other: (words & Counter(other.words)).total() - abs(len(words) - len(other.words)))
+        left.remove(best)
+        pairs.append((check, best))
+    return pairs, rest
 
 
 def _difference(old: Check, new: Check) -> str | None:
     if new.strength == NOTHING:
-        return f"a failing assertion is only told: {new.kind} instead of {old.kind}"
+        return "an assertion can never fail"
     if new.strength < old.strength:
         return f"an assertion is loosened from {old.kind} to {new.kind}"
-    if old.tolerance is not None and new.tolerance is not None and new.tolerance > old.tolerance:
-        return "a tolerance is raised"
-    if old.tolerance is None and new.tolerance is not None:
-        return "a tolerance is added"
-    if new.loose > old.loose:
-        return "a part of what is expected may be anything now"
-    allowed = sorted(new.allows - old.allows) if old.allows else []
-    if allowed:
-        return f"more is let pass: {shown(new.kind)} instead of {shown(old.kind)}"
-    if old.expected != new.expected and (old.expected or new.strength <= old.strength):
-        return f"another value is expected: {shown(new.expected)} instead of {shown(old.expected)}"
-    return None
+    if new.tolerance is not None and (old.tolerance is None or new.tolerance > old.tolerance):
+        return f"a tolerance is {'added' if old.tolerance is None else 'raised'}"
+    if new.guards > old.guards:
+        return "an assertion is made on a condition only"
+    return _other_value(old.words, new.words)
 
 
-def _rarer(old: Check, new: Check) -> str | None:
-    if new.times < old.times:
-        return f"an assertion is made for {new.times} instead of {old.times} values"
-    return _on_condition(old, new)
-
-
-def _on_condition(old: Check, new: Check) -> str | None:
-    return "an assertion is made on a condition only" if new.guards > old.guards else None
-
-
-def _other_cases(old: Check, new: Check, made: Counter[Check]) -> str | None:
-    """Return how many cases of an assertion are not made any more, none if that is not known."""
-    if not old.instances or not new.instances:
+def _other_value(old: Words, new: Words) -> str | None:
+    """Return which value is another one, where nothing else differs."""
+    differing = [(one, other) for one, other in zip(old, new, strict=False) if values_in((one,)) != values_in((other,))]
+    if len(old) != len(new) or not differing or not all(is_literal(word) for pair in differing for word in pair):
         return None
-    gone = Counter(old.instances) - made
-    what = next(iter(gone), None)
-    if what is None:
+    if any(one != other and not (is_literal(one) and is_literal(other)) for one, other in zip(old, new, strict=True)):
         return None
-    return f"{gone.total()} of {len(old.instances)} cases are gone or changed, such as {shown(_said(what))}"
+    one, other = differing[-1]
+    return f"another value is expected: {shown(other)} instead of {shown(one)}"
 
 
-def _said(check: Check) -> str:
-    return f"{check.subject} {check.kind} {check.expected}".strip()
+def _about_else(here: Sequence[Check], old: Test, new: Test) -> Iterator[str]:
+    """Yield what is called, or compared with, in no assertion any more."""
+    before, after = ([*dict.fromkeys(w for check in checks for w in check.words)] for checks in (here, new.checks))
+    calls = {name for check in here for name in called_in(check.words)} - _WRAPPING
+    unseen = [word for word in before if word in calls and word not in after]
+    if unseen:
+        yield f"an assertion is about something else now: {unseen[0]} is not looked at"
+        return
+    values, others = values_in(tuple(before)) | old.values, values_in(tuple(after)) | new.values
+    gone, come = sorted(values - others), sorted(others - values)
+    if gone and come:
+        yield f"another value is expected: {shown(come[0])} instead of {shown(gone[0])}"
+    elif gone and old.body != new.body:
+        yield f"the value {shown(gone[0])} is gone"

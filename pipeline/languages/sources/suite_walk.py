@@ -8,137 +8,186 @@ order; loops are read once. All work is bounded, whatever the text.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from pipeline.languages.sources.claims import EMPTY, OPERATORS, called_in, is_literal, size, values_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tree_sitter import Node
 
-    from pipeline.languages.sources.suites import Check
+    from pipeline.languages.sources.suites import Check, Words
 
-Names = dict[str, str]
+N = TypeVar("N", contravariant=True)  # noqa: PLC0105  (the node of a syntax tree)
+M = TypeVar("M")
+
+Names = dict[str, "Words"]
 """What locals are made of, by name."""
 
 _DEPTH: Final = 4
 _STEPS: Final = 50_000
 """So many nodes of helpers are read for one file, again for each call; further calls are not followed."""
+_WORDS: Final = 2_000_000
+"""So many tokens are written for one file; behind that, names stay names."""
 _CHECKS: Final = 2_000
 _TIMES: Final = 10_000
 _MOST: Final = 400
-MAX_TOKENS: Final = 1_000_000
-_LONG: Final = 240
-
-
-@dataclass(frozen=True)
-class Helper:
-    """A function of the same file that is no test: its parameters, and its body."""
-
-    parameters: tuple[str, ...]
-    body: Node
+ENDS: Final = "it may end before its assertions"
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call by a plain name."""
+    """A call by a plain name; arguments that are given by name have it."""
 
     name: str
-    arguments: tuple[Node, ...]
+    arguments: Sequence[tuple[str, Words]]
 
 
-class Language(Protocol):
+@dataclass(frozen=True)
+class Helper(Generic[M]):
+    """A function of the same file that is no test: its parameters, and its body."""
+
+    parameters: Sequence[str]
+    body: M
+
+
+class Language(Protocol[N]):
     """What has to be known of a language; every method is asked about one node."""
 
-    atoms: frozenset[str]
-    """Nodes that are taken as they are written: strings, and whatever has meaning in its blanks."""
-
-    identifiers: frozenset[str]
-    comments: frozenset[str]
-
-    branches: frozenset[str]
-    """Nodes that may decide whether, or how often, what is in them is reached."""
-
-    def bindings(self, node: Node, names: Names) -> Iterable[tuple[str, str]]:
-        """Return the names that a node binds, with what each is made of."""
+    def words(self, node: N) -> Words:
+        """Return the tokens of a node, without comments."""
         ...
 
-    def checks(self, node: Node, names: Names) -> Iterable[Check]:
-        """Return the assertions that a node is; guards and times are the walk's."""
+    def children(self, node: N) -> Iterable[Any]:
+        """Return the nodes below a node, in the order of the text."""
         ...
 
-    def call(self, node: Node) -> Call | None:
+    def guarded(self, node: N) -> Collection[Any]:
+        """Return those of its children that are reached on a condition only."""
+        ...
+
+    def bindings(self, node: N) -> Iterable[tuple[Sequence[str], Words]]:
+        """Return the names that a node binds, with what they are made of."""
+        ...
+
+    def loop(self, node: N) -> tuple[Sequence[str], Words] | None:
+        """Return the names that a loop binds, and what it goes through."""
+        ...
+
+    def checks(self, node: N, made: Callable[[Words], Words]) -> Iterable[Check]:
+        """Return the assertions that a node is; *made* writes names as what they are made of."""
+        ...
+
+    def call(self, node: N) -> Call | None:
         """Return the call that a node is, if it may be one of a helper."""
         ...
 
-    def guards(self, node: Node, child: Node) -> int:
-        """Return how many conditions decide whether *child* of *node* is reached."""
+    def ends(self, node: N) -> bool:
+        """Return whether a test may end here although nothing was found wrong."""
         ...
 
-    def times(self, node: Node, child: Node, names: Names) -> int:
-        """Return for how many values that are written down *node* reaches *child*; 0 where it never does."""
-        ...
-
-    def ends(self, node: Node) -> bool:
-        """Return whether nothing behind this statement is reached."""
-        ...
-
-    def is_apart(self, node: Node) -> bool:
-        """Return whether a node is a function that runs only where it is called by name."""
+    def marks(self, node: N) -> Iterable[str]:
+        """Return sentences on what keeps assertions below a node from failing."""
         ...
 
 
 @dataclass
-class Walk:
-    """One file's bodies, walked with a bound on the steps of all of them together."""
+class Read:
+    """What a body checks, and what is said of that; see `suites.Test`."""
 
-    language: Language
-    helpers: Mapping[str, Helper]
-    constants: Names = field(default_factory=dict[str, str])
+    checks: list[Check] = field(default_factory=list["Check"])
+    values: set[str] = field(default_factory=set[str])
+    marks: Counter[str] = field(default_factory=Counter[str])
+
+
+@dataclass
+class Walk(Generic[M]):
+    """One file's bodies, walked with a bound on the work for all of them together."""
+
+    language: Language[M]
+    helpers: Mapping[str, Helper[M]]
+    constants: Names = field(default_factory=dict[str, "Words"])
     steps: int = 0
+    written: int = 0
 
-    def checks(self, body: Node) -> tuple[Check, ...]:
-        """Return what a body checks, in order."""
-        return tuple(islice(self._walk(body, dict(self.constants), (0, 1), ()), _CHECKS))
+    def read(self, body: M, names: Mapping[str, Words] | None = None) -> Read:
+        """Return what a body checks, and what keeps that from failing.
 
-    def _walk(self, top: Node, names: Names, place: tuple[int, int], callers: tuple[str, ...]) -> Iterator[Check]:
+        Args:
+            body: Of a test, or of what serves tests.
+            names: What names of its own are made of.
+        """
+        found = Read()
+        self._walk(body, {**self.constants, **(names or {})}, (0, 1), (), found)
+        return found
+
+    def made(self, words: Words, names: Mapping[str, Words], most: int = _MOST) -> Words:
+        """Return tokens with each name written as what it is made of; what is cut off is still told apart."""
+        made = words
+        if self.written < _WORDS and not names.keys().isdisjoint(words):
+            made = tuple(part for at, word in enumerate(words) for part in _part(words, at, names.get(word)))
+            self.written += len(made)
+        return made if len(made) <= most else (*made[:most], hashlib.sha256(" ".join(made).encode()).hexdigest()[:12])
+
+    def bind(self, node: M, names: Names) -> None:
+        """Take in the names that a node binds."""
+        for targets, words in list(self.language.bindings(node)):
+            names |= _bound(targets, self.made(words, names, _WORDS))
+
+    def _walk(self, top: M, names: Names, place: tuple[int, int], callers: tuple[str, ...], found: Read) -> None:
         language = self.language
-        stack = [(top, place)]
-        while stack:
+        ends: list[int] = []
+        stack: list[tuple[M, tuple[int, int]]] = [(top, place)]
+
+        def made(words: Words) -> Words:
+            return self.made(words, names)
+
+        while stack and len(found.checks) < _CHECKS:
             self.steps += bool(callers)
             node, (guards, times) = stack.pop()
-            for name, made in list(language.bindings(node, names)):
-                names[name] = brief(made)
-            for check in language.checks(node, names):
-                yield replace(check, guards=guards, times=times)
-            call = language.call(node)
-            helper = self.helpers.get(call.name) if call is not None else None
-            if call is not None and helper is not None and call.name not in callers and self._may_follow(callers):
-                given = [brief(written(argument, language, names)) for argument in call.arguments]
-                inside = {**names, **dict(zip(helper.parameters, given, strict=False))}
-                yield from self._walk(helper.body, inside, (guards, times), (*callers, call.name))
-            stack.extend(reversed([*self._below(node, names, guards, times)]))
+            self.bind(node, names)
+            if (loop := language.loop(node)) is not None:
+                cases = self.made(loop[1], names, _WORDS)
+                count = size(cases)
+                times = min(times if count is None else times * count, _TIMES)
+                found.values |= values_in(cases)
+                names |= _bound(loop[0], ("each",))
+            found.marks.update(language.marks(node))
+            for check in list(language.checks(node, made)):
+                found.checks.append(replace(check, guards=guards, times=times))
+            ends += [len(found.checks)] if language.ends(node) else []
+            self._follow(language.call(node), names, (guards, times), callers, found)
+            guarded = language.guarded(node)
+            below = [(child, (guards + (child in guarded), times)) for child in language.children(node)]
+            stack.extend(reversed(below))
+        early = sum(end < len(found.checks) for end in ends)
+        found.marks.update({ENDS: early} if early else {})
 
-    def _may_follow(self, callers: tuple[str, ...]) -> bool:
-        return len(callers) < _DEPTH and self.steps < _STEPS
+    def _follow(
+        self, call: Call | None, names: Names, place: tuple[int, int], callers: tuple[str, ...], found: Read
+    ) -> None:
+        helper = self.helpers.get(call.name) if call is not None else None
+        if call is None or helper is None or call.name in callers:
+            return
+        if len(callers) < _DEPTH and self.steps < _STEPS:
+            plain = (self.made(words, names) for name, words in call.arguments if not name)
+            named = {name: self.made(words, names) for name, words in call.arguments if name}
+            inside = {**self.constants, **dict(zip(helper.parameters, plain, strict=False)), **named}
+            self._walk(helper.body, inside, place, (*callers, call.name), found)
 
-    def _below(self, node: Node, names: Names, guards: int, times: int) -> Iterator[tuple[Node, tuple[int, int]]]:
-        language = self.language
-        branches = node.type in language.branches
-        for child in node.children:
-            if language.is_apart(child):
-                continue
-            if not branches:
-                yield child, (guards, times)
-                if language.ends(child):
-                    return
-                continue
-            count = min(times * language.times(node, child, names), _TIMES)
-            if count:
-                yield child, (guards + language.guards(node, child), count)
-            if language.ends(child):
-                return
+
+def parts_of(words: Words) -> tuple[str, ...]:
+    """Return the values that are written down in some tokens, and the names of what they call."""
+    called = called_in(words)
+    return (*(word for word in words if is_literal(word) and word not in EMPTY), *called)
+
+
+def digest(words: Words) -> str:
+    """Return a digest of some tokens."""
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:20]
 
 
 def below(top: Node) -> Iterator[Node]:
@@ -160,76 +209,32 @@ def line_of(node: Node) -> int:
     return node.start_point.row + 1
 
 
-def written(node: Node | None, language: Language, names: Mapping[str, str] | None = None, most: int = _MOST) -> str:
-    """Return a piece of source without comments and layout, its locals written as what they were made of.
-
-    A trailing comma is no part of it. Behind *most* tokens it ends: nobody reads on.
-    """
-    if node is None:
-        return ""
-    pieces: list[str] = []
-    stack = [node]
-    while stack and len(pieces) < most:
-        part = stack.pop()
-        if part.type in language.comments:
-            continue
-        if part.type in language.atoms or not part.children:
-            word = text(part)
-            if part.type in language.identifiers and names is not None:
-                word = names.get(word, word)
-            if pieces and pieces[-1] == "," and word in {")", "]", "}", ">"}:
-                pieces.pop()
-            pieces.append(word)
-        else:
-            stack.extend(reversed(part.children))
-    return spaced(pieces)
-
-
-def whole(node: Node, language: Language) -> str:
-    """Return all of a piece of source without comments and layout."""
-    return written(node, language, most=MAX_TOKENS)
-
-
-def spaced(pieces: Sequence[str]) -> str:
-    """Return tokens as one readable line that is the same for every layout."""
+def tokens(node: Node | None, atoms: Collection[str] = ()) -> Words:
+    """Return the tokens of a node, without comments and trailing commas; *atoms* are nodes that are one token."""
     found: list[str] = []
-    for piece in pieces:
-        if not piece.strip():
+    stack = [node] if node is not None else []
+    while stack:
+        part = stack.pop()
+        if "comment" in part.type:
             continue
-        last = found[-1] if found else ""
-        if last and (last == "," or last in _SPACED or piece in _SPACED or (_is_word(last[-1]) and _is_word(piece[0]))):
-            found.append(" ")
-        found.append(piece)
-    return "".join(found)
+        if part.children and part.type not in atoms:
+            stack.extend(reversed(part.children))
+        elif word := text(part).strip():
+            if found and found[-1] == "," and word in {")", "]", "}"}:
+                found.pop()
+            found.append(word)
+    return tuple(found)
 
 
-_SPACED: Final = frozenset(
-    {"==", "===", "!=", "!==", "<=", ">=", "&&", "||", "=>", "->", "+", "=", ":=", "instanceof", "in", "is", "matches"}
-)
+def _bound(targets: Sequence[str], value: Words) -> Names:
+    """Return what each of some names is: all of a value, or a part of it."""
+    if len(targets) == 1:
+        return {targets[0]: value}
+    return {name: (*value, ".", str(at)) for at, name in enumerate(targets)}
 
 
-def _is_word(char: str) -> bool:
-    return char.isalnum() or char in "_$\"'`"
-
-
-def brief(made: str) -> str:
-    """Return what a local is made of, long ones cut but still told apart: names may be made of names."""
-    if len(made) <= _LONG:
-        return made
-    return f"{made[: _LONG - 20]}~{hashlib.sha256(made.encode()).hexdigest()[:12]}"
-
-
-def number(source: str) -> float | None:
-    """Return the number that a literal is, without underscores and suffixes of its type; None for anything else."""
-    plain = source.strip().replace("_", "").removeprefix("+")
-    if not plain.lstrip("-.")[:1].isdigit():
-        return None
-    for end in range(len(plain), 0, -1):
-        head, tail = plain[:end], plain[end:]
-        if tail and not tail.isalnum():
-            return None
-        try:
-            return float(head) if tail == "" or tail[0] in "fiun" else None
-        except ValueError:
-            continue
-    return None
+def _part(words: Words, at: int, value: Words | None) -> Words:
+    is_other = (at and words[at - 1] in {".", "?.", "::"}) or words[at + 1 : at + 2] in (("=",), (":",))
+    if value is None or is_other:
+        return (words[at],)
+    return value if OPERATORS.isdisjoint(value) else ("(", *value, ")")

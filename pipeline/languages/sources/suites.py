@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+Words = tuple[str, ...]
+"""A piece of source as tokens, without comments and layout."""
 
 EXACT: Final = 4
 """A check for one value."""
@@ -21,7 +24,7 @@ RELATION: Final = 2
 PRESENCE: Final = 1
 """A check that there is something, or that something is true."""
 NOTHING: Final = 0
-"""Only says what it saw."""
+"""Can never fail."""
 
 THE_FILE: Final = "the file"
 """What the examples of a module, or of a text, document."""
@@ -35,73 +38,48 @@ class Check:
     """One assertion, without its place.
 
     Args:
-        subject: What is looked at, as source; a local is written as what it was made of.
-        kind: How, in words: the operator, the method, the exception.
+        words: What it compares; locals and constants of the file are written as what they are made of.
+        kind: How: the operator, the method, the exception.
         strength: `EXACT` to `NOTHING`.
-        expected: What it should be, as source.
-        tolerance: How far off it may be, None if that is not said.
+        tolerance: How far off the value may be, None if that is not said.
         line: Where.
-        loose: How many parts of what is expected may be anything.
         guards: How many conditions decide whether it is made at all.
         times: For how many values that are written down in place it is made.
-        allows: What it lets happen, by name, where that is a choice: the exceptions that may be raised, say.
-        instances: What it is for each of the cases that are written down, empty where they are not known.
     """
 
-    subject: str
+    words: Words
     kind: str
     strength: int
-    expected: str = ""
     tolerance: float | None = None
     line: int = field(default=0, compare=False)
-    loose: int = 0
     guards: int = field(default=0, compare=False)
     times: int = field(default=1, compare=False)
-    allows: frozenset[str] = frozenset()
-    instances: tuple[Check, ...] = field(default=(), compare=False, repr=False)
-
-    @property
-    def made(self) -> tuple[Check, ...]:
-        """Return what it is for each case, itself where there are none."""
-        return self.instances or (self,)
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test or fixture of a file.
+    """One test of a file, or what serves tests there.
 
     Args:
         line: Where it begins.
-        body: All of it without layout and comments: two with the same are the same.
+        body: A digest of it without its name, layout and comments.
         what: What it is to the file.
         checks: What it checks, the helpers of the same file that it calls included, in order.
         cases: How many cases are written down for it, None where they are not written down in place.
-        marks: What may keep it from running or from failing, with how often it is said: `skip`, `should_panic` ...
-        standins: How many things it replaces.
-        timeout: Its time limit in seconds, None without one.
-        swallowed: Where a failing assertion would be caught and forgotten, by line.
-        vacuous: Where an assertion can never fail, by line.
-        leaves: Where it may end before its assertions, by line.
-        discarded: What it calls without looking at what comes of it, with the line.
-        empty: It does or gives nothing.
-        parts: What a fixture does, and what is in what it gives, each as source.
+        values: The values in its cases and in the lists that it goes through.
+        marks: Sentences on what keeps it from running or from failing, with how often each holds.
+        parts: What a fixture does or gives, what a constant is made of: values, and names of what is called.
     """
 
     __test__ = False
 
     line: int
     body: str
-    what: Literal["test", "fixture"] = "test"
+    what: Literal["test", "fixture", "helper", "constant"] = "test"
     checks: tuple[Check, ...] = ()
     cases: int | None = 1
+    values: frozenset[str] = frozenset()
     marks: Mapping[str, int] = field(default_factory=dict[str, int])
-    standins: int = 0
-    timeout: float | None = None
-    swallowed: tuple[int, ...] = ()
-    vacuous: tuple[int, ...] = ()
-    leaves: tuple[int, ...] = ()
-    discarded: tuple[tuple[str, int], ...] = ()
-    empty: bool = False
     parts: tuple[str, ...] = ()
 
     @property
@@ -137,15 +115,13 @@ class Weakening:
         return f"{where}{self.what} (line {self.line})"
 
 
-def either(checks: Sequence[Check], whole: str, line: int) -> Check:
-    """Return the check that one of several things holds: of one subject if all are about the same."""
-    subjects = {check.subject for check in checks}
-    if len(subjects) != 1:
-        return Check(whole, "one or the other", PRESENCE, line=line)
-    expected = " or ".join(f"{check.kind} {check.expected}".strip() for check in checks)
-    return Check(
-        subjects.pop(), "one of several", min(PART, *(check.strength for check in checks)), expected, line=line
-    )
+def lines_of(path: str, weakenings: Iterable[Weakening]) -> Iterator[str]:
+    """Yield a line for each thing that the tests of a file no longer notice, with all tests that it is said of."""
+    by_what: dict[str, list[Weakening]] = {}
+    for one in weakenings:
+        by_what.setdefault(one.what, []).append(one)
+    for what, ones in by_what.items():
+        yield f"{path}: {Weakening(', '.join(dict.fromkeys(one.test for one in ones)), what, ones[0].line)}"
 
 
 def shown(text: str) -> str:

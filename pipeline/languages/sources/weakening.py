@@ -15,7 +15,7 @@ from pipeline.languages.sources.suites import Suite, Test, Weakening
 from pipeline.languages.table import has_part, part_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 
 MAX_BYTES: Final = 512 * 1024
@@ -28,22 +28,6 @@ class _Reader(Protocol):
     def read(self, source: bytes, path: str) -> Suite | None: ...
 
 
-class _Versions(Protocol):
-    """A language's module `versions`: what only two versions of a file together show."""
-
-    def compared(self, before: bytes, after: bytes) -> tuple[tuple[Weakening, ...], Suite, Suite] | None:
-        """Return what is told of constants, and what the tests check before and after; None: cannot be read."""
-        ...
-
-    def using_constants(self, before: bytes, after: bytes) -> tuple[str, ...]:
-        """Return the old tests that use a constant of which something is gone."""
-        ...
-
-    def as_named(self, after: bytes) -> Iterable[Test]:
-        """Return the tests with the names of constants in the place of their values."""
-        ...
-
-
 def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test] = ()) -> tuple[Weakening, ...]:
     """Return what the new text of a test file loosens; what is only in the new one loosens nothing.
 
@@ -53,26 +37,20 @@ def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test]
         after: Its text as it is to be, empty for one that is deleted.
         elsewhere: Tests that the same change adds in other files; see `added`.
     """
-    told, old, new = _both(path, before, after)
+    old, new = suite_of(path, before), suite_of(path, after)
     if old is None:
         return ()
     if new is None:
-        return (
-            (Weakening("", "it cannot be read any more, so that nothing is known of its tests", 1),)
-            if old.tests
-            else ()
-        )
-    return tuple(dict.fromkeys((*told, *compare(old, new, elsewhere))))
+        unread = Weakening("", "it cannot be read any more, so that nothing is known of its tests", 1)
+        return (unread,) if old.tests else ()
+    return tuple(dict.fromkeys(compare(old, new, elsewhere)))
 
 
 def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
     """Return the tests that only the new text has: tests of another file may have moved there."""
     old, new = suite_of(path, before), suite_of(path, after)
-    if new is None:
-        return ()
     known: Mapping[str, Test] = old.tests if old is not None else {}
-    found = [test for name, test in new.tests.items() if name not in known]
-    return (*found, *_as_named(path, after, found))
+    return tuple(test for name, test in new.tests.items() if name not in known) if new is not None else ()
 
 
 def suite_of(path: str, source: bytes) -> Suite | None:
@@ -86,41 +64,14 @@ def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
 
     A constant, a table or a helper of their file changed. They go by their names within the file.
     """
-    _, old, new = _both(path, before, after)
+    old, new = suite_of(path, before), suite_of(path, after)
     if old is None or new is None:
         return ()
     told = {one.test for one in compare(old, new)}
     same = {name for name, test in old.tests.items() if name in new.tests and new.tests[name].body == test.body}
-    tests = [name for name in told & same if old.tests[name].what == "test"]
-    return tuple(sorted({*tests, *(name for name in _using_constants(path, before, after) if name in same)}))
-
-
-def _using_constants(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
-    """Return the old tests that use a constant of their file of which something is gone, where that can be read."""
-    versions = _versions(path, before, after)
-    return versions.using_constants(before, after) if versions is not None else ()
-
-
-def _both(path: str, before: bytes, after: bytes) -> tuple[tuple[Weakening, ...], Suite | None, Suite | None]:
-    """Return what is told of the file's constants, and what its tests check, before and after."""
-    versions = _versions(path, before, after)
-    read = versions.compared(before, after) if versions is not None else None
-    return read if read is not None else ((), suite_of(path, before), suite_of(path, after))
-
-
-def _as_named(path: str, after: bytes, found: Sequence[Test]) -> tuple[Test, ...]:
-    """Return the same tests with the names of constants: the file may import what the old one has."""
-    versions = _versions(path, after) if found else None
-    lines = {test.line for test in found}
-    again = versions.as_named(after) if versions is not None else ()
-    return tuple(test for test in again if test.line in lines and test not in found)
+    return tuple(sorted(name for name in told & same if old.tests[name].what == "test"))
 
 
 def is_read(path: str) -> bool:
     """Return whether files of this language are read."""
     return has_part(path, "weakening")
-
-
-def _versions(path: str, *texts: bytes) -> _Versions | None:
-    """Return what reads two versions of a file together, None where its language has nothing of the kind."""
-    return cast("_Versions | None", part_for(path, "versions") if max(map(len, texts)) <= MAX_BYTES else None)
