@@ -127,7 +127,6 @@ LOOSENED_JEST = [
         "    jest.spyOn(app, 'total').mockReturnValue(6);\n" + SUM,
         "cart > is summed: something more is replaced by a stand-in",
     ),
-    ("describe('cart'", "jest.setTimeout(99999);\ndescribe('cart'", "holds for all its tests"),
     ("  expect(got).toBe(want);\n", "", "cart > parses again %s: 1 of 1 assertions are gone"),
     ("  expect(got).toBe(want);\n", "  expect(got).toBeDefined();\n", "loosened from toBe to toBeDefined"),
 ]

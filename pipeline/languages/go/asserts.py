@@ -6,58 +6,47 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.sources.claims import compared, conditions, group, said, split
-from pipeline.languages.sources.suite_walk import Call, line_of, text, tokens
-from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, Words
+from pipeline.languages.sources.claims import compared, conditions, group, said, split, strengths
+from pipeline.languages.sources.suite_walk import Trees, line_of, text
+from pipeline.languages.sources.suites import EXACT, PRESENCE, RELATION, Check, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tree_sitter import Node
 
 _FAILS: Final = re.compile(r"(?:t|tb|b|f|tt|\w*\.?T\(\))\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)")
-_HANDLED: Final = re.compile(r"\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|Skip|Skipf|SkipNow)\(")
 NO_ERROR: Final = "no error"
 """The kind of a check that a call worked: also what set-up is made of."""
 _BINDS: Final = frozenset({"short_var_declaration", "assignment_statement"})
-_ASKED: Final[dict[str, int]] = {
-    **dict.fromkeys(("DeepEqual", "Equal", "EqualFold", "Is", "EqualFunc"), EXACT),
-    **dict.fromkeys(("Contains", "HasPrefix", "HasSuffix", "As", "MatchString", "ContainsAny"), PART),
-}
-_TESTIFY: Final[dict[str, int]] = {
-    **dict.fromkeys(("Equal", "EqualValues", "Exactly", "JSONEq", "YAMLEq", "ElementsMatch", "Same"), EXACT),
-    **dict.fromkeys(("InDelta", "InEpsilon", "WithinDuration", "EqualError", "ErrorIs", "PanicsWithValue"), EXACT),
-    **dict.fromkeys(("Nil", "Zero"), EXACT),
-    **dict.fromkeys(("Contains", "Subset", "Regexp", "ErrorContains", "ErrorAs", "IsType", "Implements"), PART),
-    **dict.fromkeys(("Len", "Empty", "Panics", "PanicsWithError", "Eventually", "FileExists", "DirExists"), PART),
-    **dict.fromkeys(("NotEqual", "NotContains", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), RELATION),
-    **dict.fromkeys(("NotRegexp", "Positive", "Negative", "NotSame", "NotSubset", "NotErrorIs"), RELATION),
-    **dict.fromkeys(("NotNil", "NotEmpty", "NotZero", "Error", "NotPanics", "NoError"), PRESENCE),
-}
+_ASKED: Final = strengths(
+    exact="DeepEqual Equal EqualFold Is EqualFunc",
+    part="Contains HasPrefix HasSuffix As MatchString ContainsAny",
+)
+_TESTIFY: Final = strengths(
+    exact="Equal EqualValues Exactly JSONEq YAMLEq ElementsMatch Same InDelta InEpsilon WithinDuration "
+    "EqualError ErrorIs PanicsWithValue Nil Zero",
+    part="Contains Subset Regexp ErrorContains ErrorAs IsType Implements Len Empty Panics PanicsWithError "
+    "Eventually FileExists DirExists",
+    relation="NotEqual NotContains Greater GreaterOrEqual Less LessOrEqual NotRegexp Positive Negative NotSame "
+    "NotSubset NotErrorIs",
+    presence="NotNil NotEmpty NotZero Error NotPanics NoError",
+)
 _THIRD: Final[dict[str, Literal["digits", "deviation"]]] = dict.fromkeys(
     ("InDelta", "InEpsilon", "WithinDuration"), "deviation"
 )
 _ALONE: Final = frozenset({"Nil", "Zero", "Empty", "NotNil", "NotEmpty", "NotZero", "Error", "NoError", "Panics"})
 
 
-class Go:
+class Go(Trees):
     """One file of Go; `handles` are what testify's methods are called on, beside its packages."""
+
+    atoms = frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"})
+    branch = "if_statement"
+    failures = re.compile(r"\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|Skip|Skipf|SkipNow)\(")
 
     def __init__(self, handles: frozenset[str] = frozenset()) -> None:
         self.handles = handles
-
-    def words(self, node: Node | None) -> Words:
-        """Return the tokens of a node."""
-        return tokens(node, {"interpreted_string_literal", "raw_string_literal", "rune_literal"})
-
-    def children(self, node: Node) -> Iterable[Node]:
-        """Return the nodes below a node."""
-        return node.named_children
-
-    def guarded(self, node: Node) -> Collection[Node]:
-        """Return the body of an `if` that has no `else`."""
-        body = node.child_by_field_name("consequence") if node.type == "if_statement" else None
-        return [body] if body is not None and node.child_by_field_name("alternative") is None else ()
 
     def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
         """Yield the names of a declaration or an assignment, those of an `if` included."""
@@ -113,8 +102,7 @@ class Go:
     def _testify(self, node: Node, function: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
         operand, line = text(function.child_by_field_name("operand")), line_of(node)
         name = re.sub(r"(?<=[a-z])f$", "", text(function.child_by_field_name("field")))
-        words = self.words(node.child_by_field_name("arguments"))
-        given = [made(argument) for argument in split(group(words, 0), ",")] if words else []
+        given = [*map(made, self.arguments(node))]
         if operand in {"assert", "require"}:
             given = given[1:]
         elif not (made((operand,))[:4:2] in {("assert", "New"), ("require", "New")} or operand in self.handles):
@@ -127,19 +115,6 @@ class Go:
             taken = given[:1] if name in _ALONE else given
             kind = NO_ERROR if name == "NoError" else name
             yield said(taken, kind, _TESTIFY[name], line, _THIRD.get(name))
-
-    def call(self, node: Node) -> Call | None:
-        """Return a call of a function by its name."""
-        function = node.child_by_field_name("function") if node.type == "call_expression" else None
-        if function is None or function.type != "identifier":
-            return None
-        words = self.words(node.child_by_field_name("arguments"))
-        return Call(text(function), [("", argument) for argument in split(group(words, 0), ",")] if words else [])
-
-    def ends(self, node: Node) -> bool:
-        """Return whether it is a plain `return` that does not follow a failure."""
-        is_plain = node.type == "return_statement" and not node.named_children
-        return is_plain and _HANDLED.search(text(node.prev_named_sibling)) is None
 
     def marks(self, node: Node) -> Iterator[str]:
         """Yield that a panic below a node would be caught."""

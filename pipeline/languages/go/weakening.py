@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.go.asserts import NO_ERROR, Go
 from pipeline.languages.go.tree import root_of
-from pipeline.languages.sources.suite_walk import Helper, Walk, below, digest, line_of, parts_of, text
+from pipeline.languages.sources.suite_walk import Helper, Walk, below, digest, line_of, marked, parts_of, text
 from pipeline.languages.sources.suites import EXACT, RELATION, Check, Suite, Test
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.languages.sources.suites import Words
 
 _TEST: Final = re.compile(r"(?:Test|Fuzz|Example)(?![a-z])\w*")
 _FIXTURES: Final = frozenset(
@@ -78,7 +77,7 @@ def _read(function: Node, walk: Walk[Node]) -> Test:
         what="fixture" if is_fixture else "test",
         checks=(*_without_set_up(found.checks), *output),
         values=frozenset(found.values),
-        marks=Counter(_marked(words)) + found.marks,
+        marks=Counter(marked(words, _SKIPS, _STANDIN)) + found.marks,
         parts=(*parts_of(words), *("=" for word in words if word == "=")) if is_fixture else (),
     )
 
@@ -101,8 +100,3 @@ def _output(body: Node) -> Iterator[Check]:
         is_ordered = first is not None and first["kind"].lower() == "output"
         kind, strength = ("output", EXACT) if is_ordered else ("unordered output", RELATION)
         yield Check(words, kind, strength, line=line_of(comments[starts[-1]]))
-
-
-def _marked(words: Words) -> Iterator[str]:
-    yield from (f"{word} is added" for word in words if word in _SKIPS)
-    yield from ("something more is replaced by a stand-in" for word in words if _STANDIN.fullmatch(word))

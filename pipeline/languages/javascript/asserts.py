@@ -5,38 +5,32 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.sources.claims import compared, conditions, group, said, split
-from pipeline.languages.sources.suite_walk import Call, line_of, text, tokens
+from pipeline.languages.sources.claims import compared, conditions, group, said, split, strengths
+from pipeline.languages.sources.suite_walk import Trees, line_of, text
 from pipeline.languages.sources.suites import EXACT, NOTHING, PART, PRESENCE, RELATION, Check, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tree_sitter import Node
 
 FUNCTIONS: Final = frozenset({"arrow_function", "function_expression", "function_declaration", "generator_function"})
-_STRENGTH: Final[dict[str, int]] = {
-    **dict.fromkeys(("toBe", "toEqual", "toStrictEqual", "toBeNull", "toBeUndefined", "toBeNaN"), EXACT),
-    **dict.fromkeys(("toBeCloseTo", "toHaveBeenCalledWith", "toHaveBeenLastCalledWith"), EXACT),
-    **dict.fromkeys(("toHaveBeenNthCalledWith", "toHaveReturnedWith", "toThrowError", "toHaveBeenCalledTimes"), EXACT),
-    **dict.fromkeys(("toHaveBeenCalledOnce", "equal", "eql", "equals", "eq", "true", "false", "null"), EXACT),
-    **dict.fromkeys(("undefined", "closeTo", "members", "strictEqual", "deepEqual", "deepStrictEqual"), EXACT),
-    **dict.fromkeys(("calledWith", "approximately", "assertions"), EXACT),
-    **dict.fromkeys(("toMatchObject", "toContain", "toContainEqual", "toMatch", "toHaveLength"), PART),
-    **dict.fromkeys(("toHaveProperty", "toBeInstanceOf", "toThrow", "toMatchSnapshot", "toBeTypeOf"), PART),
-    **dict.fromkeys(("toMatchInlineSnapshot", "toThrowErrorMatchingSnapshot", "toSatisfy"), PART),
-    **dict.fromkeys(("toThrowErrorMatchingInlineSnapshot", "toMatchFileSnapshot", "include", "includes"), PART),
-    **dict.fromkeys(("contain", "match", "throw", "throws", "rejects", "lengthOf", "length", "property"), PART),
-    **dict.fromkeys(("instanceof", "instanceOf", "keys", "empty", "oneOf", "a", "an", "string"), PART),
-    **dict.fromkeys(("partialDeepStrictEqual", "snapshot", "fileSnapshot", "toHaveTextContent"), PART),
-    **dict.fromkeys(("toBeGreaterThan", "toBeGreaterThanOrEqual", "toBeLessThan", "toBeLessThanOrEqual"), RELATION),
-    **dict.fromkeys(("above", "below", "least", "most", "greaterThan", "lessThan", "within", "gt", "lt"), RELATION),
-    **dict.fromkeys(("notEqual", "notStrictEqual", "notDeepEqual", "notDeepStrictEqual"), RELATION),
-    **dict.fromkeys(("doesNotMatch", "toBeFalsy", "isFalse", "isNull", "isUndefined", "ifError"), RELATION),
-    **dict.fromkeys(("toBeTruthy", "toBeDefined", "ok", "exist", "exists", "toHaveBeenCalled", "called"), PRESENCE),
-    **dict.fromkeys(("toHaveReturned", "doesNotThrow", "doesNotReject", "toBeInTheDocument", "isOk"), PRESENCE),
-    **dict.fromkeys(("isTrue", "hasAssertions"), PRESENCE),
-}
+_STRENGTH: Final = strengths(
+    exact="toBe toEqual toStrictEqual toBeNull toBeUndefined toBeNaN toBeCloseTo toHaveBeenCalledWith "
+    "toHaveBeenLastCalledWith toHaveBeenNthCalledWith toHaveReturnedWith toThrowError "
+    "toHaveBeenCalledTimes toHaveBeenCalledOnce equal eql equals eq true false null undefined closeTo "
+    "members strictEqual deepEqual deepStrictEqual calledWith approximately assertions",
+    part="toMatchObject toContain toContainEqual toMatch toHaveLength toHaveProperty toBeInstanceOf toThrow "
+    "toMatchSnapshot toBeTypeOf toMatchInlineSnapshot toThrowErrorMatchingSnapshot toSatisfy "
+    "toThrowErrorMatchingInlineSnapshot toMatchFileSnapshot include includes contain match throw throws "
+    "rejects lengthOf length property instanceof instanceOf keys empty oneOf a an string "
+    "partialDeepStrictEqual snapshot fileSnapshot toHaveTextContent",
+    relation="toBeGreaterThan toBeGreaterThanOrEqual toBeLessThan toBeLessThanOrEqual above below least most "
+    "greaterThan lessThan within gt lt notEqual notStrictEqual notDeepEqual notDeepStrictEqual "
+    "doesNotMatch toBeFalsy isFalse isNull isUndefined ifError",
+    presence="toBeTruthy toBeDefined ok exist exists toHaveBeenCalled called toHaveReturned doesNotThrow "
+    "doesNotReject toBeInTheDocument isOk isTrue hasAssertions",
+)
 _THIRD: Final[dict[str, Literal["digits", "deviation"]]] = {
     "toBeCloseTo": "digits",
     "closeTo": "deviation",
@@ -47,30 +41,23 @@ _EQUAL: Final = frozenset({"toBe", "toEqual", "toStrictEqual", "equal", "strictE
 _TRUE: Final = frozenset({"toBeTruthy", "ok", "isOk", "isTrue", "assert", "true"})
 _FALSE: Final = frozenset({"toBeFalsy", "isFalse", "false"})
 _ASSERT: Final = re.compile(r"(?:\w+\.)?assert(?:\.strict)?|strict")
-_FAILURES: Final = frozenset({"fail", "throw", "done"})
-_MAY_FAIL: Final = _FAILURES | {"expect", "assert"}
+_MAY_FAIL: Final = frozenset({"fail", "throw", "done", "expect", "assert"})
 _NOTHING_MISSING: Final = frozenset({"toBeNull", "toBeUndefined", "null", "undefined", "toBeFalsy", "toThrow", "empty"})
 
 
-class JavaScript:
+class JavaScript(Trees):
     """One file; `imported` are the functions of node's `assert` that it calls by their own names."""
+
+    atoms = frozenset({"string", "template_string", "regex"})
+    branch = "if_statement"
+    failures = re.compile(r"\b(?:fail|throw|done)\b")
 
     def __init__(self, imported: frozenset[str] = frozenset()) -> None:
         self.imported = imported
 
     def words(self, node: Node | None) -> Words:
         """Return the tokens of a node; who waits for a value sees the same."""
-        found = tokens(node, {"string", "template_string", "regex"})
-        return tuple(word for word in found if word not in {"await", ";"})
-
-    def children(self, node: Node) -> Iterable[Node]:
-        """Return the nodes below a node."""
-        return node.named_children
-
-    def guarded(self, node: Node) -> Collection[Node]:
-        """Return the body of an `if` that has no `else`."""
-        body = node.child_by_field_name("consequence") if node.type == "if_statement" else None
-        return [body] if body is not None and node.child_by_field_name("alternative") is None else ()
+        return tuple(word for word in super().words(node) if word not in {"await", ";"})
 
     def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
         """Yield the names of a declaration or an assignment."""
@@ -103,7 +90,7 @@ class JavaScript:
                 yield from self._expected(node, made)
         elif node.type == "call_expression":
             function = node.child_by_field_name("function")
-            given = split(group(self.words(node.child_by_field_name("arguments")), 0), ",")
+            given = self.arguments(node)
             name = text(function)
             if function is not None and function.type == "member_expression":
                 is_assert = _ASSERT.fullmatch(text(function.child_by_field_name("object"))) is not None
@@ -132,19 +119,6 @@ class JavaScript:
             return
         for check in _compared(name, [*([made(subject)] if subject else []), *given], line):
             yield _negated(check) if "not" in named else check
-
-    def call(self, node: Node) -> Call | None:
-        """Return a call of a function by its name."""
-        function = node.child_by_field_name("function") if node.type == "call_expression" else None
-        if function is None or function.type != "identifier":
-            return None
-        words = self.words(node.child_by_field_name("arguments"))
-        return Call(text(function), [("", one) for one in split(group(words, 0), ",")] if words[:1] == ("(",) else [])
-
-    def ends(self, node: Node) -> bool:
-        """Return whether it is a plain `return` that does not follow a failure."""
-        is_plain = node.type == "return_statement" and not node.named_children
-        return is_plain and _FAILURES.isdisjoint(self.words(node.prev_named_sibling))
 
     def marks(self, node: Node) -> Iterator[str]:
         """Yield that a failing assertion below a node would be caught and forgotten."""

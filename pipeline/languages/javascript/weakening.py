@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.languages.javascript.asserts import FUNCTIONS, JavaScript, parameters, plain
 from pipeline.languages.javascript.tree import root_of
 from pipeline.languages.sources.claims import size, values_in
-from pipeline.languages.sources.suite_walk import Helper, Walk, digest, line_of, parts_of, text
+from pipeline.languages.sources.suite_walk import Helper, Walk, digest, line_of, marked, parts_of, text
 from pipeline.languages.sources.suites import Suite, Test
 
 if TYPE_CHECKING:
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.languages.sources.suites import Words
 
 _TESTS: Final = {"test": "", "it": "", "specify": "", "xit": "skip", "xtest": "skip", "fit": "only"}
 _SUITES: Final = {"describe": "", "suite": "", "context": "", "xdescribe": "skip", "fdescribe": "only"}
 _HOOKS: Final = frozenset({"before", "after", "beforeEach", "afterEach", "beforeAll", "afterAll"})
 _MARKS: Final = frozenset({"skip", "only", "todo", "failing", "fails", "fixme", "skipIf", "runIf", "retry"})
 _STANDIN: Final = re.compile(r"(?:do)?[mM]ock(?:Module)?|fn|spyOn|stub|stubGlobal|nock|replaceProperty|useFakeTimers")
-_SETTINGS: Final = re.compile(r"(?:jest|vi)\.(?:setTimeout|retryTimes|setConfig)")
 _MODULES: Final = re.compile(r"(?:jest|vi|mock|\w+\.mock)\.(?:mock|doMock|unstable_mockModule|module)")
 _IMPORTED: Final = re.compile(r"\{([^}]*)\}\s*(?:from|=\s*require\()\s*['\"](?:node:)?assert(?:/strict)?['\"]")
 
@@ -125,15 +123,14 @@ class _Reader:
         body = found.body
         words = self.rules.words(_body(body)) if body is not None else ()
         read = self.walk.read(_body(body) if body is not None else node)
-        marks = [*inside.marks, *_skipping(words)]
-        standins = ["something more is replaced by a stand-in" for word in words if _STANDIN.fullmatch(word)]
+        said = marked(words, _MARKS, _STANDIN)
         return Test(
             line=line_of(node),
             body=digest(words or self.rules.words(node)),
             checks=tuple(read.checks),
             cases=inside.cases,
             values=inside.values | read.values,
-            marks=Counter([*(f"{mark} is added" for mark in marks), *standins]) + read.marks,
+            marks=Counter([*(f"{mark} is added" for mark in inside.marks), *said]) + read.marks,
         )
 
     def _cases(self, table: Node | None) -> tuple[int | None, frozenset[str]]:
@@ -154,8 +151,6 @@ class _Reader:
         function, given = text(node.child_by_field_name("function")), plain(node.child_by_field_name("arguments"))
         if _MODULES.fullmatch(function) and given:
             self.whole[f"{place.above}{text(given[0])} is replaced by a stand-in"] += 1
-        elif _SETTINGS.fullmatch(function):
-            self.whole[f"{' '.join(text(node).split())} holds for all its tests"] += 1
 
 
 def _registered(node: Node) -> _Registered | None:
@@ -196,8 +191,3 @@ def _is_helper(node: Node) -> bool:
 
 def _body(function: Node) -> Node:
     return function.child_by_field_name("body") or function
-
-
-def _skipping(words: Words) -> Iterator[str]:
-    """Yield what a test says of itself while it runs: `t.skip()`, `this.skip()`."""
-    yield from (word for at, word in enumerate(words) if word in _MARKS and at and words[at - 1] == ".")

@@ -7,7 +7,7 @@ import builtins
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.sources.claims import conditions, said, size
+from pipeline.languages.sources.claims import conditions, said, size, strengths
 from pipeline.languages.sources.suite_walk import Call
 from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, Words
 
@@ -19,25 +19,20 @@ _TOKEN: Final = re.compile(
     r"not in\b|is not\b|[rbfuRBFU]{0,2}(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|\d[\d_.]*(?:[eE][+-]?\d+)?\w*|\w+"
     r"|[=!<>]=|\*\*|//|:=|->|\S"
 )
-_ASSERTIONS: Final[dict[str, int]] = {
-    **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertIs"), EXACT),
-    **dict.fromkeys(("assertSequenceEqual", "assertSetEqual", "assertTupleEqual", "assertMultiLineEqual"), EXACT),
-    **dict.fromkeys(("assertAlmostEqual", "assertCountEqual", "assertRaisesRegex", "assertLogs"), EXACT),
-    **dict.fromkeys(("assertIn", "assertRegex", "assertIsInstance", "assertRaises", "assertWarns"), PART),
-    **dict.fromkeys(("assertNotEqual", "assertNotIn", "assertGreater", "assertGreaterEqual", "assertLess"), RELATION),
-    **dict.fromkeys(("assertLessEqual", "assertIsNone", "assertFalse"), RELATION),
-    **dict.fromkeys(("assertTrue", "assertIsNotNone"), PRESENCE),
-    **dict.fromkeys(("assert_called_once_with", "assert_not_called"), EXACT),
-    **dict.fromkeys(("assert_awaited_once_with", "assert_not_awaited"), EXACT),
-    **dict.fromkeys(("assert_called_with", "assert_has_calls", "assert_awaited_with", "assert_has_awaits"), PART),
-    **dict.fromkeys(("assert_any_call", "assert_called_once", "assert_any_await", "assert_awaited_once"), RELATION),
-    **dict.fromkeys(("assert_called", "assert_awaited"), PRESENCE),
-    **dict.fromkeys(("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_close"), EXACT),
-    **dict.fromkeys(("assert_array_almost_equal", "assert_array_almost_equal_nulp", "assert_array_max_ulp"), EXACT),
-    **dict.fromkeys(("assert_equal", "assert_array_equal", "assert_string_equal"), EXACT),
-    **dict.fromkeys(("assert_frame_equal", "assert_series_equal", "assert_index_equal"), EXACT),
-    **dict.fromkeys(("assert_extension_array_equal", "assert_array_less"), EXACT),
-}
+_ASSERTIONS: Final = strengths(
+    exact="assertEqual assertEquals assertListEqual assertDictEqual assertIs assertSequenceEqual "
+    "assertSetEqual assertTupleEqual assertMultiLineEqual assertAlmostEqual assertCountEqual "
+    "assertRaisesRegex assertLogs assert_called_once_with assert_not_called assert_awaited_once_with "
+    "assert_not_awaited assert_allclose assert_almost_equal assert_approx_equal assert_close "
+    "assert_array_almost_equal assert_array_almost_equal_nulp assert_array_max_ulp assert_equal "
+    "assert_array_equal assert_string_equal assert_frame_equal assert_series_equal assert_index_equal "
+    "assert_extension_array_equal assert_array_less",
+    part="assertIn assertRegex assertIsInstance assertRaises assertWarns assert_called_with assert_has_calls "
+    "assert_awaited_with assert_has_awaits",
+    relation="assertNotEqual assertNotIn assertGreater assertGreaterEqual assertLess assertLessEqual "
+    "assertIsNone assertFalse assert_any_call assert_called_once assert_any_await assert_awaited_once",
+    presence="assertTrue assertIsNotNone assert_called assert_awaited",
+)
 """What unittest, `unittest.mock`, numpy, pandas and torch call their assertions."""
 _ASKED: Final[dict[str, int]] = dict.fromkeys(("isinstance", "isclose", "allclose"), PART)
 _THIRD: Final[dict[str, Literal["digits", "deviation"]]] = {

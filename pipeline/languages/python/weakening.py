@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.python.asserts import Function, Python, cases_of, name_of, names_of
 from pipeline.languages.sources.claims import is_name, values_in
-from pipeline.languages.sources.suite_walk import Helper, Walk, digest, parts_of
+from pipeline.languages.sources.suite_walk import Helper, Walk, digest, marked, parts_of
 from pipeline.languages.sources.suites import Suite, Test
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _SKIPS: Final = frozenset(
     {"skip", "skipif", "xfail", "importorskip", "skipIf", "skipUnless", "expectedFailure", "skipTest"}
 )
-_STANDINS: Final = frozenset({"patch", "object", "setattr", "setitem", "delattr", "MagicMock", "Mock", "AsyncMock"})
+_STANDIN: Final = re.compile(r"patch|object|setattr|setitem|delattr|\w*Mock")
 _SETUPS: Final = frozenset({"setUp", "setUpClass", "asyncSetUp", "setup_method", "setup_class"})
 _MOST: Final = 20_000
 _RULES: Final = Python()
@@ -102,7 +103,7 @@ class File:
         parameters = {name: (name,) for name in _parameters(node)}
         found = self._walk.read(node, parameters)
         count, cases = cases_of(node, _RULES, lambda words: self._walk.made(words, self._walk.constants, _MOST))
-        marks = Counter(_marked((*around, *words))) + found.marks
+        marks = Counter(marked((*around, *words), _SKIPS, _STANDIN)) + found.marks
         return Test(
             line=node.lineno,
             body=digest((*around, *_parameters(node), *words)),
@@ -171,8 +172,3 @@ def _parameters(function: Function) -> list[str]:
 def _names(node: ast.AST) -> frozenset[str]:
     """Return the names in a node; a fixture may be asked for by a text, too."""
     return frozenset(word.strip("'\"") for word in _RULES.words(node) if is_name(word) or word[0] in "'\"")
-
-
-def _marked(words: Words) -> Iterator[str]:
-    yield from (f"{word} is added" for word in words if word in _SKIPS)
-    yield from ("something more is replaced by a stand-in" for word in words if word in _STANDINS)

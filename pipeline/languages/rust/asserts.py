@@ -11,23 +11,22 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language, Parser
 from tree_sitter_rust import language
 
-from pipeline.languages.sources.claims import compared, conditions, group, said, split
-from pipeline.languages.sources.suite_walk import Call, below, line_of, text, tokens
+from pipeline.languages.sources.claims import compared, conditions, group, said, split, strengths
+from pipeline.languages.sources.suite_walk import Trees, below, line_of, text
 from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tree_sitter import Node, Tree
 
 _RUST: Final = Language(language())
-_ATOMS: Final = frozenset({"string_literal", "raw_string_literal", "char_literal", "lifetime"})
 _BINDS: Final = {"let_declaration": "pattern", "let_condition": "pattern", "const_item": "name", "static_item": "name"}
-_ASKED: Final[dict[str, int]] = {
-    **dict.fromkeys(("is_ok", "is_err", "is_some"), RELATION),
-    **dict.fromkeys(("is_none", "is_empty", "contains", "starts_with", "ends_with", "contains_key", "matches"), PART),
-    **dict.fromkeys(("eq", "approx_eq", "abs_diff_eq", "relative_eq", "ulps_eq"), EXACT),
-}
+_ASKED: Final = strengths(
+    exact="eq approx_eq abs_diff_eq relative_eq ulps_eq",
+    part="is_none is_empty contains starts_with ends_with contains_key matches",
+    relation="is_ok is_err is_some",
+)
 _EQUAL: Final = re.compile(r"(?:debug_|prop_)?assert_eq")
 _APPROXIMATE: Final = re.compile(r"assert_(?:abs_diff|relative|ulps|approx|float(?:_absolute)?)_eq")
 _UNEQUAL: Final = re.compile(r"(?:debug_|prop_)?assert_ne")
@@ -42,21 +41,15 @@ def parse(source: bytes) -> Tree:
     return Parser(_RUST).parse(source)
 
 
-class Rust:
+class Rust(Trees):
     """Rust, for `suite_walk`."""
 
-    def words(self, node: Node) -> Words:
-        """Return the tokens of a node."""
-        return tokens(node, _ATOMS)
+    atoms = frozenset({"string_literal", "raw_string_literal", "char_literal", "lifetime"})
+    branch = "if_expression"
 
     def children(self, node: Node) -> Iterable[Node]:
         """Return the nodes below a node, functions in functions aside."""
         return [child for child in node.named_children if child.type != "function_item"]
-
-    def guarded(self, node: Node) -> Collection[Node]:
-        """Return the body of an `if` that has no `else`."""
-        body = node.child_by_field_name("consequence") if node.type == "if_expression" else None
-        return [body] if body is not None and node.child_by_field_name("alternative") is None else ()
 
     def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
         """Yield the names of a `let` or a constant."""
@@ -68,7 +61,7 @@ class Rust:
         """Return the names of a `for`, and what it goes through."""
         if node.type != "for_expression":
             return None
-        return _names(node.child_by_field_name("pattern")), tokens(node.child_by_field_name("value"), _ATOMS)
+        return _names(node.child_by_field_name("pattern")), self.words(node.child_by_field_name("value"))
 
     def checks(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
         """Yield what an assertion macro checks, a failure, or a value that is only taken out."""
@@ -84,19 +77,6 @@ class Rust:
             )
             if words[-1:] == ("?",) or name in TAKES_OUT:
                 yield Check(bare(made(words)), name or "?", TAKES_OUT.get(name, PRESENCE), line=line_of(node))
-
-    def call(self, node: Node) -> Call | None:
-        """Return a call of a function by its name or by a path to it."""
-        function = node.child_by_field_name("function") if node.type == "call_expression" else None
-        if function is None or function.type not in {"identifier", "scoped_identifier"}:
-            return None
-        words = tokens(node.child_by_field_name("arguments"), _ATOMS)
-        given = split(group(words, 0), ",") if words else []
-        return Call(text(function).rpartition("::")[2], [("", argument) for argument in given])
-
-    def ends(self, node: Node) -> bool:
-        """Return whether it is a plain `return`."""
-        return node.type == "return_expression" and not node.named_children
 
     def marks(self, node: Node) -> Iterator[str]:
         """Yield that a panic below a node would be caught."""

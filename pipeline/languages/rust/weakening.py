@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.languages.rust.asserts import TAKES_OUT, Rust, parse
 from pipeline.languages.rust.examples import examples
 from pipeline.languages.sources.claims import values_in
-from pipeline.languages.sources.suite_walk import Helper, Walk, digest, line_of, parts_of, text, tokens
+from pipeline.languages.sources.suite_walk import Helper, Walk, digest, line_of, marked, parts_of, text
 from pipeline.languages.sources.suites import EXACT, PART, Check, Suite, Test
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ class _Reader:
         cases = [words for words in found.attributes if _word(words).partition("::")[0] in {"case", "test_case"}]
         given = tuple(word for words in cases for word in re.findall(r'"(?:[^"\\]|\\.)*"|[\w.]+', words))
         marks = [*found.marks, *filter(None, map(_mark, found.attributes))]
-        standins = ["something more is replaced by a stand-in" for word in words if _STANDIN.fullmatch(word)]
         return Test(
             line=line_of(found.node),
             body=digest((*found.attributes, *words)),
@@ -103,7 +102,7 @@ class _Reader:
             checks=tuple(others or checks),
             cases=max(1, len(cases)) * _listed(found.node),
             values=frozenset(read.values) | values_in(given),
-            marks=Counter([*marks, *standins]) + read.marks,
+            marks=Counter([*marks, *marked(words, (), _STANDIN)]) + read.marks,
             parts=parts_of(words) if is_fixture else (),
         )
 
@@ -150,7 +149,7 @@ def _panics(found: _Found) -> Iterator[Check]:
 
 def _listed(function: Node) -> int:
     """Return how many cases the `#[values(...)]` of a test's parameters make."""
-    words = tokens(function.child_by_field_name("parameters"))
+    words = _RULES.words(function.child_by_field_name("parameters"))
     at = words.index("values") + 1 if "values" in words else 0
     return max(1, words[at : words.index(")", at)].count(",") + 1) if at and ")" in words[at:] else 1
 

@@ -44,6 +44,12 @@ _LARGEST: Final = 300
 """More digits than a float has; an exponent beyond is no number."""
 
 
+def strengths(*, exact: str = "", part: str = "", relation: str = "", presence: str = "") -> dict[str, int]:
+    """Return how strict assertions are, by their names."""
+    named = {EXACT: exact, PART: part, RELATION: relation, PRESENCE: presence}
+    return {name: strength for strength, names in named.items() for name in names.split()}
+
+
 def is_literal(word: str) -> bool:
     """Return whether a token is a value that is written down."""
     return word in _KEYWORDS or _LITERAL.match(word) is not None

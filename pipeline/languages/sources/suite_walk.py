@@ -8,11 +8,12 @@ order; loops are read once. All work is bounded, whatever the text.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from pipeline.languages.sources.claims import EMPTY, OPERATORS, called_in, is_literal, size, values_in
+from pipeline.languages.sources.claims import EMPTY, OPERATORS, called_in, group, is_literal, size, split, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -209,21 +210,62 @@ def line_of(node: Node) -> int:
     return node.start_point.row + 1
 
 
-def tokens(node: Node | None, atoms: Collection[str] = ()) -> Words:
-    """Return the tokens of a node, without comments and trailing commas; *atoms* are nodes that are one token."""
-    found: list[str] = []
-    stack = [node] if node is not None else []
-    while stack:
-        part = stack.pop()
-        if "comment" in part.type:
-            continue
-        if part.children and part.type not in atoms:
-            stack.extend(reversed(part.children))
-        elif word := text(part).strip():
-            if found and found[-1] == "," and word in {")", "]", "}"}:
-                found.pop()
-            found.append(word)
-    return tuple(found)
+class Trees:
+    """What the languages have in common that tree-sitter reads."""
+
+    atoms: frozenset[str]
+    """Nodes that are one token: strings, and whatever has meaning in its blanks."""
+    branch: str
+    failures: re.Pattern[str] = re.compile(r"(?!)")
+    """What a test says where it fails, and may end."""
+
+    def words(self, node: Node | None) -> Words:
+        """Return the tokens of a node, without comments and trailing commas."""
+        found: list[str] = []
+        stack = [node] if node is not None else []
+        while stack:
+            part = stack.pop()
+            if "comment" in part.type:
+                continue
+            if part.children and part.type not in self.atoms:
+                stack.extend(reversed(part.children))
+            elif word := text(part).strip():
+                if found and found[-1] == "," and word in {")", "]", "}"}:
+                    found.pop()
+                found.append(word)
+        return tuple(found)
+
+    def arguments(self, call: Node) -> list[Words]:
+        """Return the arguments of a call."""
+        words = self.words(call.child_by_field_name("arguments"))
+        return split(group(words, 0), ",") if words[:1] == ("(",) else []
+
+    def children(self, node: Node) -> Iterable[Node]:
+        """Return the nodes below a node."""
+        return node.named_children
+
+    def guarded(self, node: Node) -> Collection[Node]:
+        """Return the body of an `if` that has no `else`."""
+        body = node.child_by_field_name("consequence") if node.type == self.branch else None
+        return [body] if body is not None and node.child_by_field_name("alternative") is None else ()
+
+    def call(self, node: Node) -> Call | None:
+        """Return a call of a function by its name or by a path to it."""
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if function is None or function.type not in {"identifier", "scoped_identifier"}:
+            return None
+        return Call(text(function).rpartition("::")[2], [("", argument) for argument in self.arguments(node)])
+
+    def ends(self, node: Node) -> bool:
+        """Return whether it is a plain `return` that does not follow a failure."""
+        is_plain = node.type in {"return_statement", "return_expression"} and not node.named_children
+        return is_plain and self.failures.search(text(node.prev_named_sibling)) is None
+
+
+def marked(words: Words, skips: Collection[str], standin: re.Pattern[str]) -> Iterator[str]:
+    """Yield what a test says of itself: what keeps it from running, what is replaced in it."""
+    yield from (f"{word} is added" for word in words if word in skips)
+    yield from ("something more is replaced by a stand-in" for word in words if standin.fullmatch(word))
 
 
 def _bound(targets: Sequence[str], value: Words) -> Names:
