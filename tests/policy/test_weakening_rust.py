@@ -117,6 +117,7 @@ LOOSENED_BASE = [
     ("/// ```\n/// assert_eq!(app::add(1, 2), 3);\n/// ```\n", "", "example of add: the test is removed"),
 ]
 HONEST_BASE = [
+    ("check(", "verify("),
     (SUM, '        assert_eq!(\n            sum, // six\n            6,\n            "six in all"\n        );\n'),
     ("sum", "all_of_it"),
     ("let sum = total(&cart);\n        assert_eq!(sum, 6)", "assert_eq!(total(&cart), 6)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.sources.claims import compared, conditions, group, said, split, strengths
+from pipeline.languages.sources.claims import compared, conditions, group, joined, said, split, strengths
 from pipeline.languages.sources.suite_walk import Trees, line_of, text
 from pipeline.languages.sources.suites import EXACT, NOTHING, PART, PRESENCE, RELATION, Check, Words
 
@@ -111,6 +111,7 @@ class JavaScript(Trees):
         name = next((word for word in reversed(named) if word in _STRENGTH), named[-1] if named else "")
         behind = rest[len(rest) - 1 - rest[::-1].index(name) :] if name else ()
         given = [made(one) for one in split(group(behind, 1), ",")] if behind[1:2] == ("(",) else []
+        given = given if name in _THIRD else joined(given)
         is_promise = bool({"resolves", "rejects"} & set(named))
         if not name:
             return

@@ -7,7 +7,7 @@ import builtins
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.languages.sources.claims import conditions, said, size, strengths
+from pipeline.languages.sources.claims import conditions, joined, said, size, strengths
 from pipeline.languages.sources.suite_walk import Call
 from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, Words
 
@@ -40,6 +40,8 @@ _THIRD: Final[dict[str, Literal["digits", "deviation"]]] = {
     **dict.fromkeys(("assert_array_almost_equal",), "digits"),
     **dict.fromkeys(("assert_allclose", "assert_array_almost_equal_nulp", "assert_array_max_ulp"), "deviation"),
 }
+_OF_MOCKS: Final = re.compile(r"_(?:called|calls?|awaited|awaits?)(?:_|$)")
+"""What is asked of a stand-in, which is what the assertion is about."""
 _RAISES: Final = frozenset({"raises", "warns", "deprecated_call", "assertRaises", "assertWarns"})
 _BROAD: Final = frozenset({"Exception", "BaseException"})
 _CATCHES: Final = _BROAD | {"AssertionError"}
@@ -95,8 +97,8 @@ class Python:
                 yield self._raised(node, name_of(function))
             case ast.Call(func=function) if (name := name_of(function)) in _ASSERTIONS and name not in _RAISES:
                 given = [*map(self.words, node.args), *map(self.words, node.keywords)]
-                if isinstance(function, ast.Attribute) and "assert_" in name and hasattr(function.value, "id"):
-                    given = [self.words(function.value), *given] if not node.args or "call" in name else given
+                if isinstance(function, ast.Attribute) and _OF_MOCKS.search(name):
+                    given = [self.words(function.value), *joined(given)]
                 yield said([*map(made, given)], name, _ASSERTIONS[name], node.lineno, _THIRD.get(name))
             case ast.Raise(exc=ast.Call(func=ast.Name(id="AssertionError")) | ast.Name(id="AssertionError")):
                 yield Check((), "failure", RELATION, line=node.lineno)

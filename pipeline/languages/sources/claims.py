@@ -83,6 +83,12 @@ def split(words: Words, *separators: str) -> list[Words]:
     return [tuple(part) for part in parts if part]
 
 
+def joined(parts: Sequence[Words]) -> list[Words]:
+    """Return several arguments as one, none as none."""
+    words = [word for part in parts for word in (",", *part)]
+    return [tuple(words[1:])] if words else []
+
+
 def group(words: Words, at: int) -> Words:
     """Return what is inside of the brackets that open at a place."""
     return words[at + 1 : _behind(words, at) - 1]
