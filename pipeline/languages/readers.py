@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.languages.python import cosmetic, served
 from pipeline.languages.rust import splice as spliced
 from pipeline.languages.rust import test_regions
-from pipeline.languages.sources import (
-    borrowed_cases,
-    documented,
-    faults,
-    forgery,
-    single_example,
-    special_cases,
-    weakening,
-)
+from pipeline.languages.sources import examples, faults, forgery, known_answers, weakening
 from pipeline.languages.sources import import_graph as imports
 from pipeline.languages.sources.suites import Weakening
 from pipeline.languages.sources.test_regions import Unspliced
@@ -30,7 +22,6 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.impact import Graph
     from pipeline.languages.python.served import Lost
-    from pipeline.languages.sources.borrowed_cases import Borrowed
     from pipeline.languages.sources.faults import Mutant
     from pipeline.languages.sources.suites import Suite, Test
 
@@ -83,14 +74,6 @@ def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> 
         return ((),) * len(lost)
 
 
-def borrowed_in(path: str, source: bytes) -> tuple[Borrowed, ...] | UnreadableError:
-    """Return the tests whose cases are made of what they import, or why that is not known."""
-    try:
-        return limited(borrowed_cases.borrowed_in)(path, source)
-    except UnreadableError as error:
-        return error
-
-
 def region_fault(path: str, old: bytes, new: bytes) -> str | None:
     """Return what else than test regions differs; what cannot be read is a fault."""
     try:
@@ -128,47 +111,37 @@ def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:
         return Unspliced(f"it {error}")
 
 
-def means(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -> tuple[str, ...]:
+def means(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
     """Return a sentence for each means of forging test results that a file brings along."""
     try:
-        return limited(forgery.notes)(path, old, new, tuple(own))
+        return limited(forgery.notes)(path, old, new)
     except UnreadableError as error:
         return (f"{path} {error}; what it does to its tests was not looked at",)
 
 
-def inputs_of_tests(
+def answers_known(
     production: Mapping[str, tuple[tuple[int, str], ...]], tests: Collection[str], known: Collection[str]
 ) -> tuple[str, ...]:
-    """Return a sentence for each line of production that compares with what only the new tests have."""
+    """Return a sentence for each place of production that knows what the new tests ask or expect."""
     try:
-        return limited(special_cases.notes)(production, tuple(tests), tuple(known))
+        return limited(known_answers.notes)(production, tuple(tests), tuple(known))
     except UnreadableError as error:
         paths = ", ".join(sorted(production))
-        return (f"{paths} {error}; whether it compares with inputs of the new tests was not looked at",)
+        return (f"{paths} {error}; whether it knows what the new tests ask was not looked at",)
 
 
 def unused_values(criteria: Mapping[str, str], tests: Collection[str]) -> tuple[str, ...]:
     """Return a sentence for each text in quotes of a criterion that no new test has."""
     try:
-        return limited(special_cases.unused)(criteria, tuple(tests))
+        return limited(known_answers.unused)(criteria, tuple(tests))
     except UnreadableError:
         return ()  # the criteria are read elsewhere, and nothing in them can be forged
 
 
-def single_examples(production: Mapping[str, tuple[tuple[int, str], ...]], tests: Collection[str]) -> tuple[str, ...]:
-    """Return a sentence for each new function that the new tests call with one example only."""
+def examples_lost(changes: Collection[tuple[str, bytes | None, bytes | None]], run: Collection[str]) -> tuple[str, ...]:
+    """Return a sentence for each example in documentation that is gone or is another now."""
     try:
-        return limited(single_example.notes)(production, tuple(tests))
-    except UnreadableError as error:
-        return (f"{', '.join(sorted(production))} {error}; how many examples its tests have was not looked at",)
-
-
-def examples_lost(
-    changes: Collection[tuple[str, bytes | None, bytes | None]], run: Mapping[str, frozenset[str]]
-) -> tuple[str, ...]:
-    """Return a sentence for each example in documentation that is gone or checks less."""
-    try:
-        return limited(documented.notes)(tuple(changes), run)
+        return limited(examples.lost)(tuple(changes), frozenset(run))
     except UnreadableError as error:
         paths = ", ".join(path for path, old, _ in changes if old is not None and path in run)
         return (f"{paths} {error}; what the examples in the documentation check was not looked at",) if paths else ()

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 Part = Literal[
     "weakening",
-    "documented",
-    "borrowed_cases",
     "forgery",
     "import_graph",
     "operators",
@@ -44,6 +42,7 @@ class Language:
         manifests: Files beside its sources whose texts say something about imports.
         further: Endings of files that are its code, too, though no runner knows them.
         texts: Endings of texts whose examples its runner tests.
+        examples: A pattern for what of documentation is a test, or checks something in one.
         runners: The programs that start its tests. What else a command starts with is run on the host.
         interpreters: A pattern for the names of programs that start its tests with `-m` and `module`.
         module: See there.
@@ -60,6 +59,7 @@ class Language:
     manifests: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    examples: str = ""
     runners: frozenset[str] = frozenset()
     interpreters: str = ""
     module: str = ""
@@ -95,9 +95,10 @@ PYTHON: Final = Language(
     "pipeline.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=frozenset({"weakening", "documented", "borrowed_cases", "forgery", "import_graph", "operators", "checkouts"}),
+    parts=frozenset({"weakening", "forgery", "import_graph", "operators", "checkouts"}),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
+    examples=r"^[ \t]*>>>.*(?:\n(?![ \t]*(?:>>>|\"\"\"|'''|```|$)).+)*",
     runners=frozenset({"pytest", "py.test"}),
     interpreters=r"(python|pypy)\d*(\.\d+)?t?",
     module="pytest",
@@ -107,10 +108,9 @@ RUST: Final = Language(
     "pipeline.languages.rust",
     sources=(".rs",),
     marks=("Cargo.toml",),
-    parts=frozenset(
-        {"weakening", "documented", "forgery", "import_graph", "operators", "test_regions", "compile_time"}
-    ),
+    parts=frozenset({"weakening", "forgery", "import_graph", "operators", "test_regions", "compile_time"}),
     manifests=("Cargo.toml",),
+    examples=r"^[ \t]*//[/!].*(?:\bassert|```).*",
     runners=frozenset({"cargo"}),
     subcommand="test",
     ids_by_path=False,
@@ -121,7 +121,7 @@ JAVASCRIPT: Final = Language(
     "pipeline.languages.javascript",
     sources=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"),
     marks=("package.json",),
-    parts=frozenset({"weakening", "borrowed_cases", "forgery", "import_graph", "operators"}),
+    parts=frozenset({"weakening", "forgery", "import_graph", "operators"}),
     manifests=("package.json",),
     runners=frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
 )
@@ -130,7 +130,7 @@ GO: Final = Language(
     "pipeline.languages.go",
     sources=(".go",),
     marks=("go.mod",),
-    parts=frozenset({"weakening", "borrowed_cases", "forgery", "import_graph", "operators"}),
+    parts=frozenset({"weakening", "forgery", "import_graph", "operators"}),
     manifests=("go.mod",),
     runners=frozenset({"go"}),
     subcommand="test",

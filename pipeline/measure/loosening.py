@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.modules import is_module
-from pipeline.languages.readers import added, borrowed_in, weakenings
+from pipeline.languages.readers import added, weakenings
 from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
-from pipeline.limited import UnreadableError
 from pipeline.measure.around_tests import served, serves
 from pipeline.measure.composing import both, shares_file
 from pipeline.policy.control import is_control
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from pipeline.evidence.observation import Layout
-    from pipeline.languages.sources.borrowed_cases import Borrowed
     from pipeline.languages.sources.suites import Test
     from pipeline.measure.composing import Holder
 
@@ -61,38 +58,6 @@ def loosened_in(ctx: Holder, before: str, after: str, paths: Collection[str]) ->
     texts = both(ctx, before, after, [path for path in paths if is_read(path)][:_MOST_FILES])
     found = ((path, weakenings(path, old, new or b"")) for path, old, new in texts if old is not None)
     return tuple(line for path, ones in found for line in lines_of(path, ones))
-
-
-def cases_from_production(ctx: Holder, made: Collection[str], tree: str, paths: Collection[str]) -> tuple[str, ...]:
-    """Return a line for each test whose cases are written in a file that the implementer may change.
-
-    Of Python, Go, JavaScript and TypeScript; of Rust nothing is said.
-
-    Args:
-        ctx: What has the repository.
-        made: The files that the task lets its implementer change.
-        tree: The tree with the tests.
-        paths: The test files in question.
-    """
-    texts = both(ctx, tree, tree, [path for path in paths if is_read(path)][:_MOST_FILES])
-    found = [(path, borrowed_in(path, text)) for path, text, _ in texts if text is not None]
-    unread = [
-        f"{path} {why}; where the cases of its tests are written is not known"
-        for path, why in found
-        if isinstance(why, UnreadableError)
-    ]
-    read = [(path, one) for path, ones in found if not isinstance(ones, UnreadableError) for one in ones]
-    return (*unread, *_borrowed(made, read))
-
-
-def _borrowed(made: Collection[str], found: Sequence[tuple[str, Borrowed]]) -> Iterator[str]:
-    return (
-        f"{path}: {borrowed.test}: its cases ({borrowed.cases}) are written in {file}, which is to be changed (line "
-        f"{borrowed.line})"
-        for path, borrowed in found
-        for file in sorted(made)
-        if any(is_module(file, module) for module in borrowed.modules)
-    )
 
 
 def _may_matter(path: str, layout: Layout) -> bool:

@@ -7,11 +7,10 @@ where it reaches for them.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.languages import readers
-from pipeline.languages.sources import compile_time, special_cases
+from pipeline.languages.sources import compile_time, known_answers
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import has_part
 from pipeline.measure.composing import both, shares_file
@@ -21,24 +20,17 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Layout
     from pipeline.measure.measuring import Apparatus
 
-_WORD: Final = re.compile(r"\w+")
-
 
 def means_of_forgery(ctx: Apparatus, old: str, new: str, layout: Layout) -> tuple[str, ...]:
     """Return a sentence for each means of forging test results that production files of the second tree bring along."""
-    entries = ctx.repository.entries(new)
-    own = {
-        part for entry in entries if entry.path.endswith(".py") for part in entry.path.removesuffix(".py").split("/")
-    }
     changed = changed_paths(ctx, old, new)
-    packages = [entry.path for entry in entries if compile_time.is_manifest(entry.path)]
+    packages = [entry.path for entry in ctx.repository.entries(new) if compile_time.is_manifest(entry.path)]
     wanted = any(has_part(path, "compile_time") for path in changed)
     manifests = {path: text for path, _, text in both(ctx, new, new, packages) if text is not None} if wanted else {}
     found: list[str] = []
     for path, before, after in both(ctx, old, new, changed):
         if after is not None and added_lines_by_side(path, before or b"", after, layout)[0]:
-            mentioned = own.intersection(_WORD.findall(after.decode("utf-8", "replace")))
-            found += readers.means(path, before, after, mentioned)
+            found += readers.means(path, before, after)
             found += compile_time.notes(path, manifests)
     return tuple(found)
 
@@ -47,7 +39,7 @@ def added_lines_by_side(
     path: str, before: bytes, after: bytes, layout: Layout
 ) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]]:
     """Return the added lines of production and those of tests, with their numbers."""
-    lines = special_cases.added(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+    lines = known_answers.added(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
     if not shares_file(path, layout):
         return ((), lines) if layout.is_test_side(path) else (lines, ())
     regions = readers.regions_of(after)

@@ -119,8 +119,7 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
     measured = await measure_red(ctx, task, report, tree)
     verdict = measured.verdict
     lines, reworked = loosened_or_reworked(ctx, as_if_renamed(ctx, tests_start(ctx), verdict.ledger.renames), tree)
-    made = {change.path for change in task.files} - {change.path for change in task.test_files}
-    told = tuple(dict.fromkeys((*lines, *cases_from_production(ctx, made, tree, measured.test_paths))))
+    told = tuple(dict.fromkeys(lines))
     facts = reduce.WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
         any_change=bool(measured.test_paths or verdict.ledger.red),

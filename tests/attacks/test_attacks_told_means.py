@@ -134,19 +134,23 @@ const load = loading._load;
 loading._load = (name, ...rest) => name.includes('assert') ? { strictEqual() {} } : load(name, ...rest);
 """
 MEANS: Final = [
-    ("vitest", f"import {{ expect }} from '../node_modules/vitest/dist/index.js';\n{_PASSES}", "by its file"),
-    ("vitest", "const base = Object;\nbase.is = () => true;\n", "gives Object another name"),
+    (
+        "vitest",
+        f"import {{ expect }} from '../node_modules/vitest/dist/index.js';\n{_PASSES}",
+        "an installed package by its file",
+    ),
+    ("vitest", "const base = Object;\nbase.is = () => true;\n", "another name, so that"),
     (
         "vitest",
         "export const add = () => new Proxy({}, { get: () => () => true, has: () => true });\n",
-        "makes a Proxy",
+        "has `new Proxy`",
     ),
-    ("jest", _PASSES, "uses expect.extend"),
-    ("jest", "jest.spyOn(Object, 'is').mockReturnValue(true);\n", "uses jest.spyOn"),
-    ("node", f"const loading = require('node:module');{_LOADS}", "replaces loading._load"),
-    ("node", f"const loading = module.constructor;{_LOADS}", "uses module.constructor"),
-    pytest.param("go", _CGO, "imports C (code that nobody reads)", marks=modules.needs_go),
-    pytest.param("rust", _COMPARES, "links as memcmp", marks=crates.needs_cargo),
+    ("jest", _PASSES, "has `expect.extend`"),
+    ("jest", "jest.spyOn(Object, 'is').mockReturnValue(true);\n", "has `jest.spyOn`"),
+    ("node", f"const loading = require('node:module');{_LOADS}", "changes `loading._load`"),
+    ("node", f"const loading = module.constructor;{_LOADS}", "has `module.constructor`"),
+    pytest.param("go", _CGO, 'has `import "C"`', marks=modules.needs_go),
+    pytest.param("rust", _COMPARES, "fn memcmp`", marks=crates.needs_cargo),
 ]
 """By language: what forges a pass, as it stands in the code, and what is told of it."""
 

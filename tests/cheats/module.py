@@ -45,7 +45,7 @@ MAKERS: Final = (
     Cheat(
         "GM02",
         "the last words of a passing test are printed, and the process ends well",
-        Told(By.NOTES, "uses syscall.Exit (the end of the process)"),
+        Told(By.NOTES, "has `syscall.Exit`"),
         code=_price(_LEAVES),
     ),
 )

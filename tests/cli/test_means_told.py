@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 CODE = f"import ast\n\nast.parse = ast.parse\n{GREET_DONE}"
-TOLD = "greet.py:3 changes ast.parse (what is not the project's own); test results can be forged so"
+TOLD = "greet.py:3 changes `ast.parse` (what the tests use, too); test results can be forged so"
 
 
 @pytest.mark.broad

@@ -11,7 +11,6 @@ from languages.direct import context_of, files_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.ledger import RedLedger, judge_red
-from pipeline.languages.sources.borrowed_cases import borrowed_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +96,3 @@ def test_other_values_under_the_same_ids_are_told_before_and_after(red: Red, tmp
     green = judged(red, tmp_path, cheat)
     assert green.own_green, "production gives them: that they change may be what the task is for"
     assert [entry.partition("::")[2] for entry in green.other_cases] == BY_NAME
-    assert [(found.test, found.cases) for found in borrowed_in("test_it.py", TESTS.encode())] == [
-        ("test_by_value", "CASES"),
-        ("test_by_name", "PAIRS"),
-    ]

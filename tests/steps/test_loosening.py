@@ -9,7 +9,7 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, ground
 
 from pipeline.evidence.observation import Layout
-from pipeline.measure.loosening import cases_from_production, loosened
+from pipeline.measure.loosening import loosened
 
 pytestmark = pytest.mark.slow
 
@@ -115,98 +115,3 @@ def test_what_serves_tests_is_named_with_how_much_changed(tmp_path: Path) -> Non
         "tests/gone.txt: data of tests is removed",
         "tests/helpers.py: a file that serves tests is changed: 1 of 2 lines are gone, 1 are new",
     ]
-
-
-@pytest.mark.parametrize(
-    ("head", "cases", "is_told"),
-    [
-        ("from shop import CASES", "CASES", True),
-        ("from shop import CASES", "[*CASES, 1]", True),
-        ("import shop", "shop.CASES", True),
-        ("from pkg import shop", "shop.CASES.items()", True),
-        ("from shop import CASES\nMORE = sorted(CASES)", "MORE", True),
-        ("from shop import Cart", "[Cart(1), Cart(2)]", False),
-        ("from shop import Cart\nCARTS = [Cart(1)]", "CARTS", False),
-        ("from other import CASES", "CASES", False),
-        ("import string", "string.digits", False),
-        ("", "[1, 2]", False),
-    ],
-)
-def test_cases_that_the_implementer_may_change_are_told(tmp_path: Path, head: str, cases: str, is_told: bool) -> None:
-    test = f"import pytest\n{head}\n\n\n@pytest.mark.parametrize('n', {cases})\ndef test_a(n):\n    assert f(n)\n"
-    place = ground(tmp_path, {"tests/test_a.py": test, "pkg/shop.py": "CASES = [1]\n"})
-    lines = cases_from_production(place, {"pkg/shop.py", "app.py"}, place.start, ["tests/test_a.py", "tests/gone.py"])
-    assert bool(lines) is is_told
-    assert not is_told or lines[0].startswith(
-        f"tests/test_a.py: test_a: its cases ({cases}) are written in pkg/shop.py"
-    )
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "file", "line"),
-    [
-        (
-            "shop/shop_test.go",
-            (
-                'package shop_test\n\nimport "example.com/greet/shop"\n\nfunc TestA(t *testing.T) {\n'
-                "\tfor _, c := range shop.Cases {\n\t\tt.Run(c.name, func(t *testing.T) {})\n\t}\n}\n"
-            ),
-            "shop/shop.go",
-            "TestA: its cases (shop.Cases) are written in shop/shop.go, which is to be changed (line 6)",
-        ),
-        (
-            "shop/shop_test.go",
-            (
-                'package shop_test\n\nimport "example.com/greet/shop"\n\nfunc TestA(t *testing.T) {\n'
-                "\tfor _, c := range shop.Cases {\n\t\tcheck(t, c)\n\t}\n}\n"
-            ),
-            "shop/shop.go",
-            "",
-        ),
-        (
-            "src/shop.test.js",
-            "import { CASES } from './shop.js';\ntest.each(CASES)('adds %s', (n) => {});\n",
-            "src/shop.js",
-            "adds %s: its cases (CASES) are written in src/shop.js, which is to be changed (line 2)",
-        ),
-        (
-            "test/shop.test.ts",
-            (
-                "const { CASES } = require('../src/shop');\nconst MORE = [...CASES, 1];\n"
-                "for (const each of MORE) {\n  it(`adds ${each}`, () => {});\n}\n"
-            ),
-            "src/shop/index.ts",
-            "adds ${each}: its cases (MORE) are written in src/shop/index.ts, which is to be changed (line 3)",
-        ),
-        (
-            "src/shop.test.js",
-            "import * as shop from './shop.js';\nshop.CASES.forEach((n) => test('adds', () => {}));\n",
-            "src/shop.js",
-            "adds: its cases (shop.CASES) are written in src/shop.js, which is to be changed (line 2)",
-        ),
-        (
-            "src/shop.test.js",
-            (
-                "import { Cart, list } from './shop.js';\ntest.each([new Cart(1), new Cart(2)])('a', () => {});\n"
-                "test('b', () => { for (const one of list()) { expect(one).toBe(1); } });\n"
-            ),
-            "src/shop.js",
-            "",
-        ),
-        ("src/shop.test.js", "import { CASES } from 'cases';\ntest.each(CASES)('a', () => {});\n", "cases.js", ""),
-        ("src/shop.test.js", "(" * 9_000, "src/shop.js", ""),
-        (
-            "a.test.js",
-            "const a0 = 1;\n"
-            + "".join(f"const a{n + 1} = a{n};\n" for n in range(3_000))
-            + "test.each(a3000)('a', f);",
-            "a.js",
-            "",
-        ),
-        ("a_test.go", 'package a\n\nimport "x.org/b"\n\nfunc TestA(t *testing.T) { b.C.Run(t) }\n', "a.go", ""),
-    ],
-)
-def test_cases_of_other_languages_are_told_too(tmp_path: Path, path: str, text: str, file: str, line: str) -> None:
-    place = ground(tmp_path, {path: text, file: ""})
-    lines = cases_from_production(place, {file, "app.js"}, place.start, [path])
-    assert lines == ((f"{path}: {line}",) if line else ())

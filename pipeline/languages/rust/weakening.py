@@ -37,11 +37,6 @@ def read(source: bytes, path: str) -> Suite:
     return Suite({**{found.name: reader.test(found) for found in reader.found}, **examples(source, _checks_of)})
 
 
-def documented(source: bytes) -> Suite:
-    """Return the examples in the documentation of a source, and nothing else."""
-    return Suite(examples(source, _checks_of))
-
-
 def _checks_of(code: str) -> tuple[Check, ...]:
     """Return what an example checks."""
     function = parse(f"fn main() {{\n{code}\n}}".encode()).root_node.children[0]

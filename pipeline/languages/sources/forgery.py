@@ -1,46 +1,110 @@
-"""What production code that looks at its own tests looks like: notes for @check on changes (ADR-R41).
+"""Words with which production code reaches for its tests: notes for @check on what a change brings (ADR-R41).
 
 Code under test shares the process with the test runner, so a forged result cannot be excluded by measuring. What can be
 done is to show a reviewer the means of forgery wherever a change brings one in. A note refuses nothing: honest code
-imports `ctypes` too.
+imports `ctypes` too. Words are looked for in the text: one that is put together from pieces is not seen.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, cast
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
+from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.sources.weakening import MAX_BYTES
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _COMPILED: Final = (
     *(".pyc", ".pyo", ".pyd", ".so", ".dylib", ".dll", ".node", ".wasm", ".o", ".a", ".lib", ".class", ".jar"),
     *(".syso", ".s", ".asm"),  # go links each of the first kind that lies in a package, and assembles the second
 )
+_EVERYWHERE: Final = {"the recorder of test results": "/proc/ REDFIRST_* redfirst-recorder redfirst_evidence"}
+_BRACKETS: Final = re.compile(r"(?<=[\w)\]])\[\s*(['\"`])(\w+)\1\s*\]")
+_SETTERS: Final = (
+    r"(?:setattr|delattr|__setattr__|__delattr__|vars"
+    r"|Object\.(?:define\w+|assign|setPrototypeOf)|Reflect\.(?:set\w*|define\w+|delete\w+))"
+)
+_SHOWN: Final = 60
 
 
-class _Reader(Protocol):
-    """A language's module `forgery`."""
+@dataclass(frozen=True)
+class Words:
+    """What code of a language says when it reaches for its tests: `WORDS` of its module `forgery`.
 
-    def means(self, source: bytes, path: str, own: Collection[str]) -> Iterable[tuple[str, int]]:
-        """Return what the file could forge results with, with its line.
+    Args:
+        comment: How a line begins that is a comment, as a pattern.
+        words: Names, with blanks between them, by what they reach for; `*` stands for the rest of a name.
+        shapes: Patterns of what is more than a name, by what it reaches for.
+        shared: Names of what the tests use, too. Whoever changes it decides what they see.
+        imports: A pattern of a statement whose names are shared, too.
+        everyday: A pattern of what of that honest code changes.
+        regions: A function that finds tests beside production code in one file: they may say all of it.
+    """
 
-        Raises:
-            SyntaxError: it cannot be read; the message says why, after the path.
-        """
-        ...
+    comment: str
+    words: Mapping[str, str]
+    shapes: Mapping[str, str]
+    shared: str = ""
+    imports: str = "(?!)"
+    everyday: str = "(?!)"
+    regions: Callable[[bytes], dict[str, bytes] | Unspliced] | None = None
+
+    def in_source(self, source: bytes) -> dict[str, int]:
+        """Return what a source has of it, as sentences without a subject, with the first line of each."""
+        text = self._production(source)
+        first: dict[str, int] = {}
+        for at, what in sorted(self._found(text)):
+            first.setdefault(what, text.count("\n", 0, at) + 1)
+        return first
+
+    def _production(self, source: bytes) -> str:
+        """Return the text without tests and comments, each line in its place; `a["b"]` is `a.b`."""
+        regions = self.regions(source) if self.regions is not None else {}
+        for region in () if isinstance(regions, Unspliced) else regions.values():
+            source = source.replace(region, b"\n" * region.count(b"\n"))
+        text = re.sub(rf"^[ \t]*{self.comment}.*$", "", source.decode("utf-8", "replace"), flags=re.MULTILINE)
+        return _BRACKETS.sub(r".\2", text)
+
+    def _found(self, text: str) -> Iterator[tuple[int, str]]:
+        for why, pattern in self._patterns:
+            for one in pattern.finditer(text):
+                yield one.start(), f"has `{' '.join(one[0].split())[:_SHOWN]}` ({why})"
+        statements = re.finditer(self.imports, text, re.MULTILINE)
+        imported = {name for one in statements for name in re.findall(r"\w+", one[0])}
+        names = _any_of([*self.shared.split(), *sorted(imported)])
+        assigned = rf"(?:^|[;{{}})=>?]|&&|\|\|)[ \t]*{names}(?:\.\w+|\[[^]\n]*\])+(?=\s*(?::[^=\n]+)?=(?![=>]))"
+        for one in re.finditer(rf"{assigned}|\b{_SETTERS}\(\s*{names}[\w.]*", text, re.MULTILINE):
+            what = one[0].lstrip(" \t;{})=>&|?")
+            if re.match(self.everyday, what) is None:
+                yield one.end(), f"changes `{what}` (what the tests use, too)"
+
+    @cached_property
+    def _patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        words = {**self.words, **_EVERYWHERE}
+        return (
+            *((why, re.compile(_any_of(names.split()))) for why, names in words.items()),
+            *((why, re.compile(shape, re.MULTILINE)) for why, shape in self.shapes.items()),
+        )
 
 
-def notes(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -> tuple[str, ...]:
+def _any_of(names: Iterable[str]) -> str:
+    """Return a pattern for any of these names where it stands for itself."""
+    patterns = (re.escape(name).replace(r"\*", r"\w*") for name in names)
+    return rf"(?<!\w)(?:{'|'.join(patterns) or '(?!)'})(?!(?<=\w)\w)"
+
+
+def notes(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
     """Return one sentence for each means of forging test results that `new` has and `old` has not.
 
     Args:
         path: Where the file is; its ending tells the language. Of one that is not known there are no notes.
         old: The content before, None for a new file.
         new: The content now.
-        own: First names of the project's own modules; those on the file's own way are.
     """
     if path.lower().endswith(_COMPILED):
         return (f"{path} is compiled or machine code, which nobody reads; test results can be forged so",)
@@ -50,18 +114,7 @@ def notes(path: str, old: bytes | None, new: bytes, own: Collection[str] = ()) -
         return ()
     if max(len(new), len(old or b"")) > MAX_BYTES:
         return (f"{path} is too large; what it does to its tests was not looked at",)
-    reader = cast("_Reader", part)
-    try:
-        found = list(reader.means(new, path, own))
-    except SyntaxError as error:
-        return (f"{path} {error.msg}; what it does to its tests was not looked at",)
-    try:
-        # most changes bring no means at all: the old content is read only where there is something to compare
-        before = {what for what, _ in reader.means(old, path, own)} if found and old is not None else set[str]()
-    except SyntaxError:
-        before = set[str]()
-    first: dict[str, int] = {}
-    for what, line in found:
-        if what not in before:
-            first.setdefault(what, line)
-    return tuple(f"{path}:{line} {what}; test results can be forged so" for what, line in first.items())
+    words: Words = part.WORDS
+    before = words.in_source(old) if old is not None else {}
+    brought = ((what, line) for what, line in words.in_source(new).items() if what not in before)
+    return tuple(f"{path}:{line} {what}; test results can be forged so" for what, line in brought)

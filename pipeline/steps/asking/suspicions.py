@@ -13,7 +13,7 @@ from pipeline.routing.vocabulary import Step
 from pipeline.steps.evidence.records import baseline_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from pipeline.evidence.observation import Layout
     from pipeline.steps.context import Context
@@ -57,9 +57,13 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
         tests += (line for _, line in test)
         if code:
             production[path] = code
-    means = means_of_forgery(ctx, old, new, layout)
-    told = (*readers.inputs_of_tests(production, tests, known), *readers.single_examples(production, tests))
-    return (*means, *told, *readers.unused_values(_criteria(ctx), tests), *_examples(ctx, layout, texts))
+    run = {record.path for record in baseline_of(ctx).records.values()}
+    return (
+        *means_of_forgery(ctx, old, new, layout),
+        *readers.answers_known(production, tests, known),
+        *readers.unused_values(_criteria(ctx), tests),
+        *readers.examples_lost([one for one in texts if not layout.is_test_side(one[0])], run),
+    )
 
 
 def _criteria(ctx: Context) -> dict[str, str]:
@@ -67,14 +71,6 @@ def _criteria(ctx: Context) -> dict[str, str]:
     return {f"{task.id} {criterion.id}": criterion.text for task in tasks for criterion in task.criteria}
 
 
-def _examples(ctx: Context, layout: Layout, texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> tuple[str, ...]:
-    """Return what examples in the documentation of production files notice no longer, of those that the suite ran."""
-    run: dict[str, set[str]] = {}
-    for record in baseline_of(ctx).records.values():
-        name = record.id.rpartition("::")[2].partition("#")[0]
-        run.setdefault(record.path, set()).add(name.rpartition(".")[2])
-    items = {path: frozenset(names) for path, names in run.items()}
-    return readers.examples_lost([one for one in texts if not layout.is_test_side(one[0])], items)
 
 
 def _words(ctx: Context) -> Iterator[str]:

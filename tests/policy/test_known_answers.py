@@ -1,10 +1,10 @@
-"""Values that production compares with and that only new tests have."""
+"""Values and examples that production and new tests share."""
 
 from __future__ import annotations
 
 import pytest
 
-from pipeline.languages.sources.special_cases import added, notes, unused
+from pipeline.languages.sources.known_answers import added, notes, unused
 
 OLD = "def price(cents):\n    return cents\n"
 TEST = "assert price(1370) == 0\nassert price('spring') == 1\n"
@@ -101,3 +101,55 @@ def test_values_of_a_criterion_that_no_test_has_are_told() -> None:
     assert unused(criteria, [*weak, "assert initials(name) == 'DK'"]) == ()
     assert unused({"1 C1": 'it returns `"a\\n"`'}, ["x = 1"]) == (), "an escaped text can be written in many ways"
     assert unused(criteria, []) == (), "where there are no tests of text, nothing is said of text"
+
+
+PYTHON = ((3, "def price(total, member):"), (4, "    return 190"))
+RUST = ((1, "pub fn price(total: u32) -> u32 {"),)
+GO = ((1, "func Price(total int) int {"),)
+SCRIPT = ((1, "export async function price(total) {"),)
+
+
+def example(lines: tuple[tuple[int, str], ...], *tests: str) -> tuple[str, ...]:
+    return notes({"shop": lines}, tests, tests)
+
+
+@pytest.mark.parametrize(
+    ("lines", "test", "call"),
+    [
+        (PYTHON, "    assert price(200, True) == 190", "price(200, True)"),
+        (PYTHON, "    assert shop.price(total=200, member=True) == 190", "price(total=200, member=True)"),
+        (RUST, "        assert_eq!(price(200), 190);", "price(200)"),
+        (GO, '    if got := Price(200); got != 190 { t.Errorf("price: %d", got) }', "Price(200)"),
+        (SCRIPT, "  assert.equal(await price({total: 200}), 190)", None),
+        (SCRIPT, "  assert.equal(await price([200, '(']), 190)", "price([200, '('])"),
+    ],
+)
+def test_one_example_is_told(lines: tuple[tuple[int, str], ...], test: str, call: str | None) -> None:
+    found = example(lines, test)
+    assert [(call or "") in one for one in found] == ([True] if call else []), found
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        (),
+        ("    assert price(200, True) == 190", "    assert price(99, True) == 99"),
+        ("    assert price(total, True) == expected",),
+        ("    assert price(200, True) == 190", "    assert price(each, True) == 190"),
+        ("    assert priced(200) == 190",),
+        ("    assert price() == 190",),
+        ("    assert price(" + "1, " * 200 + ") == 190",),
+        ("def price(200):",),
+    ],
+)
+def test_more_than_one_example_or_one_that_is_not_written_down_is_not(tests: tuple[str, ...]) -> None:
+    assert example(PYTHON, *tests) == ()
+
+
+def test_the_same_example_twice_is_one() -> None:
+    (found,) = example(PYTHON, "    assert price(200,  True) == 190", "    assert price(200, True) > 0")
+    assert found.startswith("shop:3 `price` is called by the new tests with one example only")
+
+
+def test_what_is_defined_nowhere_in_the_change_is_not_told() -> None:
+    assert notes({"shop": ((1, "    return 190"),)}, ["price(200)"], ()) == ()

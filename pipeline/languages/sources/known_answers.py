@@ -1,0 +1,126 @@
+"""Production that knows what the tests ask: notes for @check on values and examples that code and new tests share.
+
+Read word by word, for all languages alike. Honest code has such values, too (a limit that the issue gives is in its
+words, and no note); a reader decides. Several values of one test side by side are told in any case: an issue gives
+examples, and code that knows just these is no answer to it.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    Lines = tuple[tuple[int, str], ...]
+    """Lines of a file with their numbers, from 1."""
+
+_STRING: Final = r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`"
+_VALUE: Final = re.compile(r"""(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.])|"[^"\n]{3,80}"|'[^'\n]{3,80}'""")
+_COMPARES: Final = re.compile(
+    r"==|!=|=>|\bcase\b|\bin\s*[\[({]|\bmatch\b|\.(?:get|equals|Equal|includes|contains)\(|\bis\b"
+)
+_ENTRY: Final = re.compile(rf"(?::|=>)\s*({_VALUE.pattern})\s*(?:[,)}}\]]|$)")
+_QUOTED: Final = re.compile(r"""(?<![\w"'])(?:"([^"\\\n]{2,80})"|'([^'\\\n]{2,80})')(?![\w"'])""")
+_COMMON: Final = frozenset({"100", "255", "256", "1000", "1024", "200", "404", "500", '"utf-8"'})
+_LEAST_DIGITS: Final = 3
+_DEFINES: Final = re.compile(
+    r"^\s*(?:pub(?:\([a-z]+\))? |export |async |default |static )*(?:def|fn|func|function)\s+(\w+)\s*[(<]"
+)
+_ARGUMENTS: Final = rf"\((?P<given>(?:{_STRING}|[^()\"'`]|\([^()]*\)){{1,300}})\)"
+_NAMED: Final = re.compile(
+    rf"(?:[brf]?(?:{_STRING}))|(?P<name>\b(?!(?:[Tt]rue|[Ff]alse|None|nil|null|undefined)\b)[A-Za-z_]\w*\b(?!\s*=[^=]))"
+)
+_MOST_NOTES: Final = 12
+
+
+def added(old: str, new: str) -> Lines:
+    """Return number, from 1, and text of the lines of *new* that *old* has nowhere."""
+    before = set(old.split("\n"))
+    return tuple((number, line) for number, line in enumerate(new.split("\n"), 1) if line not in before)
+
+
+def notes(production: Mapping[str, Lines], tests: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return one sentence for each place of production that knows what the new tests ask or expect.
+
+    Args:
+        production: The added lines of each file, from `added`.
+        tests: The added lines of tests.
+        known: Texts in which a value may stand: sources before the change, the issue, the plan, the tasks.
+    """
+    cases = [frozenset(_values(line)) for line in tests]
+    words = "\n".join(known)
+    asked = frozenset[str]().union(*cases) - _COMMON - set(_values(words))
+    only = {value for value in asked if _is_telling(value) and value.strip('"') not in words}
+    text = "\n".join(tests)
+    found = (
+        f"{path}:{number} {what}"
+        for path, lines in production.items()
+        for number, what in (*_compared(lines, only, cases), *_by_table(lines, only), *_by_one_example(lines, text))
+    )
+    return tuple(islice(found, _MOST_NOTES))
+
+
+def unused(criteria: Mapping[str, str], tests: Collection[str]) -> tuple[str, ...]:
+    """Return one sentence for each text in quotes of a criterion that no test has; none where there is no test.
+
+    Args:
+        criteria: By task and id.
+        tests: The added lines of tests.
+    """
+    words = "\n".join(tests)
+    return tuple(
+        f'task {name} names "{value}", which no test of this run has'
+        for name, text in criteria.items()
+        for value in dict.fromkeys(one or other for one, other in _QUOTED.findall(text))
+        if tests and value not in words
+    )
+
+
+def _compared(lines: Lines, only: set[str], cases: Iterable[frozenset[str]]) -> Iterator[tuple[int, str]]:
+    for number, line in lines:
+        values = _values(line) if _COMPARES.search(line) else []
+        found = [value for value in values if value in only]
+        if found:
+            yield number, f"compares with {', '.join(found)}, which only the new tests have"
+        elif len(values) > 1 and any(case.issuperset(values) for case in cases):
+            yield number, f"compares with {', '.join(values)}, inputs of a new test"
+
+
+def _by_table(lines: Lines, only: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield a table of results that only the new tests have. One such entry is a word like any other."""
+    first: dict[str, int] = {}
+    for number, line in lines:
+        for entry in () if _COMPARES.search(line) else _ENTRY.findall(line):
+            first.setdefault(_spelling(entry), number)
+    found = [value for value in first if value in only]
+    if len(found) > 1:
+        yield first[found[0]], f"gives {', '.join(found)} by table, which only the new tests have"
+
+
+def _by_one_example(lines: Lines, tests: str) -> Iterator[tuple[int, str]]:
+    """Yield each new function that the tests always call with the same literals: a constant would do (ADR-R111)."""
+    for number, line in lines:
+        defined = _DEFINES.match(line)
+        if defined is not None:
+            name = defined[1]
+            calls = re.finditer(rf"(?<!def )(?<!fn )(?<!func )(?<!function )\b{name}(?:{_ARGUMENTS}|\()", tests)
+            examples = {" ".join((call["given"] or "").split()) for call in calls}
+            given = examples.pop() if len(examples) == 1 else ""
+            if given and not any(one["name"] for one in _NAMED.finditer(given)):
+                yield number, f"`{name}` is called by the new tests with one example only, `{name}({given})`"
+
+
+def _values(text: str) -> list[str]:
+    return list(dict.fromkeys(map(_spelling, _VALUE.findall(text))))
+
+
+def _spelling(value: str) -> str:
+    """Return a value as it is compared: numbers without underscores, strings in double quotes."""
+    return value.replace("_", "") if value[0].isdigit() else value.replace("'", '"')
+
+
+def _is_telling(value: str) -> bool:
+    return not value[0].isdigit() or len(value.replace(".", "")) >= _LEAST_DIGITS
