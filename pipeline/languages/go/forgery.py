@@ -27,6 +27,7 @@ WORDS: Final = Words(
         "what a test run prints": r"--- (?:PASS|FAIL|SKIP)|=== RUN|[\"`]PASS(?:\\n)?[\"`]",
         "where it prints": r"\bos\.(?:Stdout|Stderr|Args)\s*=(?!=)",
         "the end of the process, or what it has opened": rf"{_SYSTEM}(?:Kill|Exit|Write|Dup[23]|(?:Raw)?Syscall6?)\b",
+        "an end that looks like success": r"\bos\.Exit\(0\)|^func init\(\)[^}]*\bos\.Exit\([^)\n]*\)",
         "the inside of another package": r"^//go:linkname\s.*$",
         "the same answer for everything": rf"{_COMPARISON}\s*return\s+(?:true|false|-?\d+)\s*\}}",
     },

@@ -29,6 +29,7 @@ WORDS: Final = Words(
             rf"\bcfg!\s*\([^)\n]*{_TEST}[^)\n]*\)|\bcfg_attr\s*\([^\],\n]*{_TEST}[^\]\n]*"
             rf"|#!?\[\s*cfg\s*\([^\]\n]*(?:\bnot\(\s*test\b[^\]\n]*\]|{_TEST}[^\]\n]*\](?!{_MODULE}))"
         ),
+        "an end that looks like success": r"(?:\bprocess::|(?<![\w.:]))exit\(\s*0\s*\)",
         "the name of the test": r"\bthread::current\(\)\s*\.\s*name\b",
         "what a test run prints": r"test result:|running 1 test\b|\btest .{0,80}\.\.\. ok\b",
         "what others call by this name": r"\bno_mangle\b[\s\S]{0,80}?\b(?:fn|static)\s+\w+|\bexport_name\b[^\]\n]*",

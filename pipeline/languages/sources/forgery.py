@@ -67,7 +67,9 @@ class Words:
         regions = self.regions(source) if self.regions is not None else {}
         for region in () if isinstance(regions, Unspliced) else regions.values():
             source = source.replace(region, b"\n" * region.count(b"\n"))
-        text = re.sub(rf"^[ \t]*{self.comment}.*$", "", source.decode("utf-8", "replace"), flags=re.MULTILINE)
+        text = re.sub(r"\r\n?|[\u2028\u2029]", "\n", source.decode("utf-8", "replace"))
+        # a line that looks like a comment may end a text or another comment, or have code within a text: then it stays
+        text = re.sub(rf"^[ \t]*{self.comment}[^\n\"'`*{{]*$", "", text, flags=re.MULTILINE)
         return _BRACKETS.sub(r".\2", text)
 
     def _found(self, text: str) -> Iterator[tuple[int, str]]:
