@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
 from pipeline.measure.composing import compose, shares_file
-from pipeline.measure.loosening import cases_from_production
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.moving import as_if_renamed
 from pipeline.measure.task_evidence import TaskEvidence

@@ -15,7 +15,6 @@ from pipeline.steps.evidence.records import baseline_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.evidence.observation import Layout
     from pipeline.steps.context import Context
 
 
@@ -69,8 +68,6 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
 def _criteria(ctx: Context) -> dict[str, str]:
     tasks = [ctx.task(task.id) for task in ctx.state.done_tasks if task.testable]
     return {f"{task.id} {criterion.id}": criterion.text for task in tasks for criterion in task.criteria}
-
-
 
 
 def _words(ctx: Context) -> Iterator[str]:
