@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cheats.kinds import By, Caught, Cheat, Told
+from cheats.kinds import By, Caught, Cheat
 from cheats.repositories import PRICE
 
 _NEW: Final = "TestAPriceIsNeverNegative"
@@ -45,7 +45,7 @@ MAKERS: Final = (
     Cheat(
         "GM02",
         "the last words of a passing test are printed, and the process ends well",
-        Told(By.NOTES, "has `syscall.Exit`"),
+        Caught(By.NOT_GREEN, "implement/NOT_GREEN", _NEW),
         code=_price(_LEAVES),
     ),
 )
