@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, assert_never
+from typing import TYPE_CHECKING, Final, Literal, Protocol, assert_never
 
-from pipeline.evidence.modules import is_module, is_part_of
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Layout, TestRecord
 
 if TYPE_CHECKING:
@@ -69,20 +68,33 @@ class Symbol:
     new: bool = True
 
 
+class ModuleNames(Protocol):
+    """Which files the languages mean by the name of a module or package."""
+
+    def is_module(self, path: str, module: str) -> bool:
+        """Return whether the file is the module."""
+        ...
+
+    def is_part_of(self, path: str, module: str) -> bool:
+        """Return whether the file is the module, or lies in the package of that name."""
+        ...
+
+
 @dataclass(frozen=True)
 class Context:
     """What a classification needs to know about the task and the trees.
 
     `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
-    `layout` tells tests from production. `expected` is what the test writer announced, by id or by function, which
-    means all its cases: it may only mark a GUARD. With `stubbed` the production has the task's new symbols as stubs,
-    and every RED must reach one (ADR-7). With `scaffolds` it would have, if the task named them: what is missing then
-    was forgotten, and an import error is no RED.
+    `layout` tells tests from production; `names` are those of modules. `expected` is what the test writer announced,
+    by id or by function, which means all its cases: it may only mark a GUARD. With `stubbed` the production has the
+    task's new symbols as stubs, and every RED must reach one (ADR-7). With `scaffolds` it would have, if the task
+    named them: what is missing then was forgotten, and an import error is no RED.
     """
 
     symbols: tuple[Symbol, ...]
     existing: frozenset[str]
     layout: Layout
+    names: ModuleNames
     task_files: frozenset[str] = frozenset()
     symptom: Symptom | None = None
     expected: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
@@ -100,13 +112,13 @@ class Context:
         if any(self._creates_module(candidate) for candidate in (name, f"{owner}.{name}")):
             return True
         silent = self.task_files - {symbol.path for symbol in self.symbols}
-        return bool(owner) and any(is_module(path, owner) for path in silent)
+        return bool(owner) and any(self.names.is_module(path, owner) for path in silent)
 
     def _creates_module(self, module: str) -> bool:
         """Return whether the task brings the module or package; one that exists and fails to import is broken."""
         places = {symbol.path for symbol in self.symbols if symbol.path} | self.task_files
-        created = any(is_part_of(path, module) for path in places - self.existing)
-        return created and not any(is_part_of(path, module) for path in self.existing)
+        created = any(self.names.is_part_of(path, module) for path in places - self.existing)
+        return created and not any(self.names.is_part_of(path, module) for path in self.existing)
 
     def announced(self, record: TestRecord) -> bool:
         """Return whether the test, or all cases of its function, were announced as guards."""

@@ -25,6 +25,7 @@ Part = Literal[
     "test_regions",
     "compile_time",
     "checkouts",
+    "modules",
 ]
 """A module that a language may have. `languages.sources` asks those that read its sources, and has their protocols."""
 
@@ -90,12 +91,17 @@ class Language:
         return import_module(f"{self.package}.{name}") if name in self.parts else None
 
 
+def _parts(*more: Part) -> frozenset[Part]:
+    """Return the parts of a language that has everything which each of ours has, and these."""
+    return frozenset({"weakening", "forgery", "import_graph", "operators", "modules", *more})
+
+
 PYTHON: Final = Language(
     "pytest",
     "pipeline.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=frozenset({"weakening", "forgery", "import_graph", "operators", "checkouts"}),
+    parts=_parts("checkouts"),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     examples=r"^[ \t]*>>>.*(?:\n(?![ \t]*(?:>>>|\"\"\"|'''|```|$)).+)*",
@@ -108,7 +114,7 @@ RUST: Final = Language(
     "pipeline.languages.rust",
     sources=(".rs",),
     marks=("Cargo.toml",),
-    parts=frozenset({"weakening", "forgery", "import_graph", "operators", "test_regions", "compile_time"}),
+    parts=_parts("test_regions", "compile_time"),
     manifests=("Cargo.toml",),
     examples=r"^[ \t]*//[/!].*(?:\bassert|```).*",
     runners=frozenset({"cargo"}),
@@ -121,7 +127,7 @@ JAVASCRIPT: Final = Language(
     "pipeline.languages.javascript",
     sources=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"),
     marks=("package.json",),
-    parts=frozenset({"weakening", "forgery", "import_graph", "operators"}),
+    parts=_parts(),
     manifests=("package.json",),
     runners=frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
 )
@@ -130,7 +136,7 @@ GO: Final = Language(
     "pipeline.languages.go",
     sources=(".go",),
     marks=("go.mod",),
-    parts=frozenset({"weakening", "forgery", "import_graph", "operators"}),
+    parts=_parts(),
     manifests=("go.mod",),
     runners=frozenset({"go"}),
     subcommand="test",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence import classify
 from pipeline.evidence.classify import PASSED
 from pipeline.evidence.named import path_of
+from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
@@ -110,6 +111,7 @@ async def measure_over(
         symbols=wanted.symbols,
         existing=frozenset(entry.path for entry in apparatus.repository.entries(production)),
         layout=seen.layout,
+        names=modules,
         task_files=wanted.files,
         symptom=wanted.symptom,
         expected=wanted.expected or {},

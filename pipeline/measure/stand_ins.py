@@ -10,8 +10,8 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.modules import is_module
 from pipeline.git import Entry, TreeChange
+from pipeline.languages.modules import is_module
 from pipeline.measure.over_stubs import texts
 from pipeline.reports.tasks import MAKING
 

@@ -18,6 +18,7 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
+from pipeline.languages import modules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +73,7 @@ def context(*existing: str, expected: Mapping[str, Expected] | None = None) -> C
         symbols=(Symbol("pkg/core.py", "new"),),
         existing=frozenset({"pkg/core.py", *existing}),
         layout=Layout(python_files=("test_*.py",), collected=frozenset({"tests/test_old.py"})),
+        names=modules,
         expected=expected or {},
     )
 

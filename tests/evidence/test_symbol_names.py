@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.evidence.classify import Context, Symbol
 from pipeline.evidence.observation import Layout
+from pipeline.languages import modules
 
 
 @pytest.mark.parametrize("written", ["Cart.add", "Cart::add", "shop::Cart::add", "shop.Cart.add"])
@@ -21,5 +22,7 @@ from pipeline.evidence.observation import Layout
     ],
 )
 def test_both_ways_to_write_a_member_are_one(written: str, name: str, owner: str, is_new: bool) -> None:
-    context = Context(symbols=(Symbol("src/lib.rs", written),), existing=frozenset({"src/lib.rs"}), layout=Layout())
+    context = Context(
+        symbols=(Symbol("src/lib.rs", written),), existing=frozenset({"src/lib.rs"}), layout=Layout(), names=modules
+    )
     assert context.introduces(name, owner) is is_new

@@ -14,6 +14,7 @@ import anyio
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.classify import Context
+from pipeline.languages import modules
 from pipeline.languages.protocol import Cache, Environment, Selection, View
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.process import Mount
@@ -103,5 +104,11 @@ def files_of(root: Path) -> frozenset[str]:
 
 def context_of(observation: Observation, existing: frozenset[str], **more: object) -> Context:
     """Return a context without symbols, changed by `more`."""
-    values: dict[str, object] = {"symbols": (), "existing": existing, "layout": observation.layout, **more}
+    values: dict[str, object] = {
+        "symbols": (),
+        "existing": existing,
+        "layout": observation.layout,
+        "names": modules,
+        **more,
+    }
     return Context(**values)  # pyright: ignore[reportArgumentType]  checked by the tests that use it

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from languages.direct import write
 
-from pipeline.evidence.modules import is_module, is_part_of
 from pipeline.evidence.observation import Missing
 from pipeline.languages.javascript import faults as node_faults
 from pipeline.languages.javascript import missing as node_missing
@@ -19,6 +18,7 @@ from pipeline.languages.javascript.channel import Channel, Progress, json_of
 from pipeline.languages.javascript.imports import Binding
 from pipeline.languages.javascript.messages import ADAPTER, SaidLine, Thrown
 from pipeline.languages.javascript.sources import Sources
+from pipeline.languages.modules import is_module, is_part_of
 from pipeline.languages.runners.sessions import read_session
 from pipeline.process import Answer
 

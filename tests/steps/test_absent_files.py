@@ -59,11 +59,11 @@ def test_it_is_red_where_a_task_brings_the_file(tmp_path: Path) -> None:
     place = ground(tmp_path, {"src/lib.rs": ""}, rust=True)
     (error,) = with_undeclared(place, seen(), place.tree({FILE: TESTS}), place.start, [FILE]).collection_errors
     base = context("src/lib.rs")
-    named = type(base)(base.symbols, base.existing, CARGO, task_files=frozenset({FILE}))
+    named = type(base)(base.symbols, base.existing, CARGO, base.names, task_files=frozenset({FILE}))
     found = classify_collection(error, named)
     assert (found.cls, found.legal) == (RedClass.MISSING_BEHAVIOR, True)
     assert not classify_collection(error, base).legal, "nobody is to write that file"
-    stubbed = type(base)(base.symbols, base.existing, CARGO, task_files=frozenset({FILE}), stubbed=True)
+    stubbed = type(base)(base.symbols, base.existing, CARGO, base.names, task_files=frozenset({FILE}), stubbed=True)
     assert not classify_collection(error, stubbed).legal, "the stubs have it, or should"
 
 

@@ -16,6 +16,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.probes import Probes
 from pipeline.evidence.classify import Context
 from pipeline.evidence.ledger import judge_red
+from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import compose
 from pipeline.measure.measuring import changed_paths, measure
@@ -72,7 +73,12 @@ def evidence(lab: Standalone) -> TaskEvidence:
     tree = compose(lab, tests, start, paths, before.layout).tree
     after = anyio.run(partial(measure, trace=True), lab, tree, Selection(files=frozenset(paths)))
     context = Context(
-        symbols=(), existing=frozenset({"shop.py"}), layout=after.layout, task_files=frozenset({"shop.py"}), expected={}
+        symbols=(),
+        existing=frozenset({"shop.py"}),
+        layout=after.layout,
+        names=modules,
+        task_files=frozenset({"shop.py"}),
+        expected={},
     )
     verdict = judge_red(before, after, None, context, task="1", tree=tests)
     assert verdict.legal, verdict

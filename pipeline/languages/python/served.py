@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.modules import is_module
+from pipeline.languages.python.modules import is_module
 from pipeline.languages.python.weakening import File, parsed
 from pipeline.languages.sources.suite_changes import compare
 from pipeline.languages.sources.suites import Suite

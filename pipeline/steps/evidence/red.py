@@ -9,6 +9,7 @@ from pipeline.evidence import classify
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.evidence.moves import carried, moved
 from pipeline.evidence.observation import PASSING
+from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.around_tests import changed_without_a_change
 from pipeline.measure.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
@@ -113,6 +114,7 @@ async def _red_over(
         # a file that could not be read before hides no test
         existing=frozenset(entry.path for entry in ctx.repository.entries(production)) - unread,
         layout=after.layout,
+        names=modules,
         task_files=frozenset(change.path for one in tasks for change in one.files),
         symptom=task.symptom.value if task.symptom else None,
         expected=_expected(report, merged, may_fail=production != start),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pipeline.evidence.classify import Context, Symbol
-from pipeline.evidence.modules import is_module, is_part_of
 from pipeline.evidence.observation import Layout
+from pipeline.languages import modules
+from pipeline.languages.modules import is_module, is_part_of
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,7 @@ def test_a_module_of_a_crate_that_the_task_creates_is_introduced_by_it(existing:
         symbols=(Symbol("src/polite.rs", "bye"),),
         existing=frozenset({existing}),
         layout=Layout(),
+        names=modules,
         task_files=frozenset({"src/polite.rs", "src/lib.rs"}),
     )
     assert context.introduces("polite", "greet") is is_new
@@ -54,6 +56,7 @@ def test_a_package_that_the_task_creates_is_introduced_by_it() -> None:
         symbols=(Symbol("polite/bye.go", "Bye"),),
         existing=frozenset({"go.mod", "greet.go", "old/old.go"}),
         layout=Layout(),
+        names=modules,
         task_files=frozenset({"polite/bye.go", "greet.go"}),
     )
     assert context.introduces("polite")

@@ -1,0 +1,17 @@
+"""Which files a language means by the name of a module or package; each language says it in a part of its own."""
+
+from __future__ import annotations
+
+from pipeline.languages.table import part_for
+
+
+def is_module(path: str, module: str) -> bool:
+    """Return whether the file is the module, whatever folder sources are kept in."""
+    names = part_for(path, "modules")
+    return names is not None and names.is_module(path, module)
+
+
+def is_part_of(path: str, module: str) -> bool:
+    """Return whether the file is the module, or lies in the package of that name."""
+    names = part_for(path, "modules")
+    return names is not None and names.is_part_of(path, module)
