@@ -26,6 +26,7 @@ Part = Literal[
     "compile_time",
     "checkouts",
     "modules",
+    "test_names",
 ]
 """A module that a language may have. `languages.sources` asks those that read its sources, and has their protocols."""
 
@@ -48,6 +49,8 @@ class Language:
         interpreters: A pattern for the names of programs that start its tests with `-m` and `module`.
         module: See there.
         subcommand: The word that a runner needs, where it could run anything: `cargo run cargo test` runs no tests.
+        helper: The name of a file that its runner loads for the tests beside it.
+        package_file: The name of a file that stands for its folder.
         ids_by_path: Whether an id begins with the path of the test file, or of its folder.
         stub_first: Whether new symbols are scaffolded before their tests, unless the user says otherwise.
     """
@@ -65,6 +68,8 @@ class Language:
     interpreters: str = ""
     module: str = ""
     subcommand: str = ""
+    helper: str = ""
+    package_file: str = ""
     ids_by_path: bool = True
     stub_first: bool = False
 
@@ -108,13 +113,15 @@ PYTHON: Final = Language(
     runners=frozenset({"pytest", "py.test"}),
     interpreters=r"(python|pypy)\d*(\.\d+)?t?",
     module="pytest",
+    helper="conftest.py",
+    package_file="__init__.py",
 )
 RUST: Final = Language(
     "cargo",
     "pipeline.languages.rust",
     sources=(".rs",),
     marks=("Cargo.toml",),
-    parts=_parts("test_regions", "compile_time"),
+    parts=_parts("test_regions", "compile_time", "test_names"),
     manifests=("Cargo.toml",),
     examples=r"^[ \t]*//[/!].*(?:\bassert|```).*",
     runners=frozenset({"cargo"}),

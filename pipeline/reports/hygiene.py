@@ -8,46 +8,21 @@ quotations, URLs and fenced blocks are what the author cites, not what the autho
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.policy.control import is_control
 from pipeline.reports.artifacts import APPROACH, BEHAVIOURS
 from pipeline.reports.fields import Action, Evidence
 from pipeline.reports.markdown import Document, Fence, parse
+from pipeline.reports.problems import Problem, Weight
 from pipeline.reports.tasks import CODE_CONTEXT, CRITERIA, MAKING, criterion_of
 from pipeline.reports.wording import asks, bodies, defined_names, hidden_shell, is_structural, is_vague, unfinished
-from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from pipeline.reports.fields import FileChange
     from pipeline.reports.tasks import Task
-
-RULES: Final[dict[str, str]] = {
-    "H001": "unfinished text",
-    "H002": "a code block of more than 5 lines",
-    "H003": "a finished function body",
-    "H004": "a command that hides in a shell",
-    "H005": "an oversized snippet of code context",
-    "H006": "the same thing twice, or in two versions",
-    "H007": "a file that is not there, or is there already",
-    "H008": "a test file where tests are not looked for",
-    "H009": "acceptance criteria that are missing or cannot fail",
-    "H010": "a behaviour without action and observable outcome",
-    "H011": "a task that should be split",
-    "H012": "an open question in the approach",
-    "H013": "a file that controls tests or builds",
-    "H014": "tasks that do not fit together",
-    "H015": "a file whose content goes through a filter",
-    "H016": "tests beside code that is not there when they are written",
-    "H017": "a task that is named by a number which is no task's any more",
-    "H018": "a title that a commit's subject has to cut",
-    "H019": "an old test that nobody knows",
-}
-"""Every rule by its id. H015 to H017 and H019 ask the repository or the tests: `steps.asking.task_drafts` does that."""
 
 BLOCK_LINES: Final = 5
 """How long a code block may be: enough to show a seam, too short for an implementation."""
@@ -61,28 +36,6 @@ _FILES_PER_TASK: Final = 2
 SUBJECT: Final = 72
 """How long the first line of a commit message may be; a task's title stands in it behind the commit's type."""
 _LONGEST_TITLE: Final = SUBJECT - len("refactor: ")
-
-
-class Weight(StrEnum):
-    """An error sends the draft back, a note is for the reviewer."""
-
-    ERROR = "error"
-    NOTE = "note"
-
-
-@dataclass(frozen=True, order=True)
-class Problem:
-    """One problem: the line (from 1) in the text, the rule, a sentence, and what follows."""
-
-    line: int
-    rule: str
-    message: str
-    severity: Weight = Weight.ERROR
-
-
-def drafted(problems: Iterable[Problem]) -> Signal:
-    """Return HYGIENE if one of the problems is an error, else DRAFTED (matrix 1)."""
-    return Signal.HYGIENE if any(problem.severity is Weight.ERROR for problem in problems) else Signal.DRAFTED
 
 
 def lint_plan(text: str, *, files: Sequence[FileChange], existing: Collection[str]) -> tuple[Problem, ...]:
@@ -99,17 +52,16 @@ def lint_plan(text: str, *, files: Sequence[FileChange], existing: Collection[st
     return tuple(sorted(found))
 
 
-def plausible_test_path(path: str) -> bool:
-    """Return whether `path` can be a test file by its name: the common layouts, without knowing the project.
+class TestNames(Protocol):
+    """What the languages say of a path: whether tests can be there (`languages.test_names`)."""
 
-    Rust: below `tests/`, or a module below `src/` for its `#[cfg(test)]` part. Elsewhere: a folder or name that says
-    test or spec.
-    """
-    *folders, name = path.split("/")
-    if name.endswith(".rs"):
-        return not {"tests", "src", "benches"}.isdisjoint(folders)
-    says_test = re.compile(r"(?<![a-z])(?:tests?|specs?)(?![a-z])")
-    return name == "conftest.py" or any(says_test.search(part.casefold()) for part in (*folders, name))
+    def why_overlooked(self, path: str) -> str | None:
+        """Return why no test at `path` would be run, None where it would."""
+        ...
+
+    def may_share_file(self, path: str) -> bool:
+        """Return whether tests may stand in a file of production."""
+        ...
 
 
 def lint_task(
@@ -117,7 +69,8 @@ def lint_task(
     task: Task,
     *,
     existing: Collection[str],
-    test_path: Callable[[str], bool] = plausible_test_path,
+    names: TestNames,
+    test_path: Callable[[str], bool],
 ) -> tuple[Problem, ...]:
     """Return the problems of task-<id>.md, in order of their lines.
 
@@ -125,6 +78,7 @@ def lint_task(
         text: The whole file.
         task: What it parses to.
         existing: Every path of the tree that the task will start from, so with what earlier tasks create.
+        names: What the languages say of paths.
         test_path: Whether tests are looked for at a path.
     """
     document = parse(text)
@@ -132,7 +86,7 @@ def lint_task(
         *_any_text(document),
         *_criteria(document),
         *_paths(text, task.files, existing),
-        *_test_files(text, task, existing, test_path),
+        *_test_files(text, task, existing, names, test_path),
         *_snippet_paths(document, existing),
         *_task_size(text, task),
         *_title(document, task),
@@ -141,7 +95,7 @@ def lint_task(
     return tuple(sorted(found))
 
 
-def lint_split(tasks: Sequence[Task], *, max_tasks: int) -> tuple[Problem, ...]:
+def lint_split(tasks: Sequence[Task], names: TestNames, *, max_tasks: int) -> tuple[Problem, ...]:
     """Return the problems between the tasks of one split; the line is the task's place in the list, from 1."""
     found: list[Problem] = []
     if len(tasks) > max_tasks:
@@ -156,7 +110,7 @@ def lint_split(tasks: Sequence[Task], *, max_tasks: int) -> tuple[Problem, ...]:
         found.extend(
             Problem(place, "H014", f"task {task.id} names {change.path} as production and as test file; {_APART}")
             for change in task.files
-            if change.path in tested and not change.path.endswith(".rs")
+            if change.path in tested and not names.may_share_file(change.path)
         )
         created = [change.path for change in (*task.files, *task.test_files) if change.action in MAKING]
         for path in dict.fromkeys(created):
@@ -273,15 +227,15 @@ def _control(text: str, paths: Iterable[str]) -> Iterator[Problem]:
 
 
 def _test_files(
-    text: str, task: Task, existing: Collection[str], test_path: Callable[[str], bool]
+    text: str, task: Task, existing: Collection[str], names: TestNames, test_path: Callable[[str], bool]
 ) -> Iterator[Problem]:
     for change in task.test_files:
         line = _line_of(text, change.path)
-        if _is_src_tests(change.path):
-            yield Problem(line, "H008", f"{change.path}: cargo does not look into src/tests/; use tests/ or the module")
+        if why := names.why_overlooked(change.path):
+            yield Problem(line, "H008", f"{change.path}: {why}")
         elif change.action != Action.DELETE and not test_path(change.path):
             yield Problem(line, "H008", f"{change.path} is not where tests are looked for")
-        in_module = change.path.endswith(".rs") and any(file.path == change.path for file in task.files)
+        in_module = names.may_share_file(change.path) and any(file.path == change.path for file in task.files)
         if change.origin is not None and change.origin not in existing:
             yield Problem(line, "H007", f"{change.origin} does not exist, so it cannot be renamed")
         if (change.action in MAKING) == (change.path in existing) and not in_module:
@@ -307,10 +261,6 @@ def _title(document: Document, task: Task) -> Iterator[Problem]:
         line = next((line.number for line in document.headings), 1)
         message = f"the title has {len(task.title)} characters; a commit's subject cuts it behind {_LONGEST_TITLE}"
         yield Problem(line, "H018", message, Weight.NOTE)
-
-
-def _is_src_tests(path: str) -> bool:
-    return path.endswith(".rs") and "/src/tests/" in f"/{path}"
 
 
 def _line_of(text: str, path: str) -> int:

@@ -13,6 +13,7 @@ from pipeline.config.model import Config
 from pipeline.engine.events import GateAnswered
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
+from pipeline.languages import test_names
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
 from pipeline.reports.hygiene import lint_split
@@ -102,7 +103,7 @@ def _check_tasks(ctx: Context, tasks: Sequence[Task]) -> None:
     stuck = {task.id for task in tasks} - {task.id for task in execution_order(tasks)}
     if stuck:
         raise _broken(ctx, min(stuck), f"the tasks {', '.join(sorted(stuck))} wait for each other")
-    for problem in lint_split(tasks, max_tasks=ctx.config.limits.max_tasks):
+    for problem in lint_split(tasks, test_names, max_tasks=ctx.config.limits.max_tasks):
         raise _broken(ctx, tasks[min(problem.line, len(tasks)) - 1].id, problem.message)
 
 

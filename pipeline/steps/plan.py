@@ -8,7 +8,8 @@ from pipeline.dispatch.request import Request
 from pipeline.reports.artifacts import plan_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanReport
-from pipeline.reports.hygiene import drafted, lint_plan
+from pipeline.reports.hygiene import lint_plan
+from pipeline.reports.problems import drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal

@@ -8,7 +8,7 @@ from pipeline.dispatch.request import Request
 from pipeline.engine.events import DecisionMade
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
-from pipeline.reports.hygiene import drafted
+from pipeline.reports.problems import drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event

@@ -26,14 +26,16 @@ from kit import (
 from markdown_it import MarkdownIt
 
 from pipeline.dispatch.roles import load_roles
+from pipeline.languages import test_names
 from pipeline.policy.characters import HIDDEN
 from pipeline.policy.roles import Network, Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant
 from pipeline.policy.scope import judge as judge_change
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
-from pipeline.reports.hygiene import drafted, lint_task
+from pipeline.reports.hygiene import lint_task
 from pipeline.reports.parse import parse_report
+from pipeline.reports.problems import drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import tasks_from_split
 from pipeline.routing.vocabulary import Role, Signal
@@ -185,7 +187,13 @@ def _a_task_that_names_too_much(_: Stage) -> None:
     assert isinstance(split, SplitReport)
     tasks = tasks_from_split(split, ["1"])
     assert not isinstance(tasks, Malformed)
-    problems = lint_task(task_md(tasks[0]), tasks[0], existing=["greet.py", "tests/test_greet.py"])
+    problems = lint_task(
+        task_md(tasks[0]),
+        tasks[0],
+        existing=["greet.py", "tests/test_greet.py"],
+        names=test_names,
+        test_path=test_names.is_plausible,
+    )
     assert drafted(problems) is Signal.HYGIENE
     literal = (Grant("**", Action.MODIFY), Grant("tests/conftest.py", Action.MODIFY))
     for path in ("src/app.py", "tests/conftest.py"):

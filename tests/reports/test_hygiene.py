@@ -1,30 +1,26 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.languages import test_names
 from pipeline.reports.artifacts import plan_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanReport, SplitReport
 from pipeline.reports.fields import Action, FileChange
-from pipeline.reports.hygiene import (
-    RULES,
-    Problem,
-    Weight,
-    drafted,
-    lint_plan,
-    lint_split,
-    lint_task,
-    plausible_test_path,
-)
+from pipeline.reports.hygiene import lint_plan, lint_split, lint_task
 from pipeline.reports.parse import parse_report
+from pipeline.reports.problems import RULES, Problem, Weight, drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task, tasks_from_split
 from pipeline.routing.vocabulary import Role, Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HERE = {"src/g.py", "tests/test_g.py", "pyproject.toml"}
 
@@ -55,9 +51,13 @@ def tasks_of(*tasks: dict[str, Any]) -> tuple[Task, ...]:
     return found
 
 
+def lint(task: Task, test_path: Callable[[str], bool] = test_names.is_plausible) -> tuple[Problem, ...]:
+    return lint_task(task_md(task), task, existing=HERE, names=test_names, test_path=test_path)
+
+
 def task_problems(**task: Any) -> list[Problem]:
     (only,) = tasks_of(task)
-    return list(lint_task(task_md(only), only, existing=HERE))
+    return list(lint(only))
 
 
 def task_rules(**task: Any) -> set[str]:
@@ -282,20 +282,28 @@ def test_a_test_file_is_where_tests_are_looked_for(path: str, action: str, found
 
 def test_the_project_can_say_itself_where_tests_are() -> None:
     (task,) = tasks_of({"test_files": [{"path": "checks/x.py", "action": "create"}]})
-    assert {p.rule for p in lint_task(task_md(task), task, existing=HERE)} == {"H008"}
-    assert lint_task(task_md(task), task, existing=HERE, test_path=lambda path: path.startswith("checks/")) == ()
+    assert {
+        p.rule
+        for p in lint_task(task_md(task), task, existing=HERE, names=test_names, test_path=test_names.is_plausible)
+    } == {"H008"}
+    assert (
+        lint_task(
+            task_md(task), task, existing=HERE, names=test_names, test_path=lambda path: path.startswith("checks/")
+        )
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
     "path", ["tests/a.rs", "src/lib.rs", "tests/x.py", "a/test_b.py", "a/b_test.go", "web/x.spec.ts", "conftest.py"]
 )
 def test_the_usual_test_files_are_plausible(path: str) -> None:
-    assert plausible_test_path(path)
+    assert test_names.is_plausible(path)
 
 
 @pytest.mark.parametrize("path", ["src/latest.py", "contest/a.py", "src/attestation.py", "build.rs"])
 def test_a_name_that_only_sounds_like_a_test_is_not(path: str) -> None:
-    assert not plausible_test_path(path)
+    assert not test_names.is_plausible(path)
 
 
 @pytest.mark.parametrize(
@@ -389,7 +397,7 @@ def test_a_test_file_is_renamed_from_one_that_is_there_to_where_tests_are(
     ],
 )
 def test_tasks_that_do_not_fit_together_are_found(tasks: list[dict[str, Any]], message: str) -> None:
-    problems = lint_split(tasks_of(*tasks), max_tasks=3)
+    problems = lint_split(tasks_of(*tasks), test_names, max_tasks=3)
     assert [problem.rule for problem in problems] == ["H014"]
     assert message in problems[0].message
     assert drafted(problems) is Signal.HYGIENE
@@ -401,7 +409,7 @@ def test_tasks_that_fit_together_are_clean() -> None:
         "test_files": [{"path": "src/lib.rs", "action": "modify"}],
     }
     docs: dict[str, Any] = {"files": [], "test_files": [], "evidence": "regression"}
-    assert lint_split(tasks_of({}, rust, docs), max_tasks=3) == ()
+    assert lint_split(tasks_of({}, rust, docs), test_names, max_tasks=3) == ()
 
 
 @given(st.text(alphabet='`~#- \n?:wait,ctulyTODO.(){}def|"', max_size=200))

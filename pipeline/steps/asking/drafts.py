@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pipeline.reports.hygiene import Problem
+    from pipeline.reports.problems import Problem
     from pipeline.steps.asking.slots import Answer
     from pipeline.steps.context import Context
 

@@ -7,11 +7,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.named import called
+from pipeline.languages import test_names
 from pipeline.measure.composing import shares_file
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.fields import Action, Evidence
-from pipeline.reports.hygiene import Problem, lint_split, lint_task, plausible_test_path
+from pipeline.reports.hygiene import lint_split, lint_task
+from pipeline.reports.problems import Problem
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import MAKING, moves_tests, tasks_from_split
 from pipeline.routing.arrival import SETTLED
@@ -92,7 +94,9 @@ def new_task(ctx: Context, task: Task) -> NewTask:
 def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
     """Return what is wrong with tasks that nobody was given yet."""
     most = ctx.config.limits.max_fix_tasks if ctx.state.fixing else ctx.config.limits.max_tasks
-    problems = list(lint_split(tasks, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS)))
+    problems = list(
+        lint_split(tasks, test_names, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS))
+    )
     if ctx.state.fixing:  # a finding on tests alone names no production file
         problems = [p for p in problems if "names no file" not in p.message]
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
@@ -103,11 +107,14 @@ def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
     def is_test_path(path: str) -> bool:
         if layout.is_test_side(path) or ctx.toolchain.is_test_path(path, baseline):
             return True
-        return nowhere_yet and plausible_test_path(path)
+        return nowhere_yet and test_names.is_plausible(path)
 
     for task in tasks:
         text = task_md(task)
-        found = [*lint_task(text, task, existing=existing, test_path=is_test_path), *_unscaffolded(ctx, task, existing)]
+        found = [
+            *lint_task(text, task, existing=existing, names=test_names, test_path=is_test_path),
+            *_unscaffolded(ctx, task, existing),
+        ]
         problems += [Problem(p.line, p.rule, f"task {task.id}: {p.message}", p.severity) for p in found]
         for change in (*task.files, *task.test_files):
             existing.discard(change.origin or "")
