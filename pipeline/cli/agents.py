@@ -234,9 +234,11 @@ def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change
     """Return the change with what the gate would measure of its test regions."""
     if not spec.test_regions or content is None or content.old is None or content.new is None:
         return change
-    if not change.path.endswith(".rs"):
-        return change
     from pipeline.languages.readers import region_fault  # noqa: PLC0415  (parsers that only this needs)
+    from pipeline.languages.table import has_part  # noqa: PLC0415  (the same)
+
+    if not has_part(change.path, "test_regions"):
+        return change
 
     fault = region_fault(change.path, content.old, content.new)
     return replace(change, test_regions_only=fault is None, region_fault=fault)

@@ -51,6 +51,8 @@ class Language:
         subcommand: The word that a runner needs, where it could run anything: `cargo run cargo test` runs no tests.
         helper: The name of a file that its runner loads for the tests beside it.
         package_file: The name of a file that stands for its folder.
+        lock: The name of a file that its runner itself brings up to date.
+        root_option: How a runner is told the root, where it takes our ids as they are.
         ids_by_path: Whether an id begins with the path of the test file, or of its folder.
         stub_first: Whether new symbols are scaffolded before their tests, unless the user says otherwise.
     """
@@ -70,6 +72,8 @@ class Language:
     subcommand: str = ""
     helper: str = ""
     package_file: str = ""
+    lock: str = ""
+    root_option: str = ""
     ids_by_path: bool = True
     stub_first: bool = False
 
@@ -115,6 +119,7 @@ PYTHON: Final = Language(
     module="pytest",
     helper="conftest.py",
     package_file="__init__.py",
+    root_option="--rootdir",
 )
 RUST: Final = Language(
     "cargo",
@@ -125,6 +130,7 @@ RUST: Final = Language(
     manifests=("Cargo.toml",),
     examples=r"^[ \t]*//[/!].*(?:\bassert|```).*",
     runners=frozenset({"cargo"}),
+    lock="Cargo.lock",
     subcommand="test",
     ids_by_path=False,
     stub_first=True,
@@ -146,6 +152,7 @@ GO: Final = Language(
     parts=_parts(),
     manifests=("go.mod",),
     runners=frozenset({"go"}),
+    lock="go.sum",
     subcommand="test",
     stub_first=True,
 )

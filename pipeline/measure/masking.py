@@ -7,12 +7,12 @@ pass that the change has broken. So where a task brings such files, all tests ar
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import may_change
 from pipeline.evidence.observation import RunState
-from pipeline.languages.table import has_part
+from pipeline.languages.table import has_part, language_of
 from pipeline.measure.composing import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.regression import confirm
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Layout, TestRecord
     from pipeline.measure.measuring import Apparatus
     from pipeline.reports.tasks import Task
-
-_LOADED: Final = frozenset({"__init__.py", "conftest.py"})
-"""What is loaded for the sake of tests beside it, whether or not one of them asks for it."""
 
 
 async def masked(
@@ -79,6 +76,7 @@ async def masked(
 
 def _is_loaded(path: str, layout: Layout) -> bool:
     """Return whether a runner loads the file by itself, beside other tests; Rust builds a program of each."""
-    pure = PurePosixPath(path)
-    served = layout.is_test_side(path) and pure.name in _LOADED
+    language = language_of(path)
+    unasked = {language.helper, language.package_file} if language is not None else set[str]()
+    served = layout.is_test_side(path) and PurePosixPath(path).name in unasked
     return (layout.is_test(path) or served) and not has_part(path, "test_regions")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.languages.readers import regions_of
 from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.table import LANGUAGES
 from pipeline.measure.composing import Holder, both, shares_file
 from pipeline.measure.loosening import loosened_in
 from pipeline.policy.control import is_control
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.languages.protocol import Toolchain
 
-_RUNNERS_OWN: Final = frozenset({"Cargo.lock", "go.sum"})
-"""What a runner itself brings up to date."""
 _SNAPSHOTS: Final = (".snap", ".ambr")
 
 Regions = dict[tuple[str, str], bytes]
@@ -108,7 +107,8 @@ def touched(ctx: Ground, before: Observation, after: Observation, tree: str) -> 
         after: The run that is judged.
         tree: Its tree.
     """
-    written = sorted(path for path in {*after.touched} - {*before.touched} if _name(path) not in _RUNNERS_OWN)
+    locks = {language.lock for language in LANGUAGES.values()}
+    written = sorted(path for path in {*after.touched} - {*before.touched} if _name(path) not in locks)
     new = {*after.modules.values()} - {*before.modules.values(), *written}
     loaded = sorted(path for path in new if _lies_in_tests(after.layout, path))
     there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()

@@ -19,6 +19,7 @@ from pipeline.languages.projects.rooted import place_of, view_of
 from pipeline.languages.projects.several import environments_in, toolchains_in
 from pipeline.languages.protocol import View
 from pipeline.languages.runners import chosen_tests
+from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import environment
 from pipeline.process import Mount
 from pipeline.programs import locate
@@ -99,10 +100,10 @@ class Kit:
     def _test_command(self, mount: Mount) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
         """Return an argv that runs with ids of ours behind it, and what it needs in the box.
 
-        pytest takes them as they are; the ids of other runners, and those of projects in folders, are translated.
+        One runner takes them as they are; the ids of others, and those of projects in folders, are translated.
         """
         first, env = self.parts[0]
-        if len(self.parts) == 1 and first.name == "pytest" and place_of(first) is None:
+        if len(self.parts) == 1 and _root_option(first) and place_of(first) is None:
             return _command(first, env, mount), ()
         python, script = locate(sys.executable), Path(chosen_tests.__file__)
         runners = json.dumps([_runner(toolchain, env, mount) for toolchain, env in self.parts])
@@ -110,9 +111,14 @@ class Kit:
 
 
 def _command(toolchain: Toolchain, env: Environment, mount: Mount) -> tuple[str, ...]:
-    """Return how the tests are started; pytest would take another root for single files where nothing says one."""
-    root = (f"--rootdir={view_of(toolchain, View(mount)).workspace}",) if toolchain.name == "pytest" else ()
-    return (*env.command, *root)
+    """Return how the tests are started; a runner may take another root for single files where nothing says one."""
+    option = _root_option(toolchain)
+    return (*env.command, f"{option}={view_of(toolchain, View(mount)).workspace}") if option else env.command
+
+
+def _root_option(toolchain: Toolchain) -> str:
+    language = LANGUAGES.get(toolchain.name)
+    return language.root_option if language is not None else ""
 
 
 def _runner(toolchain: Toolchain, env: Environment, mount: Mount) -> dict[str, object]:

@@ -12,7 +12,7 @@ from pipeline.languages.projects.choosing import choose, looked_for
 from pipeline.languages.projects.rooted import place_of
 from pipeline.languages.projects.several import toolchains_in
 from pipeline.languages.protocol import Missing
-from pipeline.languages.table import LANGUAGES
+from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.service.doctor_document import Check
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[s
     tracked = repository.entries("HEAD") if repository.resolve("HEAD") is not None else ()
     chosen = choose(repository.worktree, loaded.config.toolchains, (entry.path for entry in tracked))
     if chosen is None:
-        message = f"no test toolchain recognises this project, pytest is assumed; looked for {looked_for()}"
-        advice = "set [toolchains.NAME] folder where a project is further down, or [toolchains.pytest] command"
+        message = f"no test toolchain recognises this project, {DEFAULT.name} is assumed; looked for {looked_for()}"
+        advice = f"set [toolchains.NAME] folder where a project is further down, or [toolchains.{DEFAULT.name}] command"
         return [_check("tests", "warn", message, advice)], False
     several = toolchains_in(chosen)
     if len(several) == 1:

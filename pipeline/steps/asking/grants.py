@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.named import path_of
+from pipeline.languages.table import LANGUAGES
 from pipeline.measure.composing import shares_file
 from pipeline.measure.measuring import environment, require_measurable
 from pipeline.measure.tools import kit_of
@@ -73,7 +74,8 @@ def scope_of(seen: Observation, task: Task, tree: Sequence[str], sources: Sequen
 
 def _code_in(layout: Layout, folder: str, tree: Sequence[str], sources: Sequence[str]) -> str | None:
     """Return a file of production code among the tests of *folder*, None where there is none."""
-    modules = (path for path in tree if path.endswith(tuple(sources)) and not path.endswith("/__init__.py"))
+    packages = tuple(f"/{one.package_file}" for one in LANGUAGES.values() if one.package_file)
+    modules = (path for path in tree if path.endswith(tuple(sources)) and not path.endswith(packages))
     return next((path for path in modules if lies_in(path, folder) and not layout.is_test_side(path)), None)
 
 
