@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.routing.state import RunState
-    from pipeline.runs.info import DispatchRecord
     from pipeline.runs.run import Run
 
 
@@ -147,11 +146,6 @@ def place_of(run: Run) -> str:
     task = f", task {state.current}" if state.current else ""
     phase = f" (phase {state.trunk.step.phase})" if state.trunk.step.phase != "-" else ""
     return f"{state.trunk.step.value}{phase}{task}"
-
-
-def open_dispatches(run: Run) -> tuple[DispatchRecord, ...]:
-    """Return the dispatches that were started and have no result: running, or lost when their driver died."""
-    return tuple(record for record in run.records.values() if record.dispatch not in run.results)
 
 
 def work_tree(run: Run) -> str:

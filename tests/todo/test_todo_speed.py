@@ -27,20 +27,23 @@ def folder_of(tmp_path: Path, count: int, labels: str) -> Path:
     return tmp_path
 
 
-def test_the_ready_queue_of_a_thousand_plain_issues_takes_below_a_second(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, 1000, "[bug]")
-    begin = time.process_time()
-    ready = Tracker(FolderSource(folder)).ready()
-    assert time.process_time() - begin < 1.0  # 0.05 alone; in a whole run the process may collect its garbage meanwhile
-    assert len(ready) == 500
+def seconds_until_ready(folder: Path) -> float:
+    """Return the processor time of the quickest of three: what else the process does meanwhile is not asked for."""
+    taken: list[float] = []
+    for _ in range(3):
+        begin = time.process_time()
+        ready = Tracker(FolderSource(folder)).ready()
+        taken.append(time.process_time() - begin)
+        assert len(ready) == 500
+    return min(taken)
 
 
-def test_a_thousand_issues_that_need_the_yaml_parser_take_below_two_seconds(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, 1000, '["bug"]')
-    begin = time.process_time()
-    ready = Tracker(FolderSource(folder)).ready()
-    assert time.process_time() - begin < 2.0
-    assert len(ready) == 500
+def test_the_ready_queue_of_a_thousand_plain_issues_takes_well_below_a_second(tmp_path: Path) -> None:
+    assert seconds_until_ready(folder_of(tmp_path, 1000, "[bug]")) < 0.5
+
+
+def test_a_thousand_issues_that_need_the_yaml_parser_take_below_a_second(tmp_path: Path) -> None:
+    assert seconds_until_ready(folder_of(tmp_path, 1000, '["bug"]')) < 1.0
 
 
 def test_plain_issues_are_read_without_importing_a_yaml_library(tmp_path: Path) -> None:

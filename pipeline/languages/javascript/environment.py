@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git.tracked import TrackedFiles
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.pins import chosen_versions
-from pipeline.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
+from pipeline.languages.javascript.command import Invocation, Runner, Unknown, is_start, of_words
 from pipeline.languages.javascript.project import Project, read_project
 from pipeline.languages.protocol import Environment, InstalledFolder, Missing
 from pipeline.process import Mount
@@ -209,8 +209,3 @@ def _version(path: Path) -> str | None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return said if isinstance(said, str) and re.match(r"\d+\.", said) else None
-
-
-def entry_of(runner: Runner) -> str:
-    """Return the path of a runner's program below the folder with its packages."""
-    return "/".join(ENTRIES[runner][1:])

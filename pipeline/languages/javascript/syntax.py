@@ -169,12 +169,6 @@ def qualname(node: Node) -> str:
     return ".".join(name for name in reversed(names) if name) or "<module>"
 
 
-def is_function(node: Node | None) -> bool:
-    """Return whether a value is a function or a class."""
-    found = bare(node)
-    return found is not None and found.type in FUNCTIONS | CLASSES
-
-
 def functions(top: Node) -> Iterator[str]:
     """Yield the dotted names of all named functions of a file, methods and constructors among them."""
     for node in below(top):

@@ -26,9 +26,6 @@ PRESENCE: Final = 1
 NOTHING: Final = 0
 """Can never fail."""
 
-THE_FILE: Final = "the file"
-"""What the examples of a module, or of a text, document."""
-
 _SHOWN: Final = 60
 _MOST_NAMED: Final = 3
 
