@@ -7,13 +7,10 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pydantic import TypeAdapter
-
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.journal import Line
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.events import ChangeRejected
-from pipeline.runs.info import ViolationRecord
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = 112
 _NOTE: Final = "      "
-_VIOLATIONS: Final = TypeAdapter(tuple[ViolationRecord, ...])
 
 EXPLAINED: Final[Mapping[str, str]] = {
     "sanity/OK": "The tests ran before any agent was asked: what passes now must pass at the end.",

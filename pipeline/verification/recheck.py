@@ -8,46 +8,25 @@ legal RED, and all of it, measured in the commit, is GREEN with nothing lost.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from pipeline.git import GitError, TooLargeError
-from pipeline.measure.composing import shares_file, with_other_code, with_other_regions
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.over_stubs import tried_over_stubs, with_stubs
-from pipeline.measure.reverting import Wanted
-from pipeline.measure.stand_ins import with_stand_ins
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.policy.paths import is_tracker
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
-from pipeline.runs.info import RunInfo
-from pipeline.verification.claimed import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
+from pipeline.verification.case import Case, Unchecked
 from pipeline.verification.claims import RUN_ID, Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
 from pipeline.verification.green import check_green
-from pipeline.verification.old_tests import Runs, old_tests
-from pipeline.verification.rebased import changed_by_others
-from pipeline.verification.red import measure_red, measure_whole
+from pipeline.verification.red import measure_whole
 from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pipeline.evidence.ledger import RedLedger
-    from pipeline.evidence.observation import Layout, Observation
-    from pipeline.measure.reverting import Red
     from pipeline.reports.tasks import Task
     from pipeline.verification.standalone import Standalone
 
 _MOST_TASKS = 200
-
-Over = Literal["parent", "start", "seam", "stubs", "stand-ins"]
-
-
-class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
-    """The commit cannot be checked here; the message says why and what helps."""
 
 
 def unchecked(apparatus: Standalone, commit: str, error: Exception) -> CommitCheck:
@@ -111,7 +90,7 @@ async def _checked(apparatus: Standalone, claim: Claim, found: CommitCheck) -> C
     parents = repository.parents(found.commit)
     if len(parents) != 1:
         raise Unchecked(f"the commit of a task has one parent, and this one has {len(parents)} here")
-    case = _Case(
+    case = Case(
         apparatus,
         claim,
         kept,
@@ -170,196 +149,3 @@ def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
 def _is_named(trailer: str | None, content: bytes) -> bool:
     """Return whether a task file is the one that a trailer names; commits of older versions name none."""
     return trailer is None or trailer == f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-@dataclass(frozen=True)
-class _Case:
-    """One commit with its evidence; `parent`, `tree` and `start` are trees."""
-
-    apparatus: Standalone
-    claim: Claim
-    kept: Kept
-    tasks: tuple[Task, ...]
-    parent: str
-    tree: str
-    start: str | None
-
-    @property
-    def task(self) -> Task:
-        return self.tasks[0]
-
-    @property
-    def may_change(self) -> frozenset[str]:
-        return frozenset(test.id for test in self.task.tests_to_change)
-
-    async def check(self, found: CommitCheck) -> CommitCheck:
-        """Return the check of the commit.
-
-        Raises:
-            UnmeasurableError: the tests cannot be run here.
-            UserError: the disk does not take it.
-        """
-        ledger = self.kept.evidence.ledger
-        if ledger is not None and not self._is_here(ledger.tree):
-            raise Unchecked(f"the tests were judged on the tree {ledger.tree[:12]}, which is not here")
-        if ledger is not None:
-            self.apparatus.repository.entries(ledger.tree)
-        misnamed = self._misnamed()
-        before = await measure_whole(self.apparatus, self.parent, "the parent")
-        after = await measure_whole(self.apparatus, self.tree, "the commit")
-        others = self._by_others(ledger) if ledger is not None else frozenset[str]()
-        green = await check_green(
-            self.apparatus, ledger, before, after, (self.parent, self.tree), self.may_change, others
-        )
-        gone = {problem.id for problem in green.problems}
-        old = old_tests(self.apparatus, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
-        means = means_of_forgery(self.apparatus, self.parent, self.tree, after.layout)
-        told = [
-            f"{path} was changed by others, too; what this commit does to it is what was judged"
-            for path in sorted(others)
-        ]
-        notes = (*green.notes, *old.notes, *told, *self._made(after.layout), *means)
-        found = found.model_copy(update={"kept": green.kept, "notes": notes})
-        problems = [*misnamed, *green.problems, *(each for each in old.problems if each.id not in gone)]
-        if ledger is None:
-            reason = (self.kept.evidence.not_testable or {}).get("reason", "no reason")
-            note = f"NOT_TESTABLE ({reason}): no test was RED; only that nothing broke is measured"
-            return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
-        problems += [*not_claimed(ledger), *misjudged(ledger, after, others), *self._changed_since(ledger, after)]
-        if not ledger.red:
-            note = "tests moved, and no test was RED; only that nothing broke is measured"
-            return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
-        over, red = await self._red(ledger, after.layout)
-        refuse_broken(ledger, red)
-        problems += problems_of_red(ledger, red)
-        problems += await self._structural(ledger, red, before, after)
-        tests = tuple(line_of(entry, ledger, red, after) for entry in (*ledger.red, *ledger.guards))
-        if over == "seam":
-            notes = (
-                *notes,
-                "RED is measured over the seam that the commit brings; over its parent no such test passes",
-            )
-        if over == "stand-ins":
-            notes = (
-                *notes,
-                "RED is measured over the parent with stand-ins for new names; without them its tests are not imported",
-            )
-        if over == "stubs":
-            notes = (
-                *notes,
-                "RED is measured over stubs of what the run introduced; with Red-Base the tests do not compile",
-            )
-        return _judged(found, problems, red_over=over, tests=tests, notes=notes)
-
-    def _misnamed(self) -> list[Problem]:
-        """Return what the trailers say otherwise than the record of the run."""
-        content = self.kept.store.read("run.json")
-        if content is None or self.claim.issue is None:
-            return []
-        try:
-            issue = RunInfo.model_validate_json(content).issue
-        except ValidationError as error:
-            raise Unchecked(f"run.json in {self.kept.store.where} is none that a run has written") from error
-        if issue == self.claim.issue:
-            return []
-        return [Problem(why=f"the trailer Issue says {self.claim.issue}, and the run worked on {issue}")]
-
-    def _is_here(self, tree: str) -> bool:
-        return self.apparatus.repository.resolve(f"{tree}^{{tree}}") is not None
-
-    def _may_make(self) -> frozenset[str]:
-        """Return the files that @make may change and @test may not."""
-        return frozenset(each.path for each in self.task.files) - {each.path for each in self.task.test_files}
-
-    def _made(self, layout: Layout) -> list[str]:
-        """Return a note for each file that looks like a test's and is taken for code, since the task says so."""
-        changed = self._may_make().intersection(changed_paths(self.apparatus, self.parent, self.tree))
-        return [
-            f"{path} is taken for code: its task lets @make change it"
-            for path in sorted(filter(layout.is_test_side, changed))
-        ]
-
-    def _test_paths(self, old: str, layout: Layout) -> frozenset[str]:
-        """Return the files that serve tests and differ from *old* in the commit; what @make may change is none.
-
-        What the task names as a test file is one: a text with examples does not look like one. Production files
-        whose test regions differ are among them, whoever may change their code.
-        """
-        made = self._may_make()
-        changed = changed_paths(self.apparatus, old, self.tree)
-        beside = with_other_regions(self.apparatus, old, self.tree, changed, layout)
-        named = {each.path for each in self.task.test_files if not shares_file(each.path, layout)}
-        tests = [p for p in changed if p not in made and (p in named or layout.is_test_side(p))]
-        return frozenset((*tests, *beside))
-
-    def _by_others(self, ledger: RedLedger, paths: Iterable[str] | None = None) -> frozenset[str]:
-        """Return those of *paths*, the files of the judged tests if it is None, in which others made the difference."""
-        judged, commit = (self.kept.evidence.production, ledger.tree), (self.parent, self.tree)
-        return changed_by_others(self.apparatus, judged, commit, ledger.frozen.files if paths is None else paths)
-
-    def _changed_since(self, ledger: RedLedger, after: Observation) -> list[Problem]:
-        """Return the files of tests that are not as they were when these were judged."""
-        paths = self._test_paths(self.parent, after.layout) - set(ledger.frozen.files)
-        changed = paths.intersection(changed_paths(self.apparatus, ledger.tree, self.tree))
-        since = {path for path in changed if not shares_file(path, after.layout)}
-        since.update(with_other_regions(self.apparatus, ledger.tree, self.tree, sorted(changed), after.layout))
-        return [
-            Problem(id=path, why="was changed after the tests were judged")
-            for path in sorted(since - self._by_others(ledger, since))
-        ]
-
-    async def _red(self, ledger: RedLedger, layout: Layout) -> tuple[Over, Red]:
-        """Return what the tests show over the code before, and which code that was."""
-        wanted = Wanted.of(ledger, self.tasks)
-        ids = {*ledger.red, *ledger.guards}
-        production = self.start or self.parent
-        paths = self._test_paths(production, layout)
-        red = await measure_red(self.apparatus, (self.tree, production), paths, ids, wanted, layout)
-        if self.start is not None:
-            return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
-        if not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
-            return "parent", red
-        seam = self._seam(ledger, paths, layout)
-        if seam is not None:
-            return "seam", await measure_red(self.apparatus, (self.tree, seam), paths, ids, wanted, layout)
-        hidden = any(entry not in red.observation.records for entry in ledger.red)
-        errors = red.observation.collection_errors
-        standing = with_stand_ins(self.apparatus, self.tasks, production, errors) if hidden and errors else None
-        if standing is None:
-            return "parent", red
-        return "stand-ins", await measure_red(self.apparatus, (self.tree, standing), paths, ids, wanted, layout)
-
-    async def _red_on_stubs(
-        self, ledger: RedLedger, red: Red, wanted: Wanted, layout: Layout
-    ) -> tuple[Over, Red] | None:
-        """Return what tests show over stubs that cannot be compiled with the start; None where that is not the case."""
-        unread = [entry for entry in ledger.red if entry not in red.observation.records]
-        if not unread or not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)) or self.start is None:
-            return None
-        bare = with_stubs(self.apparatus, self.tasks, self.tree, self.start, layout)
-        if bare is None:
-            return None
-        ids = {*ledger.red, *ledger.guards}
-        return "stubs", await measure_red(self.apparatus, (self.tree, bare), (), ids, wanted, layout)
-
-    def _seam(self, ledger: RedLedger, test_paths: frozenset[str], layout: Layout) -> str | None:
-        """Return the tree with the seam that the tests were written over, if this commit brings one."""
-        brought = set(with_other_code(self.apparatus, self.parent, ledger.tree, test_paths, layout))
-        ours = brought and brought <= set(changed_paths(self.apparatus, self.parent, self.tree))
-        return ledger.tree if ours else None
-
-    async def _structural(self, ledger: RedLedger, red: Red, before: Observation, after: Observation) -> list[Problem]:
-        """Return the tests of files that could not be imported before, and that assert nothing about what is new."""
-        files = ledger.provisional_files
-        own = [e for e, record in after.records.items() if record.path in files and e not in before.records]
-        if not own:
-            return []
-        passing, _ = await tried_over_stubs(self.apparatus, self.task, self.tree, red.production, own, after.layout)
-        return [Problem(id=entry, why="passes although what it tests is only a stub") for entry in passing]
-
-
-def _judged(
-    found: CommitCheck, problems: list[Problem], holds: Status = Status.VERIFIED, **facts: object
-) -> CommitCheck:
-    status = Status.REFUTED if problems else holds
-    return found.model_copy(update={"status": status, "problems": tuple(dict.fromkeys(problems)), **facts})
