@@ -7,17 +7,10 @@ rewrite of a test, an accepted one that says nothing costs the evidence.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, Protocol, assert_never
+from typing import Final, assert_never
 
-from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Layout, TestRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-Expected = Literal["RED", "GUARD"]
-Symptom = Literal["hang", "crash"]
+from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, TestRecord
+from pipeline.evidence.red_classes import ABSENT, PASSED, Classified, Context, RedClass, Symbol, Symptom
 
 _MESSAGE_LINES: Final = 6
 _MESSAGE_LIMIT: Final = 300
@@ -25,117 +18,11 @@ _NO_FRAMES: Final = (
     "; no line of the project was seen with it: where production raises it, call that inside an assertion which says "
     "what is expected"
 )
+LIMIT_REACHED: Final = "TestLimitReached"  # what the recorder raises in a test of Python; its message names the limit
 _CALL_FAULT: Final = re.compile(
     r"^(?P<name>[\w.<>]+?)(\.__init__|\.__new__)?\(\) "
     r"(got an unexpected keyword|got multiple values|got some positional|takes |missing \d+ required)"
 )
-
-
-class RedClass(StrEnum):
-    """What a test that should be RED showed."""
-
-    ASSERTION_MISMATCH = "ASSERTION_MISMATCH"
-    MISSING_BEHAVIOR = "MISSING_BEHAVIOR"
-    IMPORT_HIDES_TESTS = "IMPORT_HIDES_TESTS"
-    STRUCTURAL = "STRUCTURAL"
-    TEST_TIMEOUT = "TEST_TIMEOUT"
-    CRASHED = "CRASHED"
-    TEST_BROKEN = "TEST_BROKEN"
-    ENV_BROKEN = "ENV_BROKEN"
-    GUARD = "GUARD"
-    GUARD_FAILS = "GUARD_FAILS"
-    PASSED_UNMARKED = "PASSED_UNMARKED"
-    SKIPPED = "SKIPPED"
-    XFAILED = "XFAILED"
-    NOT_RUN = "NOT_RUN"
-
-
-LIMIT_REACHED: Final = "TestLimitReached"  # what the recorder raises in a test of Python; its message names the limit
-
-ABSENT: Final = "AbsentFile"  # what "was raised" for tests beside code that production does not have
-
-EXAMPLE: Final = "<doctest>"  # the function of a frame that is an example in documentation, whatever file it is in
-
-PASSED: Final = frozenset({RedClass.GUARD, RedClass.PASSED_UNMARKED})
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A name that the task introduces or changes, dotted for methods; `path` is empty when the task does not say."""
-
-    path: str
-    name: str
-    new: bool = True
-
-
-class ModuleNames(Protocol):
-    """Which files the languages mean by the name of a module or package."""
-
-    def is_module(self, path: str, module: str) -> bool:
-        """Return whether the file is the module."""
-        ...
-
-    def is_part_of(self, path: str, module: str) -> bool:
-        """Return whether the file is the module, or lies in the package of that name."""
-        ...
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a classification needs to know about the task and the trees.
-
-    `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
-    `layout` tells tests from production; `names` are those of modules. `expected` is what the test writer announced,
-    by id or by function, which means all its cases: it may only mark a GUARD. With `stubbed` the production has the
-    task's new symbols as stubs, and every RED must reach one (ADR-7). With `scaffolds` it would have, if the task
-    named them: what is missing then was forgotten, and an import error is no RED.
-    """
-
-    symbols: tuple[Symbol, ...]
-    existing: frozenset[str]
-    layout: Layout
-    names: ModuleNames
-    task_files: frozenset[str] = frozenset()
-    symptom: Symptom | None = None
-    expected: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
-    stubbed: bool = False
-    scaffolds: bool = False
-
-    def introduces(self, name: str, owner: str = "") -> bool:
-        """Return whether the task introduces the missing name: one of its symbols, or a module among its files.
-
-        A name of a module that the task changes without naming any symbol there counts too.
-        """
-        last = _parts(name)[-1]
-        if any(last in _parts(symbol.name) or _ends(owner) == _ends(symbol.name) for symbol in self.symbols):
-            return True
-        if any(self._creates_module(candidate) for candidate in (name, f"{owner}.{name}")):
-            return True
-        silent = self.task_files - {symbol.path for symbol in self.symbols}
-        return bool(owner) and any(self.names.is_module(path, owner) for path in silent)
-
-    def _creates_module(self, module: str) -> bool:
-        """Return whether the task brings the module or package; one that exists and fails to import is broken."""
-        places = {symbol.path for symbol in self.symbols if symbol.path} | self.task_files
-        created = any(self.names.is_part_of(path, module) for path in places - self.existing)
-        return created and not any(self.names.is_part_of(path, module) for path in self.existing)
-
-    def announced(self, record: TestRecord) -> bool:
-        """Return whether the test, or all cases of its function, were announced as guards."""
-        return "GUARD" in {self.expected.get(record.id), self.expected.get(record.function)}
-
-    def is_production(self, frame: Frame) -> bool:
-        """Return whether the frame lies in code under test; an example in its documentation does not."""
-        return frame.function != EXAMPLE and not self.layout.is_test_side(frame.path)
-
-
-@dataclass(frozen=True)
-class Classified:
-    """The verdict on one test id or file; the message is for the agent who wrote the test."""
-
-    cls: RedClass
-    legal: bool
-    message: str
 
 
 def classify(record: TestRecord, context: Context) -> Classified:
@@ -328,15 +215,6 @@ def _is_symbol(path: str, function: str, symbol: Symbol) -> bool:
     if symbol.path and symbol.path != path:
         return False
     return f".{symbol.name}.".replace("::", ".") in f".{function}.".replace("::", ".")
-
-
-def _parts(name: str) -> list[str]:
-    """Return the parts of a name: tasks write `Cart.add`, and in Rust `Cart::add` too."""
-    return name.replace("::", ".").split(".")
-
-
-def _ends(name: str) -> str:
-    return _parts(name)[-1] or "\0"
 
 
 def _said(fault: Fault) -> str:

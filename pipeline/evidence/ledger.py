@@ -12,9 +12,10 @@ from typing import Final, Literal
 from pydantic import Field
 
 from pipeline.evidence import freeze
-from pipeline.evidence.classify import PASSED, Classified, Context, RedClass, classify, classify_collection
+from pipeline.evidence.classify import classify, classify_collection
 from pipeline.evidence.moves import carried, held, moved
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
+from pipeline.evidence.red_classes import PASSED, Classified, Context, RedClass
 
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
 _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.red_classes import Symbol
 
 Parts = tuple[str, ...]
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
+    from pipeline.evidence.red_classes import Symbol
     from pipeline.process import Mount, Sandbox
 
 

@@ -14,7 +14,7 @@ from pipeline.limited import UnreadableError, limited
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.red_classes import Symbol
 
     Files = Mapping[str, str]
     Replaces = Callable[[Files, Sequence[Symbol]], Stubbed]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import judge_stubs
+from pipeline.evidence.red_classes import Symbol
 from pipeline.git import GITLINK, Entry, TreeChange
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import shares_file

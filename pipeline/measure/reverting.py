@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.evidence import classify
-from pipeline.evidence.classify import PASSED
+from pipeline.evidence import classify, red_classes
 from pipeline.evidence.named import path_of
+from pipeline.evidence.red_classes import PASSED
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import compose, with_other_regions
@@ -20,9 +20,9 @@ from pipeline.measure.undeclared import with_undeclared
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from pipeline.evidence.classify import Classified, Context
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.evidence.red_classes import Classified, Context
     from pipeline.measure.measuring import Apparatus
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
@@ -63,19 +63,21 @@ class Red:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a task, or the one who asks, says of the behaviour that is to come; see `classify.Context`."""
+    """What a task, or the one who asks, says of the behaviour that is to come; see `red_classes.Context`."""
 
-    symbols: tuple[classify.Symbol, ...] = ()
+    symbols: tuple[red_classes.Symbol, ...] = ()
     files: frozenset[str] = frozenset()
-    symptom: classify.Symptom | None = None
-    expected: Mapping[str, classify.Expected] | None = None
+    symptom: red_classes.Symptom | None = None
+    expected: Mapping[str, red_classes.Expected] | None = None
 
     @classmethod
     def of(cls, ledger: RedLedger, tasks: Sequence[Task]) -> Wanted:
         """Return what the task of a ledger says; of further *tasks*, what is not there yet either."""
         symptom = tasks[0].symptom
         return cls(
-            symbols=tuple(classify.Symbol(path=s.path or "", name=s.name, new=s.new) for t in tasks for s in t.symbols),
+            symbols=tuple(
+                red_classes.Symbol(path=s.path or "", name=s.name, new=s.new) for t in tasks for s in t.symbols
+            ),
             files=frozenset(change.path for task in tasks for change in task.files),
             symptom=symptom.value if symptom is not None else None,
             expected=dict.fromkeys(ledger.guards, "GUARD"),
@@ -107,7 +109,7 @@ async def measure_over(
     chosen = Selection(ids=frozenset(ids))
     seen = await measure(apparatus, composed, chosen, trace=True, what="the new tests over the code before")
     seen = with_undeclared(apparatus, seen, composed, production, ids)
-    context = classify.Context(
+    context = red_classes.Context(
         symbols=wanted.symbols,
         existing=frozenset(entry.path for entry in apparatus.repository.entries(production)),
         layout=seen.layout,

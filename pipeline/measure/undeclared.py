@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.classify import ABSENT
 from pipeline.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
+from pipeline.evidence.red_classes import ABSENT
 from pipeline.measure.composing import shares_file
 
 if TYPE_CHECKING:

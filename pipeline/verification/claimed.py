@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.classify import PASSED, RedClass
 from pipeline.evidence.compare import passed
+from pipeline.evidence.red_classes import PASSED, RedClass
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.measure.reverting import not_red
 from pipeline.verification.results import Problem, TestLine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.classify import RedClass
+from pipeline.evidence.red_classes import RedClass
 from pipeline.languages.readers import suite_of
 from pipeline.languages.sources.weakening import is_read
 from pipeline.languages.table import language_of

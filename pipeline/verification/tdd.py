@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.evidence.classify import Symbol
 from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import derive_new_ids, judge_red
 from pipeline.evidence.observation import Ended
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, printable

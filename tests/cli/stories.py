@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from runs.real import begin, dispatch, event, tree_with
 
-from pipeline.evidence.classify import RedClass
 from pipeline.evidence.ledger import RedEntry, RedLedger
+from pipeline.evidence.red_classes import RedClass
 from pipeline.git import Repository
 from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
 from pipeline.reports.fields import Severity, Verdict

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from pipeline.evidence.classify import Context, Symbol
 from pipeline.evidence.observation import (
     Ended,
     Fault,
@@ -18,13 +17,14 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
+from pipeline.evidence.red_classes import Context, Symbol
 from pipeline.languages import modules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.classify import Expected
     from pipeline.evidence.observation import CollectionError
+    from pipeline.evidence.red_classes import Expected
 
 MISMATCH = Fault(
     chain=(Raised(kind="builtins.AssertionError", message="assert 1 == 2"),),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from evidence.observed import context, record
 
-from pipeline.evidence.classify import RedClass, Symbol, classify
+from pipeline.evidence.classify import classify
 from pipeline.evidence.observation import Ended, Fault, Frame, Raised
+from pipeline.evidence.red_classes import RedClass, Symbol
 
 ROOT = Path(__file__).parents[2]
 UNEXPECTED = Fault(

@@ -8,16 +8,17 @@ from evidence.observed import BARE, MISMATCH, NO_IMPORT, NO_LIBRARY, context, ob
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.classify import RedClass, classify
+from pipeline.evidence.classify import classify
 from pipeline.evidence.freeze import Frozen, canonical
 from pipeline.evidence.ledger import RedEntry, RedLedger, RedVerdict, derive_new_ids, judge_red
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
+from pipeline.evidence.red_classes import RedClass
 from pipeline.verification.tdd import late as one_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.classify import Expected
+    from pipeline.evidence.red_classes import Expected
 
 OLD = observed({"tests/test_old.py::test_old": Ended.PASSED})
 NEW = "tests/test_a.py::test_new"

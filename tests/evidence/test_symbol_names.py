@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.classify import Context, Symbol
 from pipeline.evidence.observation import Layout
+from pipeline.evidence.red_classes import Context, Symbol
 from pipeline.languages import modules
 
 

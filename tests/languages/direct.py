@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.classify import Context
+from pipeline.evidence.red_classes import Context
 from pipeline.languages import modules
 from pipeline.languages.protocol import Cache, Environment, Selection, View
 from pipeline.languages.python.toolchain import PytestToolchain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.javascript.stubs import stub_symbols
 from pipeline.languages.named import Wanted, is_same, parts_of
 from pipeline.languages.python.stub_pass import stub_faults

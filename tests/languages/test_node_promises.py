@@ -8,13 +8,14 @@ import pytest
 from languages.direct import context_of, files_of, write
 from languages.nodes import JEST, NODE, manifest, measure
 
-from pipeline.evidence.classify import RedClass, Symbol, classify
+from pipeline.evidence.classify import classify
+from pipeline.evidence.red_classes import RedClass, Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.classify import Classified
     from pipeline.evidence.observation import Observation
+    from pipeline.evidence.red_classes import Classified
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,10 @@ from languages.direct import context_of, files_of, write
 from languages.nodes import JEST, NODE, TOOLCHAIN, VITEST, find, manifest, measure
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.evidence.classify import RedClass, Symbol
 from pipeline.evidence.compare import expectations, judge_green, judge_stubs
 from pipeline.evidence.ledger import judge_red
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Environment, Selection
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.python.stubs import introduced
 
 NEW = """import os

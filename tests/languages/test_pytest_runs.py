@@ -13,8 +13,9 @@ import pytest
 from languages.direct import context_of, environment, files_of, measure, write
 
 import pipeline.languages.python.scratch
-from pipeline.evidence.classify import RedClass, Symptom, classify
+from pipeline.evidence.classify import classify
 from pipeline.evidence.observation import Ended, RunState
+from pipeline.evidence.red_classes import RedClass, Symptom
 from pipeline.languages.protocol import Environment, Selection
 from pipeline.languages.python.messages import read_session
 from pipeline.languages.python.records import observe

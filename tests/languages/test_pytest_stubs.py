@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.python.stubs import stub_symbols
 
 pytestmark = pytest.mark.slow

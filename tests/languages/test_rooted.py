@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.classify import Symbol
 from pipeline.evidence.observation import (
     CollectionError,
     Ended,
@@ -19,6 +18,7 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.projects.places import Place
 from pipeline.languages.projects.rooted import Rooted
 from pipeline.languages.protocol import Selection

@@ -17,8 +17,8 @@ from languages.direct import write
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchain as Table
-from pipeline.evidence.classify import Symbol
 from pipeline.evidence.observation import Ended, Layout, Observation, RunState
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.projects.rooted import Rooted
 from pipeline.languages.projects.several import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View

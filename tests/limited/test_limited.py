@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.classify import RedClass, Symbol
+from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.sources import forgery, weakening
 from pipeline.languages.sources.faults.mutant import Mutant, Rank
 from pipeline.languages.sources.suites import Check, Suite, Test

@@ -9,8 +9,9 @@ from evidence.observed import NO_IMPORT, context
 from runs.real import alone
 from steps.ground import CARGO, ground
 
-from pipeline.evidence.classify import RedClass, classify_collection
+from pipeline.evidence.classify import classify_collection
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState, TestRecord
+from pipeline.evidence.red_classes import RedClass
 from pipeline.measure.reverting import Red
 from pipeline.measure.undeclared import with_undeclared
 

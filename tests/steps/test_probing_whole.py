@@ -14,8 +14,8 @@ from steps.probed import PYPROJECT, seen, standalone, tree_of
 from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.probes import Probes
-from pipeline.evidence.classify import Context
 from pipeline.evidence.ledger import judge_red
+from pipeline.evidence.red_classes import Context
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composing import compose

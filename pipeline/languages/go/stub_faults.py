@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.go.syntax import Item
 
 _DIRECTIVE: Final = re.compile(r"//(?:go:|export |line )|//\s*\+build|/\*line ")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.go.syntax import Item, below, items, parse
 from pipeline.languages.protocol import Stubbed
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.javascript.definitions import Definition
     from pipeline.languages.named import Parts
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.javascript.definitions import Definition, definitions
 from pipeline.languages.javascript.project import TYPED
 from pipeline.languages.javascript.syntax import COMMENTS, parse

@@ -31,7 +31,7 @@ from pipeline.languages.table import LANGUAGES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.red_classes import Symbol
     from pipeline.process import Command, Completed, Mount, Sandbox
 
 _NOTHING: Final = Path("/dev/null")

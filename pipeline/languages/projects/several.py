@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.classify import Symbol
     from pipeline.evidence.observation import Observation
+    from pipeline.evidence.red_classes import Symbol
     from pipeline.process import Sandbox
     from pipeline.views.renames import Traces
 

@@ -16,7 +16,7 @@ from pipeline.languages.protocol import StubFault
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.red_classes import Symbol
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef | ast.Assign | ast.AnnAssign

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Stubbed
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.evidence.classify import Symbol
+    from pipeline.evidence.red_classes import Symbol
 
 Parts = tuple[str, ...]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Stubbed
 from pipeline.languages.rust.syntax import field_text, items_of, owner_of, parse, trait_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence import classify
+from pipeline.evidence import red_classes
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.evidence.moves import carried, moved
 from pipeline.evidence.observation import PASSING
@@ -62,7 +62,7 @@ async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -
     start = tests_start(ctx)
     if ctx.state.task.spec.red_base != "start":
         found = await _red_over(ctx, [task], report, tree, start)
-        hiding = {one.id for one in found.verdict.illegal if one.cls is classify.RedClass.IMPORT_HIDES_TESTS}
+        hiding = {one.id for one in found.verdict.illegal if one.cls is red_classes.RedClass.IMPORT_HIDES_TESTS}
         errors = [error for error in found.after.collection_errors if error.path in hiding]
         standing = with_stand_ins(ctx, [task], start, errors) if errors else None
         return found if standing is None else await _red_over(ctx, [task], report, tree, start, standing)
@@ -109,7 +109,7 @@ async def _red_over(
     has_stubs = ctx.state.task.stubs is not None and production == start
     is_bare = production not in {start, ctx.state.start}
     unread = set(filter(after.layout.is_test, before.unread))
-    context = classify.Context(
+    context = red_classes.Context(
         symbols=symbols,
         # a file that could not be read before hides no test
         existing=frozenset(entry.path for entry in ctx.repository.entries(production)) - unread,
@@ -144,7 +144,7 @@ async def _red_over(
     return MeasuredRed(verdict, after, standing or production, paths, criteria.missing_tests(report, after), borrowed)
 
 
-def _expected(report: ReadyTests, seen: Observation, *, may_fail: bool) -> dict[str, classify.Expected]:
+def _expected(report: ReadyTests, seen: Observation, *, may_fail: bool) -> dict[str, red_classes.Expected]:
     """Return what @test announced; not of failing tests where production lacks more than this task brings."""
     records = seen.records.values() if may_fail else ()
     failing = {name for r in records if r.ran and r.outcome not in PASSING for name in (r.id, r.function)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.classify import Symbol
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.projects.several import for_files
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.over_stubs import texts

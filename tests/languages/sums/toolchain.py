@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from languages.sums.texts import TODO, Sum, checks, sums
 
 from pipeline.evidence import observation as seen
-from pipeline.evidence.classify import Symbol
 from pipeline.evidence.observation import Ended, Fault, Frame, Observation, TestRecord
+from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Environment, Stubbed, StubFault
 
 if TYPE_CHECKING:
