@@ -8,7 +8,7 @@ from pipeline.dispatch.escape import EscapeError
 from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
-from pipeline.runs.keeping import keep, trees_of
+from pipeline.runs.run_ref import keep, trees_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

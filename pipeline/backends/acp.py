@@ -15,10 +15,10 @@ from pipeline.backends.acp_answer import report_in
 from pipeline.backends.acp_profiles import PRODUCTS, custom
 from pipeline.backends.acp_terms import Setup, Terms
 from pipeline.backends.acp_values import Failed, Gone, Late, Over, Policy, Wish
-from pipeline.backends.forms import form
 from pipeline.backends.homes import Home, home_for
 from pipeline.backends.program import Exchange, how_it_ended
 from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
+from pipeline.backends.report_schemas import form
 from pipeline.config.agents import Profile
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason

@@ -16,7 +16,7 @@ from pipeline.backends.acp_programs import Bundle
 from pipeline.backends.acp_terms import Setup, Terms
 from pipeline.backends.claude import ISOLATED
 from pipeline.backends.homes import Place
-from pipeline.backends.natives import Native
+from pipeline.backends.native_programs import Native
 from pipeline.config.agents import Effort, Profile
 from pipeline.config.providers import Api
 from pipeline.process import MODEL_URL

@@ -26,8 +26,8 @@ from pydantic_ai.tools import ToolDefinition
 
 from pipeline.backends.api_faults import Failure, failure_of, fault_in
 from pipeline.backends.api_tools import Tool, asked_for, shortened, tools_of
-from pipeline.backends.forms import form
 from pipeline.backends.protocol import Fault, ToolAnswer, Usage
+from pipeline.backends.report_schemas import form
 from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
 
     from pipeline.backends.api_record import Transcript
-    from pipeline.backends.forms import Form
     from pipeline.backends.protocol import AgentJob, Bench
+    from pipeline.backends.report_schemas import Form
 
 _REPORT: Final = "final_result"
 _SHOWN: Final = 200

@@ -11,11 +11,11 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.claude_stream import hear
-from pipeline.backends.forms import form
-from pipeline.backends.heard import anew, result_of
 from pipeline.backends.homes import Place, home_for
-from pipeline.backends.natives import Native
+from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
+from pipeline.backends.report_schemas import form
+from pipeline.backends.stream_result import anew, result_of
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pipeline.backends.heard import Heard, Line, events, short
 from pipeline.backends.protocol import Fault, Usage
+from pipeline.backends.stream_result import Heard, Line, events, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.backends.forms import Form
+    from pipeline.backends.report_schemas import Form
 
 _UNAUTHORIZED: Final = frozenset({401, 402, 403})
 _BAD_FORM: Final = "Output does not match required schema"

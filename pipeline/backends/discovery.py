@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pipeline.backends.acp_programs import Bundle
-    from pipeline.backends.natives import Native
+    from pipeline.backends.native_programs import Native
     from pipeline.programs import Program
 
 VERSION_S: Final = 10.0

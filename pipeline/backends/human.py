@@ -19,7 +19,7 @@ from pipeline.backends.desk import POINTER, Asked, Desk
 from pipeline.backends.layout import copy_back, copy_out, digest, manifest_of
 from pipeline.backends.protocol import AgentResult, Ended, Usage
 from pipeline.policy.characters import visible
-from pipeline.reports.blanks import blanks
+from pipeline.reports.forms import blanks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, AgentResult
     from pipeline.config.model import AgentConfig
 
-_PLAYER: Final = Path(__file__).with_name("player.py")
-_INSIDE: Final = Path("/run/redfirst/player.py")
+_PLAYER: Final = Path(__file__).with_name("script_player.py")
+_INSIDE: Final = Path("/run/redfirst/script_player.py")
 
 
 class ScriptedBackend:

@@ -25,7 +25,7 @@ from pipeline.boxes.children import run_child, wait_gone
 from pipeline.boxes.limits import OWN_LIMITS
 from pipeline.boxes.mount_points import mount_points, refuse_links
 from pipeline.boxes.orphans import clear_orphans
-from pipeline.boxes.staging import entering, memory_file, ordered, received, tool
+from pipeline.boxes.stage_process import entering, memory_file, ordered, received, tool
 from pipeline.process import MODEL_PORT, Completed, SandboxError
 
 if TYPE_CHECKING:

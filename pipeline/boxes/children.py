@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.boxes.recording import Recording
+from pipeline.boxes.process_record import Recording
 from pipeline.boxes.signals import default_for_children
 from pipeline.process import NO_ANSWER, Answer, Completed, SandboxError
 

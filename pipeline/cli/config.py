@@ -16,7 +16,7 @@ from pipeline.config.sources import Layer
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.git import Repository
 from pipeline.service.run_config import file_at_head, uncounted
-from pipeline.service.widening import widening_in
+from pipeline.service.trust_requests import widening_in
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:

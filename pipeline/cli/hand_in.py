@@ -13,19 +13,19 @@ import typer
 from pipeline.cli.arguments import AsDocument
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.decode import Malformed, decode_object
 from pipeline.reports.fields import Verdict
+from pipeline.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
-from pipeline.service import answers
+from pipeline.service import human_answer
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.backends.desk import Desk
-    from pipeline.reports.blanks import Field
+    from pipeline.reports.forms import Field
 
 
 _SHOWN: Final = 20
@@ -64,14 +64,14 @@ def hand_in(
 
       redfirst hand-in --give-up "the interface that the task names is not there"
     """
-    desk, asked = answers.waiting_desk(run, role)
+    desk, asked = human_answer.waiting_desk(run, role)
     schema = report_schema(asked.kind, asked.role, asked.question)
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
     content = filled(schema) if wanted.is_nothing and asking else written(wanted, schema, desk)
     if verdict is not None and content.get("verdict") == Verdict.ACCEPTABLE.value and asked.role is Role.CHECK:
-        content |= answers.accepted(asked)
-    document = answers.hand_in(desk, asked, content)
+        content |= human_answer.accepted(asked)
+    document = human_answer.hand_in(desk, asked, content)
     typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
 
 

@@ -22,7 +22,7 @@ from pipeline.outcomes import Reason
 from pipeline.runs.files import disk
 from pipeline.service.run_config import file_at_head
 from pipeline.service.start_config import HUMAN, Start, names, start_called, starts, toml
-from pipeline.service.widening import widening_in
+from pipeline.service.trust_requests import widening_in
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:

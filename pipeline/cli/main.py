@@ -111,18 +111,18 @@ def run_command(
 
       redfirst run GAL-39 --worktree --agent check=scripted
     """
-    from pipeline.service import driving, worktrees  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.service import composition, worktrees  # noqa: PLC0415  (heavy; not on the path of --help)
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
-    options = driving.RunOptions(
+    options = composition.RunOptions(
         issue=issue_id, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
     )
     repository = _repository()
     if worktree:
         repository, options = worktrees.create(repository, options)
         _say(f"made the worktree {repository.worktree}; every further command for this run is given there")
-    _drive(lambda: driving.start(repository, options, _say), as_document=as_document)
+    _drive(lambda: composition.start(repository, options, _say), as_document=as_document)
 
 
 @app.command()
@@ -130,10 +130,13 @@ def resume(
     name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
 ) -> None:
     """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again."""
-    from pipeline.service import driving, gates  # noqa: PLC0415
+    from pipeline.service import composition, gates  # noqa: PLC0415
 
     _answer(
-        name, gates.resume, driving.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())), as_document
+        name,
+        gates.resume,
+        composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        as_document,
     )
 
 
@@ -142,10 +145,13 @@ def approve(
     name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
 ) -> None:
     """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now."""
-    from pipeline.service import driving, gates  # noqa: PLC0415
+    from pipeline.service import composition, gates  # noqa: PLC0415
 
     _answer(
-        name, gates.approve, driving.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())), as_document
+        name,
+        gates.approve,
+        composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        as_document,
     )
 
 
@@ -166,9 +172,9 @@ def reject(
     Example:
       redfirst reject GAL-39 --feedback "keep the old signature" --to plan
     """
-    from pipeline.service import driving, gates  # noqa: PLC0415
+    from pipeline.service import composition, gates  # noqa: PLC0415
 
-    options = driving.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
+    options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
     _answer(name, lambda ctx: gates.reject(ctx, feedback, to), options, as_document)
 
 
@@ -203,18 +209,18 @@ def demo(
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked)."""
-    from pipeline.demo.show import run_demo  # noqa: PLC0415
+    from pipeline.demo.command import run_demo  # noqa: PLC0415
 
     raise typer.Exit(run_demo(folder, as_document=as_document, say=_say))
 
 
 def _answer(name: str, prepare: Callable[[Context], None], options: RunOptions, as_document: bool) -> None:
     from pipeline.runs.store import find_run  # noqa: PLC0415
-    from pipeline.service import driving  # noqa: PLC0415
+    from pipeline.service import composition  # noqa: PLC0415
 
     repository = _repository()
     folder = find_run(repository, name)
-    _drive(lambda: driving.go_on(repository, folder, options, _say, prepare), as_document=as_document)
+    _drive(lambda: composition.go_on(repository, folder, options, _say, prepare), as_document=as_document)
 
 
 def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.loglines import log_line
+from pipeline.cli.journal_lines import log_line
 from pipeline.cli.text import dispatch_text
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import Outcome
@@ -42,7 +42,7 @@ def show(
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
-    from pipeline.cli.loglines import follow as follow_log  # noqa: PLC0415  (the same)
+    from pipeline.cli.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)

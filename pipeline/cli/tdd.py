@@ -12,10 +12,10 @@ from pipeline.cli.text import count_of_tests, notes_text, problems_text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pipeline.measure.probe_evidence import MutationEvidence, Survivor
-    from pipeline.verification.asked import Question
+    from pipeline.measure.probes.evidence import MutationEvidence, Survivor
     from pipeline.verification.results import TddDocument
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.tdd_request import Question
+    from pipeline.verification.without_run import Standalone
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -65,8 +65,8 @@ def check_red(
 
       redfirst tdd check-red --base origin/main --ids tests/test_cart.py --new discount
     """
-    from pipeline.verification.asked import Question  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.verification.tdd import tdd_red  # noqa: PLC0415  (the same)
+    from pipeline.verification.tdd_request import Question  # noqa: PLC0415  (heavy; not on the path of --help)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), new=tuple(new or ()))
     _measure(tdd_red, asked, base, as_document=as_document)
@@ -102,9 +102,9 @@ def check_green(
 
       redfirst tdd check-green --base origin/main --may-change tests/test_old.py --json
     """
-    from pipeline.verification.asked import Question  # noqa: PLC0415  (the same)
     from pipeline.verification.probing import tdd_probed  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import tdd_green  # noqa: PLC0415  (the same)
+    from pipeline.verification.tdd_request import Question  # noqa: PLC0415  (the same)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), may_change=tuple(may_change or ()))
     _measure(tdd_probed if probes else tdd_green, asked, base, as_document=as_document)
@@ -122,7 +122,7 @@ def _measure(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.service.standalone import opened_standalone  # noqa: PLC0415  (the same)
+    from pipeline.service.without_run import opened_standalone  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 

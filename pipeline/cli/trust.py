@@ -17,7 +17,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.service.run_config import file_at_head
-from pipeline.service.widening import widening_in
+from pipeline.service.trust_requests import widening_in
 from pipeline.terminal import plain
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ def verify(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.service.standalone import opened_standalone  # noqa: PLC0415  (the same)
+    from pipeline.service.without_run import opened_standalone  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from pipeline.config.closed import Closed, Seconds
+from pipeline.config.base_table import Closed, Seconds
 from pipeline.config.providers import ProviderName
 from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Role

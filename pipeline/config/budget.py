@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline.config.closed import Closed
+from pipeline.config.base_table import Closed
 
 Cost = Annotated[float, Field(gt=0, allow_inf_nan=False, description="USD")]
 TokenCount = Annotated[int, Field(ge=1, description="Input and output tokens together")]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, create_model
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, bare, laid_over
+from pipeline.config.base_table import Closed, Seconds
 from pipeline.config.budget import Budget
-from pipeline.config.closed import Closed, Seconds
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.evidence.quarantine import Quarantined

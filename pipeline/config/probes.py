@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline.config.closed import Closed, Seconds
+from pipeline.config.base_table import Closed, Seconds
 
 
 class Probes(Closed):

@@ -18,14 +18,15 @@ from pipeline.backends.protocol import AgentJob, Fault
 from pipeline.boxes.children import recorded
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
+from pipeline.dispatch.agent_call import call
+from pipeline.dispatch.agent_choice import choices, retries_of
 from pipeline.dispatch.caches import Cache
-from pipeline.dispatch.calling import call
-from pipeline.dispatch.choice import choices, retries_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
+from pipeline.dispatch.model_tools import bench_of
 from pipeline.dispatch.outage import Circuits
 from pipeline.dispatch.prompt import INSTRUCTIONS, continued_prompt
 from pipeline.dispatch.redaction import quiet_answer
@@ -33,11 +34,10 @@ from pipeline.dispatch.request import Tools
 from pipeline.dispatch.results import Left, result_of, together
 from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
-from pipeline.dispatch.workbench import bench_of
 from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import Allowance, Spent
-from pipeline.git.obeyed import obeyed_in_tree
+from pipeline.git.indirect_settings import obeyed_in_tree
 from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Writes
 from pipeline.process import Mount
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import Box
     from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config
-    from pipeline.dispatch.choice import Choice
+    from pipeline.dispatch.agent_choice import Choice
     from pipeline.dispatch.prompt import DispatchDocument, Template
     from pipeline.dispatch.request import Request
     from pipeline.gateway.proxy import ModelGateway

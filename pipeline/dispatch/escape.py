@@ -1,10 +1,10 @@
 """Did a dispatch or a measurement reach out of its view? Asked before and after every one, whatever the box (ADR-R88).
 
-Compared are what makes git run programs or see other content (`surroundings`), our own refs and records of this run,
-and after a dispatch the private checkout. What the user may do meanwhile is no escape: edits, commits, fetches, `git
-gc`, another run. What cannot be told from one (a hook installed, a setting that names a program) ends the run all the
-same, since the user's next git command would run it; then nothing of theirs is touched, and what was accepted so far is
-kept.
+It compares what makes git run programs or see other content (`repository_hashes`), our own refs and records of this
+run, and after a dispatch the private checkout. What the user may do meanwhile is no escape: edits, commits, fetches,
+`git gc`, another run. What cannot be told from one (a hook installed, a setting that names a program) ends the run all
+the same, since the user's next git command would run it; then nothing of theirs is touched, and what was accepted so
+far is kept.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch import surroundings
-from pipeline.dispatch.surroundings import ABSENT, content_of, digest_of
+from pipeline.dispatch import repository_hashes
+from pipeline.dispatch.repository_hashes import ABSENT, content_of, digest_of
 from pipeline.git import GitError
-from pipeline.git.obeyed import HOOKS, hooks_folder, included
+from pipeline.git.indirect_settings import HOOKS, hooks_folder, included
 from pipeline.runs.seal import Seal
 from pipeline.runs.store import WORKFLOW, claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
@@ -124,8 +124,8 @@ class Fingerprint:
         common = repository.common_dir
         settings = repository.settings()
         hooks = tuple({common / "hooks": None, hooks_folder(repository, settings): None})
-        modules = surroundings.modules(common)
-        configs = surroundings.configs(common, modules)
+        modules = repository_hashes.modules(common)
+        configs = repository_hashes.configs(common, modules)
         configs |= {path: content_of(path) for path in included(settings, tuple(configs))}
         records = [] if run_id is None else [_folder(repository, run_id) / name for name in ("run.json", "evidence")]
         own, refs = _own_refs(repository, run_id)
@@ -172,7 +172,7 @@ class Fingerprint:
             if then_loud is None or now_loud is None:
                 keys: tuple[str, ...] = ("not a configuration file",)
             else:
-                old, new = surroundings.loud(then_loud), surroundings.loud(now_loud)
+                old, new = repository_hashes.loud(then_loud), repository_hashes.loud(now_loud)
                 if path.parent in self.modules and "core.worktree" not in new:
                     old.pop("core.worktree", None)  # `git submodule deinit` takes it away
                 keys = tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))
@@ -216,11 +216,11 @@ def _files(
             yield ("hooks", folder), digest_of(folder)
         # elsewhere git runs what lies in the folder itself; what is below may be anything
         deep = folder == common / "hooks" and not folder.is_symlink()
-        for path, digest in surroundings.hashes(folder.resolve(), deep=deep, leave_out=tracked):
+        for path, digest in repository_hashes.hashes(folder.resolve(), deep=deep, leave_out=tracked):
             if folder != repository.worktree or path.name in HOOKS:
                 yield ("hooks", path), digest
     for folder in {common / "info", own / "info"}:
-        for path, digest in surroundings.info(folder):
+        for path, digest in repository_hashes.info(folder):
             yield ("info", path), digest
     links = [repository.worktree / ".git", *(own / name for name in ("commondir", "gitdir"))]
     links = [path for path in links if not path.is_dir()]
@@ -229,9 +229,9 @@ def _files(
         for path in paths:
             yield (part, path), digest_of(path)
     for module in modules:
-        for path, digest in surroundings.hashes(module / "hooks", deep=True):
+        for path, digest in repository_hashes.hashes(module / "hooks", deep=True):
             yield ("submodule", path), digest
-        for path, digest in surroundings.info(module / "info"):
+        for path, digest in repository_hashes.info(module / "info"):
             yield ("submodule", path), digest
 
 

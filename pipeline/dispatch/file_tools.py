@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.backends.protocol import Mishap, ToolAnswer
 from pipeline.languages.readers import region_fault
 from pipeline.policy.characters import visible
-from pipeline.policy.filetools import judge_deletion, judge_path
+from pipeline.policy.file_tools import judge_deletion, judge_path
 from pipeline.policy.paths import malformed
 from pipeline.trees import NotRegularError, read_regular
 from pipeline.views.manifest import Limits

@@ -43,7 +43,7 @@ class Policy:
         test_regions: For a role that may change tests inside production files: whether a path's old and new content
             differ only in such regions.
         filters: Returns, of some paths, those whose content git would store through a foreign filter, and why not.
-        protected: Folders and files of the tree that the user's git obeys (`git.obeyed`): nobody changes them.
+        protected: Folders and files of the tree that the user's git obeys: nobody changes them.
     """
 
     writes: Writes

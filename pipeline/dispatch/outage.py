@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pipeline.dispatch.choice import Choice
+    from pipeline.dispatch.agent_choice import Choice
 
 
 @dataclass

@@ -17,9 +17,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_contract
 from pipeline.policy.scope import Action
 from pipeline.reports.fields import RelPath
-from pipeline.reports.foreign import one_line
 from pipeline.reports.kinds import KINDS
-from pipeline.reports.shapes import shape
+from pipeline.reports.schema_summary import shape
+from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.spellings import SHORTEST, pattern, spellings
+from pipeline.secret_encodings import SHORTEST, pattern, secret_encodings
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def redact(data: bytes, secrets: Collection[str], *, shapes: bool = True) -> byt
 
     Args:
         data: What an agent, a test or a program wrote; need not be text.
-        secrets: Values to look for in every spelling (`spellings`). Of fewer than 8 characters: ignored.
+        secrets: Values to look for in every spelling (`secret_encodings`). Of fewer than 8 characters: ignored.
         shapes: Also what looks like a key. Not for what tests show: their keys are made up, and are compared.
     """
     if (known := _known(frozenset(secrets))) is not None:
@@ -101,7 +101,7 @@ def redact(data: bytes, secrets: Collection[str], *, shapes: bool = True) -> byt
 
 @lru_cache(maxsize=8)
 def _known(secrets: frozenset[str]) -> re.Pattern[bytes] | None:
-    forms = {form for secret in secrets if len(secret) >= SHORTEST for form in spellings(secret)}
+    forms = {form for secret in secrets if len(secret) >= SHORTEST for form in secret_encodings(secret)}
     return pattern([form for form in forms if form not in MARK])
 
 

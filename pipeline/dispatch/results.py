@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.dispatch.verdict import counts_as_work, judge
+from pipeline.dispatch.answer_check import counts_as_work, judge
 from pipeline.git import Entry, TreeChange
 from pipeline.names import SESSION
 from pipeline.policy.characters import visible
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.dispatch.choice import Choice
+    from pipeline.dispatch.agent_choice import Choice
     from pipeline.dispatch.escape import Escape
     from pipeline.dispatch.gate import AdmittedChange, GateResult
     from pipeline.dispatch.request import Request

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.freeze import Thaw, thaw
 from pipeline.evidence.ledger import RedLedger, may_change
-from pipeline.evidence.moves import moved
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
+from pipeline.evidence.renamed_tests import moved
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from pipeline.evidence import freeze
 from pipeline.evidence.classify import classify, classify_collection
-from pipeline.evidence.moves import carried, held, moved
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
 from pipeline.evidence.red_classes import PASSED, Classified, Context, RedClass
+from pipeline.evidence.renamed_tests import carried, held, moved
 
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
 _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.spellings import pattern, spellings
+from pipeline.secret_encodings import pattern, secret_encodings
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -18,7 +18,7 @@ class Mask:
     """
 
     def __init__(self, credential: SecretStr | None) -> None:
-        forms = spellings(credential.get_secret_value()) if credential is not None else frozenset[bytes]()
+        forms = secret_encodings(credential.get_secret_value()) if credential is not None else frozenset[bytes]()
         self._pattern = pattern(forms)
         self._longest = max(map(len, forms), default=1)
         self._forms: dict[int, list[bytes]] = {}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pipeline.git.locks import LOCK_LIMIT_S, await_lock
 from pipeline.git.process import TooLargeError
+from pipeline.git.read_only import UntouchedRepository
 from pipeline.git.repository import Repository
-from pipeline.git.untouched import UntouchedRepository
 from pipeline.git.values import (
     GITLINK,
     NO_OBJECT,

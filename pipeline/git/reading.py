@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.answers import Listing
+from pipeline.git.answer_cache import Listing
 from pipeline.git.object_reader import ObjectReader
 from pipeline.git.process import LARGEST, TooLargeError
 from pipeline.git.ref_files import refs_in_files

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git.answers import Answers, state_of
-from pipeline.git.obeyed import included
+from pipeline.git.answer_cache import Answers, state_of
+from pipeline.git.indirect_settings import included
 from pipeline.git.process import Door
 from pipeline.git.values import GitError, Setting
 from pipeline.outcomes import Reason
@@ -15,7 +15,7 @@ from pipeline.outcomes import Reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.git.answers import FileState
+    from pipeline.git.answer_cache import FileState
 
 _LIST: Final = ("config", "--list", "--null", "--show-origin")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.languages.python import cosmetic, served
+from pipeline.languages.python import cosmetic, helper_files
 from pipeline.languages.rust import splice as spliced
 from pipeline.languages.rust import test_regions
 from pipeline.languages.sources import examples, faults, forgery, known_answers, weakening
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.evidence.impact import Graph
-    from pipeline.languages.python.served import Lost
+    from pipeline.languages.python.helper_files import Lost
     from pipeline.languages.sources.faults import Mutant
     from pipeline.languages.sources.suites import Suite, Test
 
@@ -61,7 +61,7 @@ def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...] | 
 def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...] | None:
     """Return the constants of a Python file of helpers that lost something; None where that cannot be read."""
     try:
-        return limited(served.lost_in)(before, after)
+        return limited(helper_files.lost_in)(before, after)
     except UnreadableError:
         return None
 
@@ -69,7 +69,7 @@ def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...] | None:
 def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> tuple[tuple[str, ...], ...]:
     """Return the tests of a file that use what is lost in another one; none of what cannot be read."""
     try:
-        return limited(served.users_in)(path, source, helpers, lost)
+        return limited(helper_files.users_in)(path, source, helpers, lost)
     except UnreadableError:
         return ((),) * len(lost)
 

@@ -2,7 +2,7 @@
 
 It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has an `Apparatus`: a
 run's context is one, and so is a `Standalone`, which belongs to no run. Start reading at `measuring.measure`, then at
-`composing.compose`.
+`composed_trees.compose`.
 """
 
 from __future__ import annotations

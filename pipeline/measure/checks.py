@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.redaction import redact
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
-from pipeline.measure.composing import compose, shares_file
+from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.tools import kit_of
 from pipeline.process import WORKSPACE, Command, Mount, SandboxError

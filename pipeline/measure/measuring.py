@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import quiet_observation
 from pipeline.evidence.observation import Ended, Observation
-from pipeline.languages.projects.several import Several, left_out
+from pipeline.languages.projects.combined import Several, left_out
 from pipeline.languages.protocol import Cache, Missing, Selection, View
 from pipeline.measure import kept_runs
 from pipeline.measure.sharding import measure_in_parts, remember

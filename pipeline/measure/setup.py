@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
-from pipeline.languages.projects.rooted import folder_of
-from pipeline.languages.projects.several import toolchains_in
+from pipeline.languages.projects.combined import toolchains_in
+from pipeline.languages.projects.subfolder import folder_of
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.runs.files import write_atomic
 

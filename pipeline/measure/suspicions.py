@@ -13,7 +13,7 @@ from pipeline.languages import readers
 from pipeline.languages.sources import compile_time, known_answers
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import has_part
-from pipeline.measure.composing import both, shares_file
+from pipeline.measure.composed_trees import both, shares_file
 from pipeline.measure.measuring import changed_paths
 
 if TYPE_CHECKING:

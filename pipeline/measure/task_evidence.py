@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.evidence.freeze import digest
 from pipeline.evidence.ledger import RedLedger
-from pipeline.measure.probe_evidence import ProbeEvidence
+from pipeline.measure.probes.evidence import ProbeEvidence
 from pipeline.reports.work import ShownCriterion
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.request import Tools
 from pipeline.languages.environments.devshell import SYSTEM_PATH
 from pipeline.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
-from pipeline.languages.projects.rooted import place_of, view_of
-from pipeline.languages.projects.several import environments_in, toolchains_in
+from pipeline.languages.projects.combined import environments_in, toolchains_in
+from pipeline.languages.projects.subfolder import place_of, view_of
 from pipeline.languages.protocol import View
 from pipeline.languages.runners import chosen_tests
 from pipeline.languages.table import LANGUAGES

@@ -57,7 +57,7 @@ def is_git_folder(part: str) -> bool:
 
 
 def obeyed(path: str, places: Iterable[str]) -> PathFault | None:
-    """Return why `path` may not be touched where the user's git obeys what lies at `places` (see `git.obeyed`)."""
+    """Return why `path` may not be touched where the user's git obeys what lies at `places` (see `git`)."""
     parts = [canonical(part) for part in path.split("/")]
     for place in places:
         wanted = [canonical(part) for part in place.split("/")]

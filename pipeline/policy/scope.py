@@ -11,7 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import ClassVar, Final, assert_never
 
-from pipeline.policy.control import is_control
+from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import is_inside, is_tracker, malformed, obeyed, parent, protected
 from pipeline.policy.roles import Writes
 

@@ -1,5 +1,5 @@
 """What may each role answer, and what does an answer come down to?
 
 Pure: no I/O anywhere in this package. Start with `kinds.py`, the table of what is asked; `parse.py` finds the report in
-an answer, `shapes.py` and `work.py` have the fields.
+an answer, `schema_summary.py` and `work.py` have the fields.
 """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.reports.findings import Status
-from pipeline.reports.foreign import block, one_line
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.markdown import fields as named
 from pipeline.reports.reviews import SplitReview
+from pipeline.reports.untrusted_text import block, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pipeline.reports.fields import Closed, Concern, Severity, Verdict
-from pipeline.reports.foreign import one_line
 from pipeline.reports.reviews import CheckReview, ReviewFinding, SimplifyFinding, SimplifyReview, SuiteJudgement
+from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:

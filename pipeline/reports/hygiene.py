@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pipeline.policy.control import is_control
+from pipeline.policy.control_files import is_control
 from pipeline.reports.artifacts import APPROACH, BEHAVIOURS
 from pipeline.reports.fields import Action, Evidence
 from pipeline.reports.markdown import Document, Fence, parse

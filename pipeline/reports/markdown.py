@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import TYPE_CHECKING, Final
 
-from pipeline.reports.foreign import OPENING, block, list_item
+from pipeline.reports.untrusted_text import OPENING, block, list_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, cast
 from pydantic import ValidationError
 
 from pipeline.reports.decode import JsonObject, Malformed, Missing, decode_object
-from pipeline.reports.explain import explain, place_of, step
 from pipeline.reports.kinds import report_schema, report_type
+from pipeline.reports.schema_errors import explain, place_of, step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
 
-    from pipeline.reports.explain import Fault
     from pipeline.reports.fields import Report
+    from pipeline.reports.schema_errors import Fault
     from pipeline.routing.vocabulary import Question, Role
 
 _MOST_FAULTS: Final = 5

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.policy.characters import visible
 from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed, pointer_of
-from pipeline.reports.explain import explain
 from pipeline.reports.markdown import front_matter_end
+from pipeline.reports.schema_errors import explain
 from pipeline.reports.tasks import Task, TaskHead
 
 _DEEPEST: Final = 4

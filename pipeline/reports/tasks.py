@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
-from pipeline.reports import foreign, markdown
+from pipeline.reports import markdown, untrusted_text
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Action, Closed, Evidence, FileChange, Line, OldTest, Symbol, Symptom
 
@@ -157,7 +157,7 @@ def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callab
     test_files = {change.path: change for change in task.test_files}
     lines: list[str] = []
     for need in granted:
-        lines.append(f"- `{need.path}` ({need.action}): {foreign.one_line(need.why or why)}")
+        lines.append(f"- `{need.path}` ({need.action}): {untrusted_text.one_line(need.why or why)}")
         named = test_files if is_test(need.path) else files
         named[need.path] = FileChange(path=need.path, action=Action(need.action))
     return _amended(task, lines, files=tuple(files.values()), test_files=tuple(test_files.values()))
@@ -170,7 +170,7 @@ def amend_tests(task: Task, tests: Iterable[OldTest], files: Iterable[str]) -> T
     test_files = {change.path: change for change in task.test_files}
     for path in files:
         test_files.setdefault(path, FileChange(path=path, action=Action.MODIFY))
-    lines = [f"- test `{test.id}` may change: {foreign.one_line(test.reason)}" for test in added]
+    lines = [f"- test `{test.id}` may change: {untrusted_text.one_line(test.reason)}" for test in added]
     return _amended(task, lines, tests_to_change=(*task.tests_to_change, *added), test_files=tuple(test_files.values()))
 
 
@@ -202,16 +202,18 @@ def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
 
 def _body(task: SplitTask, id_: str) -> str:
     """Return the Markdown that agents read, section by section."""
-    context = "\n\n".join(f"`{snippet.path}`:\n\n{foreign.fenced(snippet.snippet)}" for snippet in task.code_context)
-    criteria = filter(None, map(foreign.one_line, task.acceptance_criteria))
-    return f"# Task {id_}: {foreign.one_line(task.title)}\n" + markdown.sections(
-        ("Task", foreign.block(task.description) or foreign.one_line(task.title)),
+    context = "\n\n".join(
+        f"`{snippet.path}`:\n\n{untrusted_text.fenced(snippet.snippet)}" for snippet in task.code_context
+    )
+    criteria = filter(None, map(untrusted_text.one_line, task.acceptance_criteria))
+    return f"# Task {id_}: {untrusted_text.one_line(task.title)}\n" + markdown.sections(
+        ("Task", untrusted_text.block(task.description) or untrusted_text.one_line(task.title)),
         (CRITERIA, markdown.bullets((f"C{n}: {text}" for n, text in enumerate(criteria, 1)), "- [ ]")),
         (CODE_CONTEXT, context),
         ("Files to Modify", markdown.bullets(_file_line(change) for change in task.files)),
         ("Test File", markdown.bullets(_file_line(change) for change in task.test_files)),
         ("Tests to Change", markdown.bullets(f"`{test.id}`: {test.reason}" for test in task.tests_to_change)),
-        ("Integration Contract", foreign.block(task.integration_contract)),
+        ("Integration Contract", untrusted_text.block(task.integration_contract)),
         ("Constraints", markdown.bullets(task.constraints)),
     )
 

@@ -13,9 +13,9 @@ from pipeline.engine import machine as engine
 from pipeline.engine.machine import TRUNK, Effect
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
-from pipeline.routing.arrival import PER_TASK_STEPS, arrive, drafts_fixes, measured
 from pipeline.routing.matrix import ASKS, BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
 from pipeline.routing.state import Event, RunState, TaskStatus
+from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, measured
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
 
 INCLUDE_FILE: Final = ".worktreeinclude"
-"""One that the repository tracks needs trust (`service.widening`)."""
+"""One that the repository tracks needs trust (`service.trust_requests`)."""
 
 _LIMIT: Final = 1_000_000
 

@@ -17,7 +17,7 @@ from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
 from pipeline.config.load import load, require_agents
 from pipeline.config.model import SandboxMode
-from pipeline.dispatch.choice import choices
+from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.programs import locate
@@ -29,7 +29,7 @@ from pipeline.service.installed import agent_lines
 from pipeline.service.isolation import check_isolation, check_networks
 from pipeline.service.leftovers import check_leftovers
 from pipeline.service.run_config import file_at_head, uncounted
-from pipeline.service.widening import widening_in
+from pipeline.service.trust_requests import widening_in
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import Box
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
-    from pipeline.dispatch.choice import Choice
+    from pipeline.dispatch.agent_choice import Choice
 
 _GIT_NEEDED: Final = (2, 36)
 _GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"

@@ -14,13 +14,13 @@ from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
-from pipeline.languages.projects.several import toolchains_in
+from pipeline.languages.projects.combined import toolchains_in
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.uncollectable import no_baseline, uncollected
+from pipeline.measure.old_tests.uncollectable import no_baseline, uncollected
 from pipeline.service.doctor_document import Check
-from pipeline.service.standalone import lent_standalone
+from pipeline.service.without_run import lent_standalone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

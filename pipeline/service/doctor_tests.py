@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.languages.projects.choosing import choose, looked_for
-from pipeline.languages.projects.rooted import place_of
-from pipeline.languages.projects.several import toolchains_in
+from pipeline.languages.projects.combined import toolchains_in
+from pipeline.languages.projects.detection import choose, looked_for
+from pipeline.languages.projects.subfolder import place_of
 from pipeline.languages.protocol import Missing
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.service.doctor_document import Check

@@ -12,8 +12,8 @@ from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import JournalLine
+from pipeline.runs.facts import Counter, SandboxFacts, UsageFacts
 from pipeline.runs.info import Usage, ViolationRecord
-from pipeline.runs.reading import Counter, SandboxFacts, UsageFacts
 
 
 class _Document(BaseModel):

@@ -18,8 +18,8 @@ from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, R
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTests
+from pipeline.runs.facts import counter_of, exhausted_counter, place_of
 from pipeline.runs.lease import FileLease
-from pipeline.runs.reading import counter_of, exhausted_counter, place_of
 from pipeline.runs.run import Run
 from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
 from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, finding_text, read_review

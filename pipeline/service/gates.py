@@ -23,7 +23,7 @@ from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
-from pipeline.service.driving import build_context, place_of_run, put_away
+from pipeline.service.composition import build_context, place_of_run, put_away
 from pipeline.steps import failure
 
 if TYPE_CHECKING:

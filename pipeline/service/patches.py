@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import Reason
-from pipeline.runs.reading import work_tree
+from pipeline.runs.facts import work_tree
 from pipeline.runs.run import Run
 from pipeline.runs.store import find_run, run_ref
 from pipeline.service.documents import DiffDocument, DiffFile

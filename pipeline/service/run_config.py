@@ -16,7 +16,7 @@ from pipeline.config.folders import home
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
-from pipeline.dispatch.choice import choices
+from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.git import Repository
@@ -27,7 +27,7 @@ from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Role
 from pipeline.runs.files import to_json
 from pipeline.service.installed import hinted
-from pipeline.service.widening import widening_in
+from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
     from pipeline.config.budget import Purse

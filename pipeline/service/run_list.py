@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.runs.facts import progress_of
 from pipeline.runs.lease import FileLease
-from pipeline.runs.reading import progress_of
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, run_names
 from pipeline.service.documents import RunLine, RunsDocument

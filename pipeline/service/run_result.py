@@ -10,7 +10,7 @@ from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.reading import safe_next_actions, usage_of
+from pipeline.runs.facts import safe_next_actions, usage_of
 from pipeline.steps.asking.reviews import all_last_reviews
 
 if TYPE_CHECKING:

@@ -9,17 +9,9 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason, exit_code
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import PublishIntended
+from pipeline.runs.facts import commits_of, counters_of, gate_of, place_of, safe_next_actions, sandbox_of, usage_of
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
-from pipeline.runs.reading import (
-    commits_of,
-    counters_of,
-    gate_of,
-    place_of,
-    safe_next_actions,
-    sandbox_of,
-    usage_of,
-)
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.runs.store import find_run

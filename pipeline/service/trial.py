@@ -14,7 +14,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.reports.fields import path_problem
-from pipeline.reports.foreign import legible
+from pipeline.reports.untrusted_text import legible
 from pipeline.routing.vocabulary import Question, Role
 from pipeline.runs import tracker
 from pipeline.runs.checkout import PrivateCheckout

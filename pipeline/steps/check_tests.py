@@ -9,10 +9,10 @@ from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import OldTest
 from pipeline.reports.findings import Ledger, Stage, apply_review
-from pipeline.reports.foreign import block
 from pipeline.reports.reviews import Acceptance, SuiteJudgement
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_tests
+from pipeline.reports.untrusted_text import block
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
 from pipeline.steps.asking.judgements import judge, judgement_md

@@ -9,10 +9,10 @@ from pydantic import TypeAdapter
 from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Need
-from pipeline.reports.foreign import block, fenced
 from pipeline.reports.reviews import Acceptance, Diagnosis
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_task, amend_tests
+from pipeline.reports.untrusted_text import block, fenced
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
 from pipeline.steps.asking.judgements import already_name, asker_result, judge, judgement_md

@@ -14,7 +14,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.reading import work_tree
+from pipeline.runs.facts import work_tree
 from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps.publication.commits import run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items

@@ -6,18 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
-from pipeline.git.obeyed import obeyed_in_tree
+from pipeline.git.indirect_settings import obeyed_in_tree
 from pipeline.languages.readers import edited
 from pipeline.measure import checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.policy.control import is_control
+from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import is_tracker, obeyed, protected
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import Verdict
 from pipeline.reports.markdown import bullets
-from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event
+from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps.asking.criteria import unanswered

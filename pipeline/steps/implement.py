@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.measure import checks
-from pipeline.measure.composing import compose
+from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.outcomes import named
+from pipeline.measure.outcome_words import named
 from pipeline.reports import reduce
-from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
+from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import MEASURED_GREEN, Role, Signal
+from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.handover import handed_on
-from pipeline.steps.asking.slots import ask
 from pipeline.steps.asking.words import folded, functions_of, red_md
 from pipeline.steps.evidence.green import Measured, measure_candidate, not_green_md, record_green
 from pipeline.steps.evidence.impact import HANDED, impacted_tests

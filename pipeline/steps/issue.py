@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.reports.foreign import legible
+from pipeline.reports.untrusted_text import legible
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker

@@ -14,8 +14,8 @@ from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
+from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import draft_artifacts, hygiene_evidence
-from pipeline.steps.asking.slots import ask
 from pipeline.steps.asking.task_drafts import accepted, lint_tasks, tasks_of_plan
 from pipeline.steps.asking.words import baseline_md
 

@@ -16,7 +16,7 @@ from pipeline.evidence.compare import carried_on, expectations, judge_green, pas
 from pipeline.git import SigningError
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.regression import confirm
+from pipeline.measure.old_tests.regression import confirm
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal

@@ -9,8 +9,8 @@ from pipeline.dispatch.request import Request
 from pipeline.reports import reduce
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role
+from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.reviews import Review, blockers, both, check_of, review_artifacts, summarise
-from pipeline.steps.asking.slots import ask
 from pipeline.steps.asking.task_reviews import task_artifacts, unfounded
 
 if TYPE_CHECKING:

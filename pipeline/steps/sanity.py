@@ -9,8 +9,8 @@ from pipeline.evidence.freeze import canonical
 from pipeline.languages.protocol import Selection
 from pipeline.measure import checks, setup
 from pipeline.measure.measuring import UnmeasurableError, failing, measure
-from pipeline.measure.uncollectable import no_baseline
-from pipeline.measure.unprotected import limit_of, not_protected
+from pipeline.measure.old_tests.uncollectable import no_baseline
+from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal

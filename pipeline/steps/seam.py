@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import judge_green
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.regression import confirm
+from pipeline.measure.old_tests.regression import confirm
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports import reduce
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.handover import came_back_tree
-from pipeline.steps.asking.slots import ask
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.problems import drafted
 from pipeline.reports.taskfile import task_md
-from pipeline.routing.arrival import SETTLED
 from pipeline.routing.state import Event
+from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Role, Signal, Step
+from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
-from pipeline.steps.asking.slots import ask
 from pipeline.steps.asking.task_drafts import CUT, accepted, lint_tasks, new_task, next_ids, tasks_of, tasks_of_plan
 
 if TYPE_CHECKING:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import judge_green
 from pipeline.evidence.ledger import may_change
-from pipeline.languages.projects.several import for_files
+from pipeline.languages.projects.combined import for_files
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
-from pipeline.measure.over_stubs import texts
-from pipeline.measure.regression import confirm
+from pipeline.measure.old_tests.regression import confirm
+from pipeline.measure.red.over_stubs import texts
 from pipeline.reports import reduce
-from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
+from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json
+from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.handover import came_back_tree, handed_on
-from pipeline.steps.asking.slots import ask
 from pipeline.steps.evidence.records import baseline_of, kept_tests
 from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
 

@@ -6,21 +6,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
-from pipeline.measure.composing import compose, shares_file
+from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.moving import as_if_renamed
+from pipeline.measure.old_tests.renamed import as_if_renamed
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports import reduce
-from pipeline.reports.foreign import block
 from pipeline.reports.markdown import bullets
+from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import criteria
+from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.handover import handed_on
-from pipeline.steps.asking.slots import Answer, ask
 from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.records import baseline_of, write_evidence
 from pipeline.steps.evidence.red import MeasuredRed, measure_red, tests_start

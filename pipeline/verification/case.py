@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ValidationError
 
-from pipeline.measure.composing import shares_file, with_other_code, with_other_regions
+from pipeline.measure.composed_trees import shares_file, with_other_code, with_other_regions
 from pipeline.measure.measuring import changed_paths
-from pipeline.measure.over_stubs import tried_over_stubs, with_stubs
-from pipeline.measure.reverting import Wanted
-from pipeline.measure.stand_ins import with_stand_ins
+from pipeline.measure.probes.revert import Wanted
+from pipeline.measure.red.import_stubs import with_stand_ins
+from pipeline.measure.red.over_stubs import tried_over_stubs, with_stubs
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.runs.info import RunInfo
-from pipeline.verification.claimed import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
+from pipeline.verification.evidence_checks import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
 from pipeline.verification.green import check_green
 from pipeline.verification.old_tests import Runs, old_tests
 from pipeline.verification.rebased import changed_by_others
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation
-    from pipeline.measure.reverting import Red
+    from pipeline.measure.probes.revert import Red
     from pipeline.reports.tasks import Task
     from pipeline.verification.claims import Claim, Kept
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 Over = Literal["parent", "start", "seam", "stubs", "stand-ins"]
 

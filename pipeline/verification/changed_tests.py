@@ -14,10 +14,10 @@ from pipeline.evidence.ledger import may_change
 from pipeline.languages.readers import added, weakenings
 from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
-from pipeline.measure import loosening
-from pipeline.measure.composing import both, shares_file
+from pipeline.measure.composed_trees import both, shares_file
 from pipeline.measure.measuring import changed_paths
-from pipeline.measure.unprotected import named
+from pipeline.measure.old_tests import loosened
+from pipeline.measure.old_tests.unprotected import named
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation, TestRecord
     from pipeline.languages.sources.suites import Weakening
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 _MOST_FILES: Final = 200
 """So many changed files are read, as in a run."""
@@ -65,11 +65,11 @@ def changed_tests(
     read = _weakened(apparatus, trees, before)
     found = _by_test(read, before, after)
     notes = [f"{one.entry} is loosened: {'; '.join(one.what)}" for one in found]
-    loosened = {one.entry for one in found}
+    entries = {one.entry for one in found}
     changed = {old.function for entry, old in before.records.items() if _differs(old, after.records.get(entry))}
-    notes += [f"{entry} is changed; it loosens nothing that can be told" for entry in sorted(changed - loosened)]
+    notes += [f"{entry} is changed; it loosens nothing that can be told" for entry in sorted(changed - entries)]
     said = {line for path, ones in read.items() for line in lines_of(path, ones)}
-    notes += [line for line in loosening.loosened(apparatus, before.layout, *trees) if line not in said]
+    notes += [line for line in loosened.loosened(apparatus, before.layout, *trees) if line not in said]
     problems = [
         Problem(id=one.entry, why=f"is of the base and notices less now: {named(one.what, 1)}; {_leave(one.entry)}")
         for one in found

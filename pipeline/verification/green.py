@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green, passed
 from pipeline.evidence.quarantine import standing
-from pipeline.measure.pinned import touched
-from pipeline.measure.regression import confirm
-from pipeline.measure.unprotected import limit_of, not_protected
+from pipeline.measure.old_tests.frozen import touched
+from pipeline.measure.old_tests.regression import confirm
+from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pipeline.evidence.red_classes import RedClass
 from pipeline.languages.readers import suite_of
 from pipeline.languages.sources.weakening import is_read
 from pipeline.languages.table import language_of
-from pipeline.measure.composing import both
+from pipeline.measure.composed_trees import both
 from pipeline.verification.changed_tests import is_called
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedVerdict
     from pipeline.evidence.observation import Fault, Observation, TestRecord
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 _DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")
 _NAME: Final = re.compile(r"[^\W\d][\w.:]*")

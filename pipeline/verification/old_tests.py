@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.ledger import may_change
-from pipeline.evidence.moves import moved
-from pipeline.measure.composing import shares_file
-from pipeline.measure.loosening import loosened
+from pipeline.evidence.renamed_tests import moved
+from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import changed_paths
-from pipeline.measure.moving import as_if_renamed
+from pipeline.measure.old_tests.loosened import loosened
+from pipeline.measure.old_tests.renamed import as_if_renamed
 from pipeline.verification.changed_tests import OldTests
 from pipeline.verification.results import Problem
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 
 @dataclass(frozen=True)

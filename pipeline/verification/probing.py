@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import passed
-from pipeline.measure.mutating import Judges
-from pipeline.measure.probing import faults
-from pipeline.measure.repeating import repeat
-from pipeline.reports.foreign import one_line
+from pipeline.measure.probes.all_probes import faults
+from pipeline.measure.probes.mutation import Judges
+from pipeline.measure.probes.repeat import repeat
+from pipeline.reports.untrusted_text import one_line
 from pipeline.verification.red import measure_whole
 from pipeline.verification.results import Problem
 from pipeline.verification.tdd import tdd_green, tdd_red
 
 if TYPE_CHECKING:
-    from pipeline.verification.asked import Question
     from pipeline.verification.results import TddDocument
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.tdd_request import Question
+    from pipeline.verification.without_run import Standalone
 
 
 async def tdd_probed(apparatus: Standalone, question: Question) -> TddDocument:

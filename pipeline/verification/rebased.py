@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.measure.composing import both
+from pipeline.measure.composed_trees import both
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 
 def changed_by_others(

@@ -24,7 +24,7 @@ from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 _MOST_TASKS = 200
 

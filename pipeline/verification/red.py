@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import RunState
-from pipeline.measure.composing import compose
+from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.reverting import measure_over
+from pipeline.measure.probes.revert import measure_over
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.measure.measuring import Apparatus
-    from pipeline.measure.reverting import Red, Wanted
+    from pipeline.measure.probes.revert import Red, Wanted
 
 
 async def measure_red(

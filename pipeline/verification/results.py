@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.measure.probe_evidence import MutationEvidence
+from pipeline.measure.probes.evidence import MutationEvidence
 
 
 class _Document(BaseModel):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pipeline.git import UntouchedRepository
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 _EXITS: Final[Mapping[Status, Literal[0, 2, 7]]] = {
     Status.VERIFIED: 0,

@@ -16,26 +16,26 @@ from pipeline.evidence.ledger import derive_new_ids, judge_red
 from pipeline.evidence.observation import Ended
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Selection
-from pipeline.measure.composing import shares_file
+from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, printable
-from pipeline.measure.over_stubs import texts
-from pipeline.measure.reverting import Wanted
+from pipeline.measure.probes.revert import Wanted
+from pipeline.measure.red.over_stubs import texts
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
-from pipeline.verification.asked import is_meant, located, only, test_paths, unknown, unknown_leave, without
 from pipeline.verification.changed_tests import changed_tests
 from pipeline.verification.green import check_green, said
 from pipeline.verification.hints import asserts_nothing, in_words, to_come
 from pipeline.verification.red import composed_for, measure_red, measure_whole
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
+from pipeline.verification.tdd_request import is_meant, located, only, test_paths, unknown, unknown_leave, without
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from pipeline.evidence.ledger import RedVerdict
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.verification.asked import Question
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.tdd_request import Question
+    from pipeline.verification.without_run import Standalone
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _BY_HAND: Final = "tdd"

@@ -14,7 +14,7 @@ from e2e.shapes import TRACKER, answers
 from kit import BARE_PYTEST, GREET, make_project
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages import readers, scaffolds
+from pipeline.languages import limited_stubs, readers
 from pipeline.languages.go import sources as go_sources
 from pipeline.languages.go import stub_faults as go_stub_faults
 from pipeline.languages.javascript import stub_pass as node_stub_pass
@@ -57,7 +57,7 @@ def test_every_reader_answers_to_every_nasty_source(path: str, tmp_path: Path) -
         readers.examples_lost([(path, source, more)], {path})
         readers.import_graph({path: text})
         readers.mutants(path, source, frozenset({1, 2}), at_most=2)
-        found = scaffolds.stub_faults(STUB_FAULTS[path], {path: text}, {path: text + "\n"}, [Symbol(path, "f")])
+        found = limited_stubs.stub_faults(STUB_FAULTS[path], {path: text}, {path: text + "\n"}, [Symbol(path, "f")])
         assert all(isinstance(one, StubFault) for one in found), what
         readers.edited(source, "1", "2")
         if path == "a.rs":
@@ -90,14 +90,16 @@ def test_thousands_of_terms_are_read_or_refused_and_never_raise() -> None:
             read()
 
     # not too many for a child that has nothing else to do
-    assert "NotImplementedError" in scaffolds.stub_symbols(stubs.stub_symbols, {"a.py": TERMS}, symbols).files["a.py"]
-    (fault,) = scaffolds.stub_faults(stub_pass.stub_faults, {}, {"a.py": TERMS}, symbols)
+    assert (
+        "NotImplementedError" in limited_stubs.stub_symbols(stubs.stub_symbols, {"a.py": TERMS}, symbols).files["a.py"]
+    )
+    (fault,) = limited_stubs.stub_faults(stub_pass.stub_faults, {}, {"a.py": TERMS}, symbols)
     assert "body that is more than" in str(fault)
 
-    assert scaffolds.stub_symbols(stubs.stub_symbols, {"a.py": SUMS}, symbols).unknown == tuple(symbols)
-    (fault,) = scaffolds.stub_faults(stub_pass.stub_faults, {}, {"b.py": "", "a.py": SUMS}, symbols)
+    assert limited_stubs.stub_symbols(stubs.stub_symbols, {"a.py": SUMS}, symbols).unknown == tuple(symbols)
+    (fault,) = limited_stubs.stub_faults(stub_pass.stub_faults, {}, {"b.py": "", "a.py": SUMS}, symbols)
     assert str(fault).startswith("a.py cannot be read: it ")
-    assert scaffolds.introduced(stubs.introduced, {}, {"b.py": "X = 1\n", "a.py": SUMS}) == (Symbol("b.py", "X"),)
+    assert limited_stubs.introduced(stubs.introduced, {}, {"b.py": "X = 1\n", "a.py": SUMS}) == (Symbol("b.py", "X"),)
 
 
 def rust_terms(count: int) -> str:
@@ -136,7 +138,7 @@ def test_a_stub_pass_that_cannot_be_read_is_no_stub_in_any_language() -> None:
         "a.js": (node_stub_pass.stub_faults, "export function f() { return " + "+".join(["1"] * 20_000) + " }\n"),
     }
     for path, (read, text) in sources.items():
-        (fault,) = scaffolds.stub_faults(read, {}, {path: text}, [Symbol(path, "f")])
+        (fault,) = limited_stubs.stub_faults(read, {}, {path: text}, [Symbol(path, "f")])
         assert str(fault).startswith(f"{path} cannot be read: it "), fault
 
 

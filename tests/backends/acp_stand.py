@@ -19,7 +19,7 @@ from pipeline.backends.protocol import AgentJob, Service, Session
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
-from pipeline.dispatch.calling import call
+from pipeline.dispatch.agent_call import call
 from pipeline.gateway.halting import Patience
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount

@@ -16,8 +16,8 @@ from pipeline.backends.api import ApiBackend
 from pipeline.backends.protocol import AgentJob, Service, Session
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.providers import Api, Provider
+from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.roles import load_roles
-from pipeline.dispatch.workbench import Workbench
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount

@@ -24,7 +24,7 @@ from pipeline.policy.roles import Network
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
-    from pipeline.backends.natives import Native
+    from pipeline.backends.native_programs import Native
 
 MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 PLACE = Place(".claude", "projects", ".credentials.json")

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.backends import claude_stream, codex_stream
-from pipeline.backends.forms import form
-from pipeline.backends.heard import anew, result_of
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
+from pipeline.backends.report_schemas import form
+from pipeline.backends.stream_result import anew, result_of
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import Completed, Mount
 from pipeline.reports.kinds import report_schema
@@ -25,8 +25,8 @@ from pipeline.routing.vocabulary import Role
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.backends.heard import Heard
     from pipeline.backends.protocol import AgentResult
+    from pipeline.backends.stream_result import Heard
 
 STREAMS = Path(__file__).with_name("streams")
 NOT_RECORDED = {"huge output", "a report in the file", "killed"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.backends.forms import form
+from pipeline.backends.report_schemas import form
 from pipeline.reports.kinds import KINDS, report_schema
 
 CASES = [

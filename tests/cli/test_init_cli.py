@@ -14,7 +14,7 @@ from kit import make_project
 from pipeline.backends.discovery import Server, find_servers
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
-from pipeline.dispatch.choice import choices
+from pipeline.dispatch.agent_choice import choices
 from pipeline.routing.vocabulary import Role
 from pipeline.service.start_config import names, start_called, starts, toml
 

@@ -34,7 +34,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.diff import diff
 from pipeline.cli.explain import explain
-from pipeline.cli.loglines import log_line
+from pipeline.cli.journal_lines import log_line
 from pipeline.cli.runs import runs, runs_text
 from pipeline.cli.show import show
 from pipeline.engine.events import EVENTS, GateAnswered
@@ -426,7 +426,7 @@ run.decide(Event(signal=Signal.NOT_FOUND, reason=Reason.ISSUE_NOT_FOUND))
 _FOLLOWER = """
 import sys
 from pathlib import Path
-from pipeline.cli.loglines import follow
+from pipeline.cli.journal_lines import follow
 follow(Path(sys.argv[1]), lambda line: print(line, flush=True))
 print("end", flush=True)
 """

@@ -17,7 +17,7 @@ from pipeline.config.load import load
 from pipeline.git import Repository
 from pipeline.search_path import without_the_repository
 from pipeline.service.run_config import file_at_head
-from pipeline.service.widening import widening_in
+from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config.model import Config
-from pipeline.dispatch.choice import Choice, choices, retries_of
+from pipeline.dispatch.agent_choice import Choice, choices, retries_of
 from pipeline.dispatch.outage import Circuits
 from pipeline.errors import UserError
 from pipeline.routing.vocabulary import Role

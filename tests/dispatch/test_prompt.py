@@ -22,10 +22,10 @@ from pipeline.dispatch.roles import data_folder, load_roles, load_templates, pro
 from pipeline.policy.roles import KINDS_OF, ContractError, Writes
 from pipeline.policy.scope import Action
 from pipeline.reports.decode import Malformed
-from pipeline.reports.foreign import one_line
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
-from pipeline.reports.shapes import shape
+from pipeline.reports.schema_summary import shape
+from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.vocabulary import Loop, Question, Role
 

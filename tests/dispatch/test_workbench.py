@@ -14,9 +14,9 @@ from languages.direct import environment, write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
+from pipeline.dispatch.model_tools import Workbench, bench_of
 from pipeline.dispatch.request import Request, Tools
 from pipeline.dispatch.roles import load_roles
-from pipeline.dispatch.workbench import Workbench, bench_of
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.routing.vocabulary import Role

@@ -11,8 +11,8 @@ import pytest
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.gate import Policy, inspect
+from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.roles import load_roles
-from pipeline.dispatch.workbench import Workbench
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.routing.vocabulary import Role

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeline.evidence.compare import carried_on
-from pipeline.evidence.moves import moved
 from pipeline.evidence.observation import Ended, TestRecord
+from pipeline.evidence.renamed_tests import moved
 
 
 def records(path: str, *entries: str, region: str = "a", outcome: Ended = Ended.PASSED) -> dict[str, TestRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from evidence.observed import NO_IMPORT, observed
 
-from pipeline.evidence.named import asked_for, called, taken_up
+from pipeline.evidence.named_tests import asked_for, called, taken_up
 from pipeline.evidence.observation import CollectionError, Ended
 
 ID = "tests/test_a.py::test_empty_name"

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.compare import expectations, judge_green
+from pipeline.evidence.early_results import SHARE, WORTH_S, first_stage, is_long, judge_part
 from pipeline.evidence.ledger import RedLedger, judge_red
 from pipeline.evidence.observation import CollectionError, Ended, Observation
-from pipeline.evidence.staging import SHARE, WORTH_S, first_stage, is_long, judge_part
 
 BASE = observed({"tests/test_b.py::test_x": Ended.PASSED, "tests/test_c.py::test_x": Ended.PASSED})
 RED = {"tests/test_a.py::test_y[1]": Ended.FAILED, "tests/test_a.py::test_y[2]": Ended.PASSED}

@@ -27,8 +27,8 @@ IN_THE_BOX: Final = {
 BY_NAME: Final = {"rmtree", "copytree", "move", "walk", "rglob", "glob", "chmod", "lchmod", "rmdir", "chown", "scandir"}
 TEMPORARY: Final = {"TemporaryDirectory", "mkdtemp", "NamedTemporaryFile", "mkstemp"}
 FINE: Final = {
-    ("languages/python/facts.py", "glob"): "folders of the host",
-    ("languages/go/memory.py", "NamedTemporaryFile"): "the cache, which no box writes",
+    ("languages/python/environment_facts.py", "glob"): "folders of the host",
+    ("languages/go/known_subtests.py", "NamedTemporaryFile"): "the cache, which no box writes",
     ("languages/environments/installed.py", "chmod"): "the view before anything runs in it",
     ("languages/python/environment.py", "glob"): "folders of the host",
     ("languages/python/environment.py", "TemporaryDirectory"): "no box sees it",
@@ -37,7 +37,7 @@ FINE: Final = {
     ("languages/python/scratch.py", "copytree"): "our own plugin",
     ("languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
     ("languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
-    ("languages/projects/collected.py", "scandir"): "the view before anything runs in it",
+    ("languages/projects/same_collection.py", "scandir"): "the view before anything runs in it",
     ("languages/python/toolchain.py", "glob"): "the worktree",
     ("languages/python/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
     ("languages/python/bytecode.py", "rmdir"): "the same",

@@ -22,7 +22,7 @@ from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Role
-from pipeline.runs.reading import ACTIONS
+from pipeline.runs.facts import ACTIONS
 from pipeline.service.run_result import RunDocument
 
 if TYPE_CHECKING:

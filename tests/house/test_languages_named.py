@@ -20,7 +20,7 @@ NAMED = re.compile(
 OURS = re.compile(r"\w+\.py|/run/redfirst/\w+\.py")
 
 EXCEPTIONS = {
-    "policy/control.py": "one list of what controls a project, of tools of every kind; most are no language of ours",
+    "policy/control_files.py": "what controls a project, for tools of every kind; most are no language of ours",
     "policy/command_runners.py": "which runners the tool of backend `api` may start; one list, as advice",
     "policy/paths.py": "what tools leave behind, and their locks: names that the gate drops whatever the project is",
     "policy/scope.py": "patterns for who gives none, as records of runs have them",
@@ -29,9 +29,9 @@ EXCEPTIONS = {
     "backends/codex.py": "the product's own package",
     "config/sources.py": "redfirst's own settings may stand in pyproject.toml",
     "programs.py": "how our own interpreter is shown in a box",
-    "measure/around_tests.py": "of files beside tests only Python's are read",
-    "measure/stand_ins.py": "stand-ins are made in Python only",
-    "measure/uncollectable.py": "advice on modules that Python does not find",
+    "measure/old_tests/changed_helpers.py": "of files beside tests only Python's are read",
+    "measure/red/import_stubs.py": "stand-ins are made in Python only",
+    "measure/old_tests/uncollectable.py": "advice on modules that Python does not find",
     "steps/final_review.py": "cosmetic edits are known of Python only",
 }
 

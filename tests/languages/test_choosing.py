@@ -8,9 +8,9 @@ import pytest
 from languages.direct import write
 
 from pipeline.config.model import Toolchains
-from pipeline.languages.projects.choosing import choose, folder_below, looked_for
-from pipeline.languages.projects.rooted import Rooted
-from pipeline.languages.projects.several import Several, toolchains_in
+from pipeline.languages.projects.combined import Several, toolchains_in
+from pipeline.languages.projects.detection import choose, folder_below, looked_for
+from pipeline.languages.projects.subfolder import Rooted
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.javascript.stubs import stub_symbols
-from pipeline.languages.named import Wanted, is_same, parts_of
+from pipeline.languages.named_definitions import Wanted, is_same, parts_of
 from pipeline.languages.python.stub_pass import stub_faults
 
 

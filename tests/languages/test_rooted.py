@@ -19,8 +19,8 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.projects.places import Place
-from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.outer_paths import Place
+from pipeline.languages.projects.subfolder import Rooted
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 

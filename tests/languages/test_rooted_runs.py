@@ -14,7 +14,7 @@ from languages.modules import needs_go
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.subfolder import Rooted
 from pipeline.languages.protocol import EditableRoot, Environment, Missing, Selection, View
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount

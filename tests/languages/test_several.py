@@ -19,8 +19,8 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchain as Table
 from pipeline.evidence.observation import Ended, Layout, Observation, RunState
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.projects.rooted import Rooted
-from pipeline.languages.projects.several import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
+from pipeline.languages.projects.combined import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
+from pipeline.languages.projects.subfolder import Rooted
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import WORKSPACE, Mount

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.dispatch.roles import load_roles
 from pipeline.languages.rust.test_regions import region_fault
-from pipeline.policy.filetools import judge_deletion, judge_path
+from pipeline.policy.file_tools import judge_deletion, judge_path
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.routing.vocabulary import Role
 

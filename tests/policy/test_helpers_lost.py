@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.languages.python.served import lost_in, users_in
+from pipeline.languages.python.helper_files import lost_in, users_in
 
 HELPER = b"""def check(order):
     assert order.total == 3

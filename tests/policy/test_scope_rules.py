@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.control import is_control
+from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import collision_key, malformed, protected, scratch_pattern
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge

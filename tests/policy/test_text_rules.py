@@ -17,9 +17,9 @@ from pipeline.policy.characters import HIDDEN, visible
 from pipeline.reports.artifacts import finding_md
 from pipeline.reports.fields import Severity
 from pipeline.reports.findings import Finding
-from pipeline.reports.foreign import block, clean, fenced, one_line
 from pipeline.reports.markdown import bullets, fields, parse, sections
 from pipeline.reports.taskfile import parse_task_md
+from pipeline.reports.untrusted_text import block, clean, fenced, one_line
 from todo import MappingSource, Status, Tracker, TrackerError, is_issue_id
 from todo.issue import read_issue
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from pipeline.reports.artifacts import advice_md, findings_md, plan_md, review_md
 from pipeline.reports.drafts import PlanReport
 from pipeline.reports.findings import Ledger, Stage, apply_advice, apply_review
-from pipeline.reports.foreign import block, clean, fenced
 from pipeline.reports.markdown import parse
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
+from pipeline.reports.untrusted_text import block, clean, fenced
 from pipeline.routing.vocabulary import Role
 
 PLAN: dict[str, Any] = {

@@ -6,8 +6,8 @@ from itertools import chain
 
 import pytest
 
-from pipeline.reports.blanks import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.decode import Malformed
+from pipeline.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
 from pipeline.routing.vocabulary import Question, Role

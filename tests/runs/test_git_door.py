@@ -17,7 +17,7 @@ from runs.real import alone, git, make_repository, tree_with
 
 from pipeline.errors import UserError
 from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TooLargeError, TreeChange
-from pipeline.git.obeyed import obeyed_in_tree
+from pipeline.git.indirect_settings import obeyed_in_tree
 from pipeline.outcomes import Reason
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`pipeline.runs.reading`: the facts of a run for people, programs and summary.md."""
+"""`pipeline.runs.facts`: the facts of a run for people, programs and summary.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.outcomes import EXIT_CODES, Outcome, Reason, exit_code
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.reading import (
+from pipeline.runs.facts import (
     ACTIONS,
     TaskFacts,
     commits_of,

@@ -17,7 +17,7 @@ from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.verification.standalone import Standalone
+from pipeline.verification.without_run import Standalone
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -9,8 +9,8 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, ground
 
 from pipeline.evidence.observation import Layout, TestRecord
-from pipeline.measure.around_tests import changed_without_a_change
-from pipeline.measure.loosening import loosened
+from pipeline.measure.old_tests.changed_helpers import changed_without_a_change
+from pipeline.measure.old_tests.loosened import loosened
 
 pytestmark = pytest.mark.slow
 

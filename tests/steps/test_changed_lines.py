@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from steps.probed import repository, standalone, tree_of
 
-from pipeline.measure.changed_lines import added_lines, changed_lines
+from pipeline.measure.probes.changed_lines import added_lines, changed_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, ground
 
 from pipeline.evidence.observation import Layout
-from pipeline.measure.loosening import loosened
+from pipeline.measure.old_tests.loosened import loosened
 
 pytestmark = pytest.mark.slow
 

@@ -9,16 +9,16 @@ import pytest
 from languages.crates import MANIFEST, needs_cargo
 from steps.probed import PYPROJECT, repository, seen, standalone, tree_of
 
-from pipeline.measure.mutating import Allowance, Judges, mutation_probe
-from pipeline.measure.probe_evidence import ProbeEvidence
-from pipeline.measure.probe_words import probes_md
+from pipeline.measure.probes.evidence import ProbeEvidence
+from pipeline.measure.probes.mutation import Allowance, Judges, mutation_probe
+from pipeline.measure.probes.words import probes_md
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kit import Project
 
-    from pipeline.measure.probe_evidence import MutationEvidence
+    from pipeline.measure.probes.evidence import MutationEvidence
 
 pytestmark = pytest.mark.slow
 

@@ -18,10 +18,10 @@ from pipeline.evidence.ledger import judge_red
 from pipeline.evidence.red_classes import Context
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
-from pipeline.measure.composing import compose
+from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.probe_words import probes_md
-from pipeline.measure.probing import Candidate, probes_of
+from pipeline.measure.probes.all_probes import Candidate, probes_of
+from pipeline.measure.probes.words import probes_md
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports.tasks import Task
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-    from pipeline.measure.probe_evidence import ProbeEvidence
+    from pipeline.measure.probes.evidence import ProbeEvidence
     from pipeline.process import Sandbox
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 pytestmark = pytest.mark.slow
 

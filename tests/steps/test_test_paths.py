@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.named import path_of
+from pipeline.evidence.named_tests import path_of
 from pipeline.evidence.observation import Layout, Observation, RunState, TestRecord
-from pipeline.measure.composing import own_files
+from pipeline.measure.composed_trees import own_files
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports.fields import FileChange, OldTest
 from pipeline.reports.tasks import Task

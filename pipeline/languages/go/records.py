@@ -14,14 +14,14 @@ from pipeline.evidence.observation import Ended, Observation, TestRecord
 from pipeline.languages.go import faults, messages
 from pipeline.languages.go import output as go_output
 from pipeline.languages.go.coverage import Map
+from pipeline.languages.runners.guarded_start import REPLACED
 from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
-from pipeline.languages.runners.watched import REPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.evidence.observation import Fault
-    from pipeline.languages.go.memory import Memory
+    from pipeline.languages.go.known_subtests import Memory
     from pipeline.languages.go.output import Output
     from pipeline.languages.go.project import Project, Test
     from pipeline.languages.runners.sessions import Session

@@ -13,8 +13,8 @@ import anyio
 from pipeline.box_folder import private_place
 from pipeline.languages.go import environment
 from pipeline.languages.go.command import GoTest, parse
+from pipeline.languages.limited_stubs import Scaffolding
 from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
-from pipeline.languages.scaffolds import Scaffolding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ class GoToolchain(Scaffolding):
         """
         # the parser is a shared library that only Go projects need
         from pipeline.languages.go import bench as go_bench  # noqa: PLC0415
-        from pipeline.languages.go import memory, records  # noqa: PLC0415
+        from pipeline.languages.go import known_subtests, records  # noqa: PLC0415
 
         deadline = anyio.current_time() + timeout_s
         command = _shown(env, selection)
@@ -113,7 +113,7 @@ class GoToolchain(Scaffolding):
                 project,
                 ran,
                 asked,
-                memory.Memory(cache),
+                known_subtests.Memory(cache),
                 trace=trace,
                 timed_out=completed.timed_out,
                 command=command,
@@ -131,7 +131,7 @@ class GoToolchain(Scaffolding):
             SandboxError: the box did not work.
         """
         from pipeline.languages.go import bench as go_bench  # noqa: PLC0415  (see run_tests)
-        from pipeline.languages.go import memory, records  # noqa: PLC0415
+        from pipeline.languages.go import known_subtests, records  # noqa: PLC0415
 
         command = ("go", "test", "-run", "^$", "./...")
         with private_place("redfirst-go-") as place:
@@ -145,7 +145,7 @@ class GoToolchain(Scaffolding):
             project,
             session.last,
             frozenset(),
-            memory.Memory(None),
+            known_subtests.Memory(None),
             trace=False,
             timed_out=False,
             command=command,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.languages.named import Parts
+    from pipeline.languages.named_definitions import Parts
 
 Kind = Literal["function", "class", "value", "type", "namespace"]
 

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.tracked import TrackedFiles
+from pipeline.git.tracked_paths import TrackedFiles
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.javascript.command import Invocation, Runner, Unknown, is_start, of_words

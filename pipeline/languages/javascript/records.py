@@ -39,8 +39,8 @@ from pipeline.languages.javascript.messages import (
     Uncollected,
 )
 from pipeline.languages.javascript.project import PATTERNS, names_in, node_layout
+from pipeline.languages.runners.guarded_start import REPLACED
 from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched
-from pipeline.languages.runners.watched import REPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.languages.javascript.channel import Channel, Progress
+from pipeline.languages.runners.guarded_start import Watch, start
 from pipeline.languages.runners.recording import Records, begin
-from pipeline.languages.runners.watched import Watch, start
 
 _TAIL = 16_000
 _PRINTED = 4_000_000

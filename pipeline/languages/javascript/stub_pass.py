@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.languages.javascript.definitions import definitions, is_declaration
 from pipeline.languages.javascript.stubs import STUB
 from pipeline.languages.javascript.syntax import COMMENTS, below, field, parse, text
-from pipeline.languages.named import Wanted
+from pipeline.languages.named_definitions import Wanted
 from pipeline.languages.protocol import StubFault
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.javascript.definitions import Definition
-    from pipeline.languages.named import Parts
+    from pipeline.languages.named_definitions import Parts
 
 _COMPUTES: Final = frozenset(
     {"call_expression", "new_expression", "await_expression", "yield_expression", "assignment_expression",

@@ -11,13 +11,13 @@ from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.javascript.definitions import Definition, definitions
 from pipeline.languages.javascript.project import TYPED
 from pipeline.languages.javascript.syntax import COMMENTS, parse
-from pipeline.languages.named import is_same, parts_of
+from pipeline.languages.named_definitions import is_same, parts_of
 from pipeline.languages.protocol import Stubbed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.languages.named import Parts
+    from pipeline.languages.named_definitions import Parts
 
 STUB: Final = 'throw new Error("not implemented")'
 _BODY: Final = f"{{ {STUB}; }}"

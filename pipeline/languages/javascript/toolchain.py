@@ -18,8 +18,8 @@ from pipeline.evidence.observation import Observation, RunState
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.command import Unknown, of_words
 from pipeline.languages.javascript.project import SOURCES, files_with_tests, read_project
+from pipeline.languages.limited_stubs import Scaffolding
 from pipeline.languages.runners.outcomes import shortened
-from pipeline.languages.scaffolds import Scaffolding
 
 if TYPE_CHECKING:
     from pathlib import Path

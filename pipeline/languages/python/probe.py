@@ -1,7 +1,7 @@
 """Asks a Python interpreter what its environment holds, without anything of a repository being run.
 
-An interpreter is started as `-I -S`, in the root, and computes its answer from files (`facts.py`). Which interpreter a
-`pytest` program belongs to is read from its first lines.
+An interpreter is started as `-I -S`, in the root, and computes its answer from files (`environment_facts.py`). Which
+interpreter a `pytest` program belongs to is read from its first lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.languages.environments.pins import chosen_versions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_FACTS: Final = Path(__file__).with_name("facts.py")
+_FACTS: Final = Path(__file__).with_name("environment_facts.py")
 _LIMIT_S: Final = 60.0
 _HEAD: Final = 2048
 _EXEC: Final = re.compile(rb"'''exec' (?P<words>[^\n]+)")

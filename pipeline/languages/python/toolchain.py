@@ -18,6 +18,7 @@ import anyio
 from pipeline.box_folder import private_place
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import editable_mounts, editable_paths
+from pipeline.languages.limited_stubs import Scaffolding
 from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
 from pipeline.languages.python import bytecode, environment
 from pipeline.languages.python.messages import Finished, Session
@@ -35,7 +36,6 @@ from pipeline.languages.python.scratch import (
 )
 from pipeline.languages.runners import durations
 from pipeline.languages.runners.outcomes import TAIL, shortened
-from pipeline.languages.scaffolds import Scaffolding
 from pipeline.process import Command, Completed, Mount, Sandbox
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
 """How the tests of a compiled or scripted language are run in the box: our programs there, and what they answer.
 
-`recording`, `watched` and `processes` run inside the box, with the standard library only; the others ask and read.
+`recording`, `guarded_start` and `processes` run inside the box, with the standard library only. The others ask and
+read.
 """

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.languages.runners.guarded_start import UNWATCHED
 from pipeline.languages.runners.sessions import Start
-from pipeline.languages.runners.watched import UNWATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

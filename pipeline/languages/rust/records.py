@@ -15,8 +15,8 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
+from pipeline.languages.runners.guarded_start import REPLACED
 from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
-from pipeline.languages.runners.watched import REPLACED
 from pipeline.languages.rust import faults, messages
 
 if TYPE_CHECKING:

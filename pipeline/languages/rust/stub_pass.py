@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.named import Wanted
+from pipeline.languages.named_definitions import Wanted
 from pipeline.languages.protocol import StubFault
 from pipeline.languages.rust.syntax import below, field_text, is_for_tests, items, owner_of, parse, text, trait_of
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.box_folder import private_place
+from pipeline.languages.limited_stubs import Scaffolding
 from pipeline.languages.protocol import Selection
 from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
 from pipeline.languages.rust import environment
 from pipeline.languages.rust.bench import Bench
 from pipeline.languages.rust.messages import ArtifactLine, Documented, excess, is_done
-from pipeline.languages.scaffolds import Scaffolding
 
 if TYPE_CHECKING:
     from pathlib import Path

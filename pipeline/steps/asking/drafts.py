@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.reports.problems import Problem
-    from pipeline.steps.asking.slots import Answer
+    from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.named import path_of
+from pipeline.evidence.named_tests import path_of
 from pipeline.languages.table import LANGUAGES
-from pipeline.measure.composing import shares_file
+from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import environment, require_measurable
 from pipeline.measure.tools import kit_of
 from pipeline.policy.scope import Action, Grant, TestScope, lies_in

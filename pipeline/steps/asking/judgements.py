@@ -8,7 +8,7 @@ from pipeline.dispatch.request import Request
 from pipeline.reports.markdown import bullets
 from pipeline.routing.vocabulary import Question, Role
 from pipeline.runs.files import to_json
-from pipeline.steps.asking.slots import Answer, ask
+from pipeline.steps.asking.dispatches import Answer, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def judgement_md(ctx: Context, what: str, text: str) -> str:
     Args:
         ctx: The run.
         what: Its kind.
-        text: Rendered Markdown: what @check itself said went through `foreign.block`.
+        text: Rendered Markdown: what @check itself said went through `untrusted_text.block`.
     """
     return ctx.write(f"judgements/{ctx.lane.visit:03}-{what}.md", f"# {what} by @check\n\n{text}\n")
 

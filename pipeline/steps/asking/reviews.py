@@ -15,7 +15,7 @@ from pipeline.reports.findings import Ledger, Stage
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.machine import purse
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
-from pipeline.steps.asking.slots import ask_all
+from pipeline.steps.asking.dispatches import ask_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.reports.fields import Report
     from pipeline.reports.reduce import Reviewed
     from pipeline.routing.state import Event
-    from pipeline.steps.asking.slots import Answer
+    from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
 
     Refusal = Callable[[Report], Malformed | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages import readers
-from pipeline.measure.composing import both
+from pipeline.measure.composed_trees import both
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.suspicions import added_lines_by_side, means_of_forgery
 from pipeline.reports.markdown import bullets

@@ -6,9 +6,9 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.named import called
+from pipeline.evidence.named_tests import called
 from pipeline.languages import test_names
-from pipeline.measure.composing import shares_file
+from pipeline.measure.composed_trees import shares_file
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.fields import Action, Evidence
@@ -16,9 +16,9 @@ from pipeline.reports.hygiene import lint_split, lint_task
 from pipeline.reports.problems import Problem
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import MAKING, moves_tests, tasks_from_split
-from pipeline.routing.arrival import SETTLED
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.state import NewTask
+from pipeline.routing.state_changes import SETTLED
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
 

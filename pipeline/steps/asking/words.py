@@ -9,8 +9,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pipeline.reports.foreign import one_line
 from pipeline.reports.markdown import bullets, sections
+from pipeline.reports.untrusted_text import one_line
 from pipeline.steps.evidence.records import BASELINE, baseline_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BeforeValidator, TypeAdapter
 
-from pipeline.reports.foreign import one_line
 from pipeline.reports.markdown import bullets
+from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
 
 if TYPE_CHECKING:

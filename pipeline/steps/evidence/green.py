@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import GreenVerdict, judge_green, passed, still_passing
+from pipeline.evidence.early_results import judge_part
 from pipeline.evidence.freeze import canonical
-from pipeline.evidence.staging import judge_part
 from pipeline.languages.protocol import Selection
-from pipeline.measure.asked_tests import named_by
 from pipeline.measure.kept_runs import whole_run
-from pipeline.measure.masking import masked
 from pipeline.measure.measuring import measure
-from pipeline.measure.outcomes import seen
-from pipeline.measure.over_stubs import tried_over_stubs
-from pipeline.measure.pinned import Pinned, pinned, touched
-from pipeline.measure.probing import Candidate
-from pipeline.measure.regression import Suspects, confirm
+from pipeline.measure.old_tests.frozen import Pinned, pinned, touched
+from pipeline.measure.old_tests.regression import Suspects, confirm
+from pipeline.measure.old_tests.without_new_tests import masked
+from pipeline.measure.outcome_words import seen
+from pipeline.measure.probes.all_probes import Candidate
+from pipeline.measure.red.asked_tests import named_by
+from pipeline.measure.red.over_stubs import tried_over_stubs
 from pipeline.measure.task_evidence import GreenEvidence
-from pipeline.reports.foreign import fenced
 from pipeline.reports.markdown import bullets
+from pipeline.reports.untrusted_text import fenced
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import TypeAdapter
 
 from pipeline.evidence.compare import passed
+from pipeline.evidence.early_results import first_stage, is_long
 from pipeline.evidence.impact import Graph, impacted
-from pipeline.evidence.staging import first_stage, is_long
 from pipeline.git import TooLargeError
 from pipeline.languages.readers import import_graph
 from pipeline.languages.runners import durations

@@ -6,10 +6,10 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations
-from pipeline.evidence.named import called, path_of
+from pipeline.evidence.named_tests import called, path_of
 from pipeline.evidence.observation import Observation, TestRecord
 from pipeline.evidence.quarantine import standing
-from pipeline.measure.composing import own_files
+from pipeline.measure.composed_trees import own_files
 from pipeline.measure.task_evidence import TaskEvidence, name_of
 
 if TYPE_CHECKING:

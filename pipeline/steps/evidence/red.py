@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence import red_classes
 from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
-from pipeline.evidence.moves import carried, moved
 from pipeline.evidence.observation import PASSING
+from pipeline.evidence.renamed_tests import carried, moved
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
-from pipeline.measure.around_tests import changed_without_a_change
-from pipeline.measure.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
-from pipeline.measure.composing import compose
+from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.moving import as_if_renamed, renamed
-from pipeline.measure.over_stubs import with_stubs
-from pipeline.measure.stand_ins import with_stand_ins
-from pipeline.measure.undeclared import with_undeclared
+from pipeline.measure.old_tests.changed_helpers import changed_without_a_change
+from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
+from pipeline.measure.red.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
+from pipeline.measure.red.import_stubs import with_stand_ins
+from pipeline.measure.red.over_stubs import with_stubs
+from pipeline.measure.red.undeclared_tests import with_undeclared
 from pipeline.reports.fields import Evidence
 from pipeline.steps.asking import criteria
 from pipeline.steps.evidence.records import baseline_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.measure.loosening import loosened
+from pipeline.measure.old_tests.loosened import loosened
 from pipeline.routing.vocabulary import Step
 from pipeline.steps.evidence.records import baseline_of, kept_tests
 

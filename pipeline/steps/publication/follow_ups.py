@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.reports.foreign import block, one_line
+from pipeline.reports.untrusted_text import block, one_line
 from pipeline.routing.vocabulary import Role
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence.records import read_evidence

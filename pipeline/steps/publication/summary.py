@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.engine.events import DecisionMade
-from pipeline.measure.probe_words import in_short, survivors
-from pipeline.measure.unprotected import limit_of, not_protected
-from pipeline.reports.foreign import one_line
+from pipeline.measure.old_tests.unprotected import limit_of, not_protected
+from pipeline.measure.probes.words import in_short, survivors
 from pipeline.reports.markdown import bullets, sections
+from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
-from pipeline.runs.reading import usage_of
+from pipeline.runs.facts import usage_of
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.asking.suspicions import suspicions_told

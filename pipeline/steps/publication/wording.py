@@ -14,13 +14,13 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.dispatch.request import Request
 from pipeline.reports.decode import Malformed
-from pipeline.reports.foreign import block, one_line
 from pipeline.reports.reviews import FollowUps
+from pipeline.reports.untrusted_text import block, one_line
 from pipeline.routing.machine import limit_of
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
-from pipeline.steps.asking.slots import Answer, ask
+from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.publication.follow_ups import TITLE_LIMIT, Item, items
 from todo import Status
 

@@ -1,7 +1,7 @@
 """Small faults put into source code, one at a time: would the tests notice?
 
 `mutants` reads one file and returns changes of exactly one span each, the most telling first. Which of them a test
-run kills is measured elsewhere (`measure.mutating`). Nothing here performs I/O; a parser is loaded when a file
+run kills is measured elsewhere (`measure.probes.mutation`). Nothing here performs I/O; a parser is loaded when a file
 of its language is read.
 """
 

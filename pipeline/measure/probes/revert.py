@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.evidence import classify, red_classes
-from pipeline.evidence.named import path_of
+from pipeline.evidence.named_tests import path_of
 from pipeline.evidence.red_classes import PASSED
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
-from pipeline.measure.composing import compose, with_other_regions
+from pipeline.measure.composed_trees import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.undeclared import with_undeclared
+from pipeline.measure.red.undeclared_tests import with_undeclared
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ _UNQUOTED: Final = ("", "/", "!'()*", ";,/?:@&=+$#!'()*")
 """What `quote` leaves as it is, besides letters: everywhere, in paths, and as JavaScript's two functions do."""
 
 
-def spellings(secret: str) -> frozenset[bytes]:
+def secret_encodings(secret: str) -> frozenset[bytes]:
     """Return the byte sequences that show the secret; of a short one those that hardly differ from it."""
     raw = secret.encode(errors="surrogateescape")
     return frozenset({*_quoted(secret, raw), *(_encoded(secret, raw) if len(secret) >= SHORTEST else ())}) - {b""}

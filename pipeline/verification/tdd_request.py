@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.evidence.named import path_of
-from pipeline.measure.composing import with_other_regions
+from pipeline.evidence.named_tests import path_of
+from pipeline.measure.composed_trees import with_other_regions
 from pipeline.measure.measuring import changed_paths
 from pipeline.outcomes import Reason
 from pipeline.verification.results import Problem
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.verification.standalone import Standalone
+    from pipeline.verification.without_run import Standalone
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from pipeline.languages.readers import changed_around, lost_in, users_in
 from pipeline.languages.sources.suites import listed
 from pipeline.languages.sources.weakening import MAX_BYTES, is_read
-from pipeline.measure.composing import both, shares_file
+from pipeline.measure.composed_trees import both, shares_file
 from pipeline.policy.test_support import lies_among_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.evidence.observation import Layout, TestRecord
-    from pipeline.measure.composing import Holder
+    from pipeline.measure.composed_trees import Holder
 
 _MOST_FILES = 200
 """So many changed files are read; nobody's tests for one task are in more."""

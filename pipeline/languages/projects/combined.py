@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import RunState
 from pipeline.languages.projects import merging
-from pipeline.languages.projects.collected import Memory, contents, key_of
 from pipeline.languages.projects.copies import cache_of, own_views
-from pipeline.languages.projects.rooted import Rooted
+from pipeline.languages.projects.same_collection import Memory, contents, key_of
+from pipeline.languages.projects.subfolder import Rooted
 from pipeline.languages.protocol import (
     Cache,
     Environment,

@@ -10,7 +10,7 @@ from pipeline.git import TreeChange
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.measure.composing import Holder
+    from pipeline.measure.composed_trees import Holder
     from pipeline.reports.tasks import Task
 
 

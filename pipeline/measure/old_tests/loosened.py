@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pipeline.languages.readers import added, weakenings
 from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
-from pipeline.measure.around_tests import served, serves
-from pipeline.measure.composing import both, shares_file
-from pipeline.policy.control import is_control
+from pipeline.measure.composed_trees import both, shares_file
+from pipeline.measure.old_tests.changed_helpers import served, serves
+from pipeline.policy.control_files import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout
     from pipeline.languages.sources.suites import Test
-    from pipeline.measure.composing import Holder
+    from pipeline.measure.composed_trees import Holder
 
 _MOST_FILES = 200
 """So many changed files are read for tests; nobody's tests for one task are in more."""

@@ -13,9 +13,9 @@ from pipeline.evidence.compare import passed
 from pipeline.evidence.ledger import may_change
 from pipeline.evidence.observation import RunState
 from pipeline.languages.table import has_part, language_of
-from pipeline.measure.composing import compose
+from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
-from pipeline.measure.regression import confirm
+from pipeline.measure.old_tests.regression import confirm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

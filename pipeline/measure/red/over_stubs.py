@@ -11,7 +11,7 @@ from pipeline.evidence.compare import judge_stubs
 from pipeline.evidence.red_classes import Symbol
 from pipeline.git import GITLINK, Entry, TreeChange
 from pipeline.languages.protocol import Selection
-from pipeline.measure.composing import shares_file
+from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import changed_paths, measure
 
 if TYPE_CHECKING:

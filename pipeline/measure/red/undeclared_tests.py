@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
 from pipeline.evidence.red_classes import ABSENT
-from pipeline.measure.composing import shares_file
+from pipeline.measure.composed_trees import shares_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.measure.composing import Holder
+    from pipeline.measure.composed_trees import Holder
 
 
 def with_undeclared(

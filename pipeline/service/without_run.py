@@ -18,14 +18,14 @@ from pipeline.dispatch.escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
-from pipeline.languages.projects.choosing import choose
+from pipeline.languages.projects.detection import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.run_config import file_at_head, uncounted
-from pipeline.service.widening import widening_in
+from pipeline.service.trust_requests import widening_in
 from pipeline.terminal import plain
-from pipeline.verification.standalone import Standalone
+from pipeline.verification.without_run import Standalone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

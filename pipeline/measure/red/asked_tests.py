@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.ledger import failing_since
-from pipeline.evidence.named import asked_for, taken_up
+from pipeline.evidence.named_tests import asked_for, taken_up
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -17,7 +17,7 @@ from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
 from pipeline.engine.events import ConfigChanged
 from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError
-from pipeline.languages.projects.choosing import choose
+from pipeline.languages.projects.detection import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
 from pipeline.orchestrator import drive_issue, tell
@@ -27,10 +27,10 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
-from pipeline.runs.keeping import keep
 from pipeline.runs.lease import FileLease
 from pipeline.runs.preconditions import examine
 from pipeline.runs.run import Run
+from pipeline.runs.run_ref import keep
 from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.run_config import (

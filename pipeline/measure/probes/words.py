@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.reports.foreign import fenced, one_line
 from pipeline.reports.markdown import bullets, sections
+from pipeline.reports.untrusted_text import fenced, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.measure.probe_evidence import (
+    from pipeline.measure.probes.evidence import (
         MutationEvidence,
         OldEvidence,
         ProbeEvidence,

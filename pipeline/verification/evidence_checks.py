@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.compare import passed
 from pipeline.evidence.red_classes import PASSED, RedClass
 from pipeline.measure.measuring import UnmeasurableError
-from pipeline.measure.reverting import not_red
+from pipeline.measure.probes.revert import not_red
 from pipeline.verification.results import Problem, TestLine
 
 if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation
-    from pipeline.measure.reverting import Red
+    from pipeline.measure.probes.revert import Red
 
 
 def not_claimed(ledger: RedLedger) -> list[Problem]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.probe_evidence import ReachEvidence
+from pipeline.measure.probes.evidence import ReachEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Collection

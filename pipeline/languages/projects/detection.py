@@ -10,8 +10,8 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.projects.rooted import Rooted
-from pipeline.languages.projects.several import Part, Several
+from pipeline.languages.projects.combined import Part, Several
+from pipeline.languages.projects.subfolder import Rooted
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:

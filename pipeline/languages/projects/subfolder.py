@@ -1,7 +1,7 @@
 """A toolchain whose project is in a folder of the repository: `web/` with its package.json, beside other projects.
 
 Its tests run there, and see the whole view: packages of a monorepo import from their siblings. To everybody else its
-paths and ids are those of the repository (`places`).
+paths and ids are those of the repository (`outer_paths`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Observation, RunState
-from pipeline.languages.projects.places import Place
+from pipeline.languages.projects.outer_paths import Place
 from pipeline.languages.protocol import (
     Cache,
     EditableRoot,

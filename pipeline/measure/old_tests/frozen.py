@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pipeline.languages.readers import regions_of
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import LANGUAGES
-from pipeline.measure.composing import Holder, both, shares_file
-from pipeline.measure.loosening import loosened_in
-from pipeline.policy.control import is_control
+from pipeline.measure.composed_trees import Holder, both, shares_file
+from pipeline.measure.old_tests.loosened import loosened_in
+from pipeline.policy.control_files import is_control
 from pipeline.policy.test_support import lies_among_tests
 
 if TYPE_CHECKING:

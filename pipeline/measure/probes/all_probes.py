@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.compare import passed
-from pipeline.measure.mutating import Allowance, Judges, mutation_probe
-from pipeline.measure.probe_evidence import MutationEvidence, ProbeEvidence, RevertEvidence
-from pipeline.measure.reaching import reach_probe
-from pipeline.measure.repeating import repeat, repeat_old
-from pipeline.measure.reverting import revert_check
+from pipeline.measure.probes.evidence import MutationEvidence, ProbeEvidence, RevertEvidence
+from pipeline.measure.probes.mutation import Allowance, Judges, mutation_probe
+from pipeline.measure.probes.reach import reach_probe
+from pipeline.measure.probes.repeat import repeat, repeat_old
+from pipeline.measure.probes.revert import revert_check
 
 if TYPE_CHECKING:
     from pipeline.config.probes import Probes

@@ -10,10 +10,10 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
-from pipeline.git.tracked import TrackedFiles
-from pipeline.languages.projects.choosing import choose
-from pipeline.languages.projects.rooted import folder_of
-from pipeline.languages.projects.several import toolchains_in
+from pipeline.git.tracked_paths import TrackedFiles
+from pipeline.languages.projects.combined import toolchains_in
+from pipeline.languages.projects.detection import choose
+from pipeline.languages.projects.subfolder import folder_of
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.runs.worktree_include import INCLUDE_FILE, include_patterns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from pipeline.reports.blanks import alternatives
+from pipeline.reports.forms import alternatives
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

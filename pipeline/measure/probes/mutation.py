@@ -22,11 +22,11 @@ from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants
 from pipeline.languages.sources.faults import Rank, spread
 from pipeline.languages.table import has_part
-from pipeline.measure.changed_lines import changed_lines
+from pipeline.measure.brief_runs import Unjournalled
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
-from pipeline.measure.probe_evidence import MutationEvidence, Survivor
+from pipeline.measure.probes.changed_lines import changed_lines
+from pipeline.measure.probes.evidence import MutationEvidence, Survivor
 from pipeline.measure.side_by_side import side_by_side
-from pipeline.measure.unjournalled import Unjournalled
 from pipeline.policy.paths import is_tracker
 
 if TYPE_CHECKING:

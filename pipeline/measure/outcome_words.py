@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended
-from pipeline.reports.foreign import one_line
+from pipeline.reports.untrusted_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

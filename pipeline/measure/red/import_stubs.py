@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
 from pipeline.languages.modules import is_module
-from pipeline.measure.over_stubs import texts
+from pipeline.measure.red.over_stubs import texts
 from pipeline.reports.tasks import MAKING
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Says what a Python environment holds; runs in its interpreter, on the host, as `python -I -S facts.py`.
+"""Says what a Python environment holds; runs in its interpreter, on the host, as `python -I -S environment_facts.py`.
 
 -S leaves `site` out: no `.pth` line, no sitecustomize and no plugin runs. What they would have done to the import path
 is read here, as text. This file imports the standard library alone and speaks Python 3.8.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.engine.events import RunResumed, RunStarted
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.arrival import SETTLED
 from pipeline.routing.machine import limit_of, purse
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
+from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Loop, Role, Step
 from pipeline.runs.events import Published
 from pipeline.runs.spending import spent

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.compare import passed
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
-from pipeline.measure.probe_evidence import OldEvidence, RepeatEvidence
+from pipeline.measure.probes.evidence import OldEvidence, RepeatEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Collection
