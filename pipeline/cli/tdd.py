@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipeline.measure.probes.evidence import MutationEvidence, Survivor
     from pipeline.verification.results import TddDocument
     from pipeline.verification.tdd_request import Question
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -111,7 +111,7 @@ def check_green(
 
 
 def _measure(
-    measure: Callable[[Standalone, Question], Awaitable[TddDocument]],
+    measure: Callable[[WithoutRun, Question], Awaitable[TddDocument]],
     asked: Question,
     base: str | None,
     *,
@@ -122,12 +122,12 @@ def _measure(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.service.without_run import opened_standalone  # noqa: PLC0415  (the same)
+    from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
-    with opened_standalone(Path.cwd(), os.environ) as standalone:
-        document = anyio.run(judged, standalone, measure, asked, base)
+    with opened_without_run(Path.cwd(), os.environ) as ctx:
+        document = anyio.run(judged, ctx, measure, asked, base)
     if as_document:
         print_document(document)
     else:

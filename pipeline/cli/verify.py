@@ -59,12 +59,12 @@ def verify(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.service.without_run import opened_standalone  # noqa: PLC0415  (the same)
+    from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
-    with opened_standalone(Path.cwd(), os.environ) as standalone:
-        document = anyio.run(verified, standalone, what)
+    with opened_without_run(Path.cwd(), os.environ) as ctx:
+        document = anyio.run(verified, ctx, what)
     if as_document:
         print_document(document)
     else:

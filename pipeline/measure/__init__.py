@@ -1,8 +1,8 @@
 """What steps and `verify` measure with: trees put together for a measurement, test runs over them, probes of tests.
 
-It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has an `Apparatus`: a
-run's context is one, and so is a `Standalone`, which belongs to no run. Start reading at `measuring.measure`, then at
-`composed_trees.compose`.
+It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has a
+`MeasurementContext`: a run's `Context` is one, and so is `verification.WithoutRun`. Start reading at
+`measuring.measure`, then at `composed_trees.compose`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.engine.events import JournalEvent
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.process import Sandbox
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Unjournalled:
-    """An `Apparatus` that lends another one's tools; no run of tests takes longer than `limit_s` seconds."""
+    """A `MeasurementContext` with the tools of another one; no run of tests takes longer than `limit_s` seconds."""
 
-    lender: Apparatus
+    lender: MeasurementContext
     limit_s: float
     environment: Environment | None = field(init=False)
     copies: Copies = field(init=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.evidence.observation import Layout
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.tools import Kit
     from pipeline.programs import Program
 
@@ -29,7 +29,7 @@ FILES: Final = "{files}"
 _TAIL: Final = 1500
 
 
-async def measure_checks(ctx: Apparatus, tree: str, files: Sequence[str] = ()) -> dict[str, str]:
+async def measure_checks(ctx: MeasurementContext, tree: str, files: Sequence[str] = ()) -> dict[str, str]:
     """Return the checks that fail on *tree*: command line -> end of its output.
 
     Args:
@@ -54,7 +54,7 @@ async def measure_checks(ctx: Apparatus, tree: str, files: Sequence[str] = ()) -
     return failed
 
 
-async def fixed(ctx: Apparatus, start: str, tree: str, allowed: Sequence[str], layout: Layout) -> str:
+async def fixed(ctx: MeasurementContext, start: str, tree: str, allowed: Sequence[str], layout: Layout) -> str:
     """Return *tree* after the configured fixers ran over the files changed since *start*; only *allowed* are taken.
 
     Raises:
@@ -90,7 +90,7 @@ def _content(folder: Path, name: str) -> bytes | None:
         return None
 
 
-async def new_failures(ctx: Apparatus, start: str, head: str) -> tuple[ReviewFinding, ...]:
+async def new_failures(ctx: MeasurementContext, start: str, head: str) -> tuple[ReviewFinding, ...]:
     """Return a production finding for each check that fails on *head* and did not fail on *start*.
 
     Raises:
@@ -113,7 +113,9 @@ async def new_failures(ctx: Apparatus, start: str, head: str) -> tuple[ReviewFin
     )
 
 
-async def _run(ctx: Apparatus, folder: Path, argv: Sequence[str], files: Sequence[str]) -> tuple[int | None, str]:
+async def _run(
+    ctx: MeasurementContext, folder: Path, argv: Sequence[str], files: Sequence[str]
+) -> tuple[int | None, str]:
     kit = await kit_of(ctx)
     search_path = ":".join((*map(str, kit.folders), ctx.search_path))
     try:
@@ -142,7 +144,7 @@ async def _run(ctx: Apparatus, folder: Path, argv: Sequence[str], files: Sequenc
     return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]
 
 
-def _tracked_folder(ctx: Apparatus, program: Program, kit: Kit) -> Path | None:
+def _tracked_folder(ctx: MeasurementContext, program: Program, kit: Kit) -> Path | None:
     """Return a folder of the repository that a program would bring along, beside the environment of the tests."""
     own = [env.prefix.resolve() for _, env in kit.parts]
     sources = [mount.source for mount in program.mounts if mount.source.is_dir()]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _PLAIN: Final = frozenset({"100644", "100755"})
 
 
-class Holder(Protocol):
-    """What has a repository: a run's `Context`, a `Standalone`."""
+class HasRepository(Protocol):
+    """What has a repository, as each `MeasurementContext` does."""
 
     @property
     def repository(self) -> Repository: ...  # noqa: D102
@@ -44,7 +44,9 @@ class Composed:
     whole: tuple[str, ...] = ()
 
 
-def compose(ctx: Holder, tests_from: str, production_from: str, paths: Iterable[str], layout: Layout) -> Composed:
+def compose(
+    ctx: HasRepository, tests_from: str, production_from: str, paths: Iterable[str], layout: Layout
+) -> Composed:
     """Return the tests of one tree over everything else of another.
 
     Args:
@@ -81,7 +83,7 @@ def shares_file(path: str, layout: Layout) -> bool:
     return has_part(path, "test_regions") and not layout.is_test_side(path)
 
 
-def with_other_regions(ctx: Holder, old: str, new: str, paths: Iterable[str], layout: Layout) -> tuple[str, ...]:
+def with_other_regions(ctx: HasRepository, old: str, new: str, paths: Iterable[str], layout: Layout) -> tuple[str, ...]:
     """Return those of *paths*, all production files with tests beside the code, whose test regions differ.
 
     A file of which it is not certain where they are counts as one of them.
@@ -95,7 +97,9 @@ def with_other_regions(ctx: Holder, old: str, new: str, paths: Iterable[str], la
     return tuple(path for path, before, after in both(ctx, old, new, shared) if differ(before, after))
 
 
-def with_other_code(ctx: Holder, old: str, new: str, test_paths: Collection[str], layout: Layout) -> tuple[str, ...]:
+def with_other_code(
+    ctx: HasRepository, old: str, new: str, test_paths: Collection[str], layout: Layout
+) -> tuple[str, ...]:
     """Return the paths that differ between two trees in more than tests: *test_paths* differ for the tests' sake."""
     changed = [change.path for change in ctx.repository.diff(old, new)]
     shared = [path for path in changed if path in test_paths and shares_file(path, layout)]
@@ -105,7 +109,7 @@ def with_other_code(ctx: Holder, old: str, new: str, test_paths: Collection[str]
     return (*(path for path in changed if path not in test_paths), *more)
 
 
-def both(ctx: Holder, old: str, new: str, paths: Sequence[str]) -> list[tuple[str, bytes | None, bytes | None]]:
+def both(ctx: HasRepository, old: str, new: str, paths: Sequence[str]) -> list[tuple[str, bytes | None, bytes | None]]:
     """Return each path with its bytes in both trees, None where a tree has no such file."""
     if not paths:
         return []
@@ -118,7 +122,7 @@ def both(ctx: Holder, old: str, new: str, paths: Sequence[str]) -> list[tuple[st
     return [(path, before.get(path), after.get(path)) for path in paths]
 
 
-def _spliced(ctx: Holder, path: str, tests: Entry, production: Entry | None) -> Entry | Unspliced | None:
+def _spliced(ctx: HasRepository, path: str, tests: Entry, production: Entry | None) -> Entry | Unspliced | None:
     """Return the file made of both; None where neither production nor a test region is left of it."""
     if tests == production:
         return production

@@ -40,8 +40,8 @@ TRACED: Final = 3
 """How much longer than the limits say a traced run may take: tests of many calls take two or three times as long."""
 
 
-class Apparatus(Protocol):
-    """What a measurement needs: a run's `Context` has it, and so has a `Standalone`, which belongs to no run."""
+class MeasurementContext(Protocol):
+    """What a measurement needs. A run's `Context` has it, and so has `WithoutRun`."""
 
     environment: Environment | None
     copies: Copies
@@ -78,14 +78,14 @@ class UnmeasurableError(Exception):
         self.event = Event(signal=Signal.ENV_BROKEN, note=why)
 
 
-def changed_paths(ctx: Apparatus, old: str | None, new: str | None) -> tuple[str, ...]:
+def changed_paths(ctx: MeasurementContext, old: str | None, new: str | None) -> tuple[str, ...]:
     """Return the paths that differ between two trees; none when either is missing."""
     if old is None or new is None or old == new:
         return ()
     return tuple(change.path for change in ctx.repository.diff(old, new))
 
 
-async def environment(ctx: Apparatus) -> Environment:
+async def environment(ctx: MeasurementContext) -> Environment:
     """Return how this project's tests are run; looked for once per driver.
 
     Of several toolchains each has its own; one that is missing, and that nobody asks for, is left out and said.
@@ -103,7 +103,7 @@ async def environment(ctx: Apparatus) -> Environment:
     return ctx.environment
 
 
-async def _look_for_environment(ctx: Apparatus) -> Environment | Missing:
+async def _look_for_environment(ctx: MeasurementContext) -> Environment | Missing:
     toolchain, main, state = ctx.toolchain, ctx.repository.main_checkout, ctx.checkout.root
 
     def prepared(name: str) -> Path:
@@ -129,7 +129,7 @@ def require_measurable(env: Environment, toolchain: Toolchain, paths: Iterable[s
 
 
 async def measure(
-    ctx: Apparatus,
+    ctx: MeasurementContext,
     tree: str,
     selection: Selection | None = None,
     *,
@@ -203,7 +203,7 @@ async def measure(
     return observation
 
 
-def _traced(ctx: Apparatus, traces: Iterable[Traces], seen: Observation) -> dict[str, tuple[str, ...]]:
+def _traced(ctx: MeasurementContext, traces: Iterable[Traces], seen: Observation) -> dict[str, tuple[str, ...]]:
     """Return the fields of an observation with names of files from the disk; what could not be watched is told."""
     touched, moved = set(seen.touched), set(seen.moved)
     for each in traces:
@@ -215,7 +215,7 @@ def _traced(ctx: Apparatus, traces: Iterable[Traces], seen: Observation) -> dict
     return {field: tuple(map(printable, names)) for field, names in named.items()}
 
 
-async def measure_types(ctx: Apparatus, tree: str) -> Observation:
+async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     """Return what of *tree* does not compile or type-check, as collection errors; nothing of it is run on purpose.
 
     Raises:
@@ -242,7 +242,7 @@ async def measure_types(ctx: Apparatus, tree: str) -> Observation:
     return seen
 
 
-def _cache(ctx: Apparatus, *, warm: bool) -> Cache:
+def _cache(ctx: MeasurementContext, *, warm: bool) -> Cache:
     if warm:
         forget_cache(ctx)
     folder = ctx.checkout.root / CACHE
@@ -250,12 +250,14 @@ def _cache(ctx: Apparatus, *, warm: bool) -> Cache:
     return Cache(folder, warm=warm)
 
 
-def forget_cache(ctx: Apparatus) -> None:
+def forget_cache(ctx: MeasurementContext) -> None:
     """Throw the shared cache away: where the disk was full Python leaves broken bytecode there, and trips on it."""
     remove_tree(ctx.checkout.root / CACHE)
 
 
-def _journal(ctx: Apparatus, tree: str, selection: Selection | None, observation: Observation, what: str) -> None:
+def _journal(
+    ctx: MeasurementContext, tree: str, selection: Selection | None, observation: Observation, what: str
+) -> None:
     ran = [record for record in observation.records.values() if record.ran]
     counts: dict[str, int] = {}
     for record in ran:

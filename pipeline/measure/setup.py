@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.languages.protocol import Toolchain
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 _LIMIT_S: Final = 1800.0
 _TAIL: Final = 2000
 _KEPT: Final = 1_000_000
 
 
-async def run_once(ctx: Apparatus, keep: Callable[[str, bytes], object] | None = None) -> None:
+async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object] | None = None) -> None:
     """Run the configured setup command of each toolchain in use, unless that was done in this checkout.
 
     It widens (it runs outside the box), so from a repository it counts only after `redfirst trust`.
@@ -60,7 +60,7 @@ async def run_once(ctx: Apparatus, keep: Callable[[str, bytes], object] | None =
 
 
 async def _run(
-    ctx: Apparatus, toolchain: Toolchain, argv: Sequence[str], keep: Callable[[str, bytes], object] | None
+    ctx: MeasurementContext, toolchain: Toolchain, argv: Sequence[str], keep: Callable[[str, bytes], object] | None
 ) -> None:
     shown, log = " ".join(argv), ctx.checkout.root / f"setup-{toolchain.name}.log"
     folder = folder_of(toolchain, ctx.checkout.tree)

@@ -18,10 +18,10 @@ from pipeline.measure.measuring import changed_paths
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Layout
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 
-def means_of_forgery(ctx: Apparatus, old: str, new: str, layout: Layout) -> tuple[str, ...]:
+def means_of_forgery(ctx: MeasurementContext, old: str, new: str, layout: Layout) -> tuple[str, ...]:
     """Return a sentence for each means of forging test results that production files of the second tree bring along."""
     changed = changed_paths(ctx, old, new)
     packages = [entry.path for entry in ctx.repository.entries(new) if compile_time.is_manifest(entry.path)]

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.languages.protocol import Environment, Toolchain
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 _CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")
 """Variables by which a tool is told where to write; the caches of an agent's role set them."""
 
 
-async def kit_of(ctx: Apparatus) -> Kit:
+async def kit_of(ctx: MeasurementContext) -> Kit:
     """Return the tools of every toolchain in use.
 
     Raises:

@@ -30,8 +30,8 @@ _ANY_DAY = date(2000, 1, 1)
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Where a run starts: the branch, its tip, and what it must not be."""
+class Start:
+    """Where a run starts: the branch, its tip, and the base branch, which it must not be."""
 
     branch: str
     base_branch: str
@@ -39,7 +39,7 @@ class Ground:
     tree: str
 
 
-def examine(repository: Repository, issue: str, base: str | None, *, ours: str | None = None) -> Ground:
+def examine(repository: Repository, issue: str, base: str | None, *, ours: str | None = None) -> Start:
     """Return where the run starts.
 
     Args:
@@ -94,7 +94,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             details={"holder": holder},
             actions=(f"redfirst show {run}", f"redfirst resume {run}", f"redfirst abandon {run}"),
         )
-    return Ground(branch, base_branch, commit, repository.tree_of(commit))
+    return Start(branch, base_branch, commit, repository.tree_of(commit))
 
 
 def _base_branch(repository: Repository, base: str | None) -> str:

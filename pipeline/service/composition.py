@@ -66,7 +66,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
     config = load_config(repository, tip, options)
     require_programs(config, options.environ)
     base = options.base or config.base
-    ground = examine(repository, options.issue, base)
+    start_point = examine(repository, options.issue, base)
     repository.identity()
     box = await box_of(config)
     runs = workflow_folder(repository)
@@ -88,10 +88,10 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             workflow_hash=matrix_hash(),
             redfirst_version=VERSION,
             issue=options.issue,
-            branch=ground.branch,
-            base_branch=ground.base_branch,
-            start_commit=ground.commit,
-            start_tree=ground.tree,
+            branch=start_point.branch,
+            base_branch=start_point.base_branch,
+            start_commit=start_point.commit,
+            start_tree=start_point.tree,
             config=dumped,
             config_hash=config_hash(dumped),
             prompts_hash=prompts_hash(),
@@ -102,9 +102,9 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
         )
         run = Run.create(folder, info, sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, options.environ, say)
-        ctx.ground = ground
+        ctx.start = start_point
         facts = ", ".join(f"{name} {value}" for name, value in ctx.sandbox_facts.items())
-        say(f"{run.info.run_id}: {options.issue} on {ground.branch}, {facts}")
+        say(f"{run.info.run_id}: {options.issue} on {start_point.branch}, {facts}")
         return await finish(ctx)
     finally:
         lease.release()

@@ -25,7 +25,7 @@ from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 from pipeline.terminal import plain
-from pipeline.verification.without_run import Standalone
+from pipeline.verification.without_run import WithoutRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -37,7 +37,7 @@ _OF_AGENTS: Final = ("agents.", "providers.")
 
 
 @contextmanager
-def opened_standalone(here: Path, environ: Mapping[str, str]) -> Generator[Standalone]:
+def opened_without_run(here: Path, environ: Mapping[str, str]) -> Generator[WithoutRun]:
     """Lend what measures for the repository around *here*; with it everything is removed that was written.
 
     Raises:
@@ -52,19 +52,19 @@ def opened_standalone(here: Path, environ: Mapping[str, str]) -> Generator[Stand
     for note in notes:
         _say(note)
     box = anyio.run(open_box, config.sandbox.value)
-    with lent_standalone(repository, config, box, environ, _say, notes) as lent:
+    with lent_without_run(repository, config, box, environ, _say, notes) as lent:
         yield lent
 
 
 @contextmanager
-def lent_standalone(
+def lent_without_run(
     repository: Repository,
     config: Config,
     box: Box,
     environ: Mapping[str, str],
     say: Callable[[str], None],
     notes: tuple[str, ...] = (),
-) -> Generator[Standalone]:
+) -> Generator[WithoutRun]:
     """Lend what measures for a repository with a commit; with it everything is removed that was written.
 
     Args:
@@ -73,7 +73,7 @@ def lent_standalone(
         box: Where tests are run.
         environ: The user's environment.
         say: Is told of the progress.
-        notes: See `Standalone`.
+        notes: See `WithoutRun`.
 
     Raises:
         UserError: what was measured has changed the repository (reason `escape`).
@@ -84,7 +84,7 @@ def lent_standalone(
         untouched = UntouchedRepository.of(repository, place / "objects")
         checkout = PrivateCheckout(untouched, place / "checkout")
         try:
-            yield Standalone(
+            yield WithoutRun(
                 repository=untouched,
                 checkout=checkout,
                 config=config,

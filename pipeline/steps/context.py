@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import MatrixLane, RunState
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.preconditions import Ground
+    from pipeline.runs.preconditions import Start
     from pipeline.runs.run import Run
 
 Stopping = Literal["no", "soon", "now"]
@@ -58,7 +58,7 @@ class Context:
     stopping: Stopping = "no"
     sandbox_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
-    ground: Ground | None = None
+    start: Start | None = None
     """Where the run starts, where this driver has just begun it; None where it goes on with one."""
 
     def __post_init__(self) -> None:

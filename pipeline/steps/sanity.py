@@ -27,10 +27,10 @@ async def run(ctx: Context) -> Event:
     """Return OK with the baseline as evidence, PRECONDITION, or BASELINE_IMPOSSIBLE."""
     info = ctx.run.info
     try:
-        ground = ctx.ground or examine(ctx.repository, ctx.issue, info.base_branch, ours=info.run_id)
+        start = ctx.start or examine(ctx.repository, ctx.issue, info.base_branch, ours=info.run_id)
     except UserError as error:
         return Event(signal=Signal.PRECONDITION, reason=error.reason, note=error.message)
-    if ground.commit != info.start_commit:
+    if start.commit != info.start_commit:
         return Event(
             signal=Signal.PRECONDITION,
             reason=Reason.BRANCH_MOVED,

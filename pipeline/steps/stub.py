@@ -27,7 +27,7 @@ from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import CollectionError
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.tasks import Task
     from pipeline.reports.work import MakeReport
     from pipeline.steps.context import Context
@@ -120,7 +120,7 @@ async def _check(ctx: Context, task: Task, start: str, tree: str) -> _Checked:
     )
 
 
-async def new_errors(ctx: Apparatus, start: str, tree: str) -> tuple[CollectionError, ...]:
+async def new_errors(ctx: MeasurementContext, start: str, tree: str) -> tuple[CollectionError, ...]:
     """Return what does not compile in files that did before the pass: what tests can load is another question.
 
     Args:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipeline.measure.probes.revert import Red
     from pipeline.reports.tasks import Task
     from pipeline.verification.claims import Claim, Kept
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 Over = Literal["parent", "start", "seam", "stubs", "stand-ins"]
 
@@ -53,7 +53,7 @@ class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
 class Case:
     """One commit with its evidence; `parent`, `tree` and `start` are trees."""
 
-    apparatus: Standalone
+    ctx: WithoutRun
     claim: Claim
     kept: Kept
     tasks: tuple[Task, ...]
@@ -82,17 +82,15 @@ class Case:
         if ledger is not None and not self._is_here(ledger.tree):
             raise Unchecked(f"the tests were judged on the tree {ledger.tree[:12]}, which is not here")
         if ledger is not None:
-            self.apparatus.repository.entries(ledger.tree)
+            self.ctx.repository.entries(ledger.tree)
         misnamed = self._misnamed()
-        before = await measure_whole(self.apparatus, self.parent, "the parent")
-        after = await measure_whole(self.apparatus, self.tree, "the commit")
+        before = await measure_whole(self.ctx, self.parent, "the parent")
+        after = await measure_whole(self.ctx, self.tree, "the commit")
         others = self._by_others(ledger) if ledger is not None else frozenset[str]()
-        green = await check_green(
-            self.apparatus, ledger, before, after, (self.parent, self.tree), self.may_change, others
-        )
+        green = await check_green(self.ctx, ledger, before, after, (self.parent, self.tree), self.may_change, others)
         gone = {problem.id for problem in green.problems}
-        old = old_tests(self.apparatus, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
-        means = means_of_forgery(self.apparatus, self.parent, self.tree, after.layout)
+        old = old_tests(self.ctx, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
+        means = means_of_forgery(self.ctx, self.parent, self.tree, after.layout)
         told = [
             f"{path} was changed by others, too; what this commit does to it is what was judged"
             for path in sorted(others)
@@ -130,7 +128,7 @@ class Case:
         return [Problem(why=f"the trailer Issue says {self.claim.issue}, and the run worked on {issue}")]
 
     def _is_here(self, tree: str) -> bool:
-        return self.apparatus.repository.resolve(f"{tree}^{{tree}}") is not None
+        return self.ctx.repository.resolve(f"{tree}^{{tree}}") is not None
 
     def _may_make(self) -> frozenset[str]:
         """Return the files that @make may change and @test may not."""
@@ -138,7 +136,7 @@ class Case:
 
     def _made(self, layout: Layout) -> list[str]:
         """Return a note for each file that looks like a test's and is taken for code, since the task says so."""
-        changed = self._may_make().intersection(changed_paths(self.apparatus, self.parent, self.tree))
+        changed = self._may_make().intersection(changed_paths(self.ctx, self.parent, self.tree))
         return [
             f"{path} is taken for code: its task lets @make change it"
             for path in sorted(filter(layout.is_test_side, changed))
@@ -151,8 +149,8 @@ class Case:
         whose test regions differ are among them, whoever may change their code.
         """
         made = self._may_make()
-        changed = changed_paths(self.apparatus, old, self.tree)
-        beside = with_other_regions(self.apparatus, old, self.tree, changed, layout)
+        changed = changed_paths(self.ctx, old, self.tree)
+        beside = with_other_regions(self.ctx, old, self.tree, changed, layout)
         named = {each.path for each in self.task.test_files if not shares_file(each.path, layout)}
         tests = [p for p in changed if p not in made and (p in named or layout.is_test_side(p))]
         return frozenset((*tests, *beside))
@@ -160,14 +158,14 @@ class Case:
     def _by_others(self, ledger: RedLedger, paths: Iterable[str] | None = None) -> frozenset[str]:
         """Return those of *paths*, the files of the judged tests if it is None, in which others made the difference."""
         judged, commit = (self.kept.evidence.production, ledger.tree), (self.parent, self.tree)
-        return changed_by_others(self.apparatus, judged, commit, ledger.frozen.files if paths is None else paths)
+        return changed_by_others(self.ctx, judged, commit, ledger.frozen.files if paths is None else paths)
 
     def _changed_since(self, ledger: RedLedger, after: Observation) -> list[Problem]:
         """Return the files of tests that are not as they were when these were judged."""
         paths = self._test_paths(self.parent, after.layout) - set(ledger.frozen.files)
-        changed = paths.intersection(changed_paths(self.apparatus, ledger.tree, self.tree))
+        changed = paths.intersection(changed_paths(self.ctx, ledger.tree, self.tree))
         since = {path for path in changed if not shares_file(path, after.layout)}
-        since.update(with_other_regions(self.apparatus, ledger.tree, self.tree, sorted(changed), after.layout))
+        since.update(with_other_regions(self.ctx, ledger.tree, self.tree, sorted(changed), after.layout))
         return [
             Problem(id=path, why="was changed after the tests were judged")
             for path in sorted(since - self._by_others(ledger, since))
@@ -179,20 +177,20 @@ class Case:
         ids = {*ledger.red, *ledger.guards}
         production = self.start or self.parent
         paths = self._test_paths(production, layout)
-        red = await measure_red(self.apparatus, (self.tree, production), paths, ids, wanted, layout)
+        red = await measure_red(self.ctx, (self.tree, production), paths, ids, wanted, layout)
         if self.start is not None:
             return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
         if not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
             return "parent", red
         seam = self._seam(ledger, paths, layout)
         if seam is not None:
-            return "seam", await measure_red(self.apparatus, (self.tree, seam), paths, ids, wanted, layout)
+            return "seam", await measure_red(self.ctx, (self.tree, seam), paths, ids, wanted, layout)
         hidden = any(entry not in red.observation.records for entry in ledger.red)
         errors = red.observation.collection_errors
-        standing = with_stand_ins(self.apparatus, self.tasks, production, errors) if hidden and errors else None
+        standing = with_stand_ins(self.ctx, self.tasks, production, errors) if hidden and errors else None
         if standing is None:
             return "parent", red
-        return "stand-ins", await measure_red(self.apparatus, (self.tree, standing), paths, ids, wanted, layout)
+        return "stand-ins", await measure_red(self.ctx, (self.tree, standing), paths, ids, wanted, layout)
 
     async def _red_on_stubs(
         self, ledger: RedLedger, red: Red, wanted: Wanted, layout: Layout
@@ -201,16 +199,16 @@ class Case:
         unread = [entry for entry in ledger.red if entry not in red.observation.records]
         if not unread or not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)) or self.start is None:
             return None
-        bare = with_stubs(self.apparatus, self.tasks, self.tree, self.start, layout)
+        bare = with_stubs(self.ctx, self.tasks, self.tree, self.start, layout)
         if bare is None:
             return None
         ids = {*ledger.red, *ledger.guards}
-        return "stubs", await measure_red(self.apparatus, (self.tree, bare), (), ids, wanted, layout)
+        return "stubs", await measure_red(self.ctx, (self.tree, bare), (), ids, wanted, layout)
 
     def _seam(self, ledger: RedLedger, test_paths: frozenset[str], layout: Layout) -> str | None:
         """Return the tree with the seam that the tests were written over, if this commit brings one."""
-        brought = set(with_other_code(self.apparatus, self.parent, ledger.tree, test_paths, layout))
-        ours = brought and brought <= set(changed_paths(self.apparatus, self.parent, self.tree))
+        brought = set(with_other_code(self.ctx, self.parent, ledger.tree, test_paths, layout))
+        ours = brought and brought <= set(changed_paths(self.ctx, self.parent, self.tree))
         return ledger.tree if ours else None
 
     async def _structural(self, ledger: RedLedger, red: Red, before: Observation, after: Observation) -> list[Problem]:
@@ -219,7 +217,7 @@ class Case:
         own = [e for e, record in after.records.items() if record.path in files and e not in before.records]
         if not own:
             return []
-        passing, _ = await tried_over_stubs(self.apparatus, self.task, self.tree, red.production, own, after.layout)
+        passing, _ = await tried_over_stubs(self.ctx, self.task, self.tree, red.production, own, after.layout)
         return [Problem(id=entry, why="passes although what it tests is only a stub") for entry in passing]
 
 

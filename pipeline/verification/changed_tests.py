@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation, TestRecord
     from pipeline.languages.sources.suites import Weakening
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 _MOST_FILES: Final = 200
 """So many changed files are read, as in a run."""
@@ -49,27 +49,27 @@ class _Loosened:
 
 
 def changed_tests(
-    apparatus: Standalone, trees: tuple[str, str], before: Observation, after: Observation, allowed: frozenset[str]
+    ctx: WithoutRun, trees: tuple[str, str], before: Observation, after: Observation, allowed: frozenset[str]
 ) -> OldTests:
     """Return what became of the tests of the first tree in the second.
 
     A test that is gone is not told here: GREEN has it among what is lost.
 
     Args:
-        apparatus: What has the repository.
+        ctx: What has the repository.
         trees: The base's and the worktree's.
         before: The run of the first.
         after: The run of the second.
         allowed: Ids, functions or files of old tests that may change or go.
     """
-    read = _weakened(apparatus, trees, before)
+    read = _weakened(ctx, trees, before)
     found = _by_test(read, before, after)
     notes = [f"{one.entry} is loosened: {'; '.join(one.what)}" for one in found]
     entries = {one.entry for one in found}
     changed = {old.function for entry, old in before.records.items() if _differs(old, after.records.get(entry))}
     notes += [f"{entry} is changed; it loosens nothing that can be told" for entry in sorted(changed - entries)]
     said = {line for path, ones in read.items() for line in lines_of(path, ones)}
-    notes += [line for line in loosened.loosened(apparatus, before.layout, *trees) if line not in said]
+    notes += [line for line in loosened.loosened(ctx, before.layout, *trees) if line not in said]
     problems = [
         Problem(id=one.entry, why=f"is of the base and notices less now: {named(one.what, 1)}; {_leave(one.entry)}")
         for one in found
@@ -78,10 +78,10 @@ def changed_tests(
     return OldTests(tuple(problems), tuple(notes))
 
 
-def _weakened(apparatus: Standalone, trees: tuple[str, str], before: Observation) -> dict[str, tuple[Weakening, ...]]:
+def _weakened(ctx: WithoutRun, trees: tuple[str, str], before: Observation) -> dict[str, tuple[Weakening, ...]]:
     """Return what each changed file with tests no longer notices; a test that moves to another file is not gone."""
-    paths = [path for path in changed_paths(apparatus, *trees) if is_read(path)]
-    texts = both(apparatus, *trees, paths[:_MOST_FILES])
+    paths = [path for path in changed_paths(ctx, *trees) if is_read(path)]
+    texts = both(ctx, *trees, paths[:_MOST_FILES])
     moved = {path: added(path, old or b"", new) for path, old, new in texts if new is not None}
     layout = before.layout
     found: dict[str, tuple[Weakening, ...]] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green, passed
 from pipeline.evidence.quarantine import standing
-from pipeline.measure.old_tests.frozen import touched
+from pipeline.measure.old_tests.frozen import written_files
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.verification.results import Problem
@@ -16,7 +16,7 @@ from pipeline.verification.results import Problem
 if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation, TestRecord
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Green:
 
 
 async def check_green(
-    apparatus: Apparatus,
+    ctx: MeasurementContext,
     ledger: RedLedger | None,
     before: Observation,
     after: Observation,
@@ -40,7 +40,7 @@ async def check_green(
     """Return whether *after* is GREEN against *before*.
 
     Args:
-        apparatus: Where suspects are measured once more.
+        ctx: Where suspects are measured once more.
         ledger: The evidence of the tests that are meant; None where only nothing may break.
         before: The run of the first of the *trees*.
         after: The run of the second.
@@ -52,10 +52,10 @@ async def check_green(
         UnmeasurableError: the environment broke meanwhile.
     """
     own = () if ledger is None else (ledger,)
-    excused_now = standing(apparatus.config.quarantine, tuple(after.records.values()), datetime.now(UTC).date(), own)
+    excused_now = standing(ctx.config.quarantine, tuple(after.records.values()), datetime.now(UTC).date(), own)
     kept = excused_now.without(expectations(before))
     verdict = judge_green(ledger, after, kept, tests_to_change=may_change, unread_before=before.unread)
-    suspects = await confirm(apparatus, verdict.regressions, trees[1], trees[0], after)
+    suspects = await confirm(ctx, verdict.regressions, trees[1], trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
     # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.
     gone = [entry for entry in verdict.missing if entry in before.records or _is_named(entry, ledger)]
@@ -68,12 +68,12 @@ async def check_green(
         "is a strict xfail, and passes now": verdict.stale_xfail,
     }
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
-    meanwhile = touched(apparatus, before, after, trees[1])
-    problems += [Problem(why=line) for line in meanwhile.ground]
+    meanwhile = written_files(ctx, before, after, trees[1])
+    problems += [Problem(why=line) for line in meanwhile.support]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
     flaky = tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky)
     excused = {*excused_now.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}
-    red = not_protected(before, limit_of(apparatus), excused)
+    red = not_protected(before, limit_of(ctx), excused)
     still = [record for record in kept.values() if not _is_judged(record, ledger) and _is_kept(record, after)]
     return Green(tuple(problems), (*flaky, *red, *excused_now.lines(), *meanwhile.data), len(still))
 

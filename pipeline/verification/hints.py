@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedVerdict
     from pipeline.evidence.observation import Fault, Observation, TestRecord
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 _DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")
 _NAME: Final = re.compile(r"[^\W\d][\w.:]*")
 
 
-def asserts_nothing(apparatus: Standalone, tree: str, records: Iterable[TestRecord]) -> tuple[str, ...]:
+def asserts_nothing(ctx: WithoutRun, tree: str, records: Iterable[TestRecord]) -> tuple[str, ...]:
     """Return a note for each test in whose file nothing is found that it asserts; checks of other files are not seen.
 
     Args:
-        apparatus: What has the repository.
+        ctx: What has the repository.
         tree: The tree with the tests.
         records: The tests in question.
     """
@@ -36,7 +36,7 @@ def asserts_nothing(apparatus: Standalone, tree: str, records: Iterable[TestReco
         if is_read(record.path):
             by_path.setdefault(record.path, {}).setdefault(record.function, record)
     found: list[str] = []
-    for path, text, _ in both(apparatus, tree, tree, sorted(by_path)):
+    for path, text, _ in both(ctx, tree, tree, sorted(by_path)):
         suite = suite_of(path, text) if text is not None else None
         for name, test in suite.tests.items() if suite is not None else ():
             if test.what == "test" and not test.counting:

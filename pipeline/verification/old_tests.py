@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Runs:
     after: Observation
 
 
-def old_tests(apparatus: Standalone, runs: Runs, ledger: RedLedger | None, allowed: frozenset[str]) -> OldTests:
+def old_tests(ctx: WithoutRun, runs: Runs, ledger: RedLedger | None, allowed: frozenset[str]) -> OldTests:
     """Return what is to be told of tests and of what serves them.
 
     Args:
-        apparatus: What has the repository.
+        ctx: What has the repository.
         runs: The parent and the commit.
         ledger: The evidence, if the commit has tests.
         allowed: Ids, functions or files of tests that the task may change.
@@ -68,18 +68,18 @@ def old_tests(apparatus: Standalone, runs: Runs, ledger: RedLedger | None, allow
         for record in fresh
         if _is_suite(record, runs.after.layout) and (ledger is None or not ledger.owns(record))
     ]
-    notes += loosened(apparatus, runs.before.layout, as_if_renamed(apparatus, runs.trees[0], renames), runs.trees[1])
-    return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(apparatus, runs)))))
+    notes += loosened(ctx, runs.before.layout, as_if_renamed(ctx, runs.trees[0], renames), runs.trees[1])
+    return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(ctx, runs)))))
 
 
-def _around(apparatus: Standalone, runs: Runs) -> list[str]:
+def _around(ctx: WithoutRun, runs: Runs) -> list[str]:
     """Return a line for each changed file that holds no tests and has a part in them."""
     holding = {record.path for seen in (runs.before, runs.after) for record in seen.records.values()}
     lines: list[str] = []
-    for path in changed_paths(apparatus, *runs.trees):
+    for path in changed_paths(ctx, *runs.trees):
         if path not in holding and runs.after.layout.is_test_side(path):
             lines.append(f"{path} serves tests, and this commit changes it")
-        elif apparatus.toolchain.is_control_path(path):
+        elif ctx.toolchain.is_control_path(path):
             lines.append(f"{path} controls how tests run, and this commit changes it")
     return lines
 

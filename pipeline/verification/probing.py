@@ -16,10 +16,10 @@ from pipeline.verification.tdd import tdd_green, tdd_red
 if TYPE_CHECKING:
     from pipeline.verification.results import TddDocument
     from pipeline.verification.tdd_request import Question
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 
-async def tdd_probed(apparatus: Standalone, question: Question) -> TddDocument:
+async def tdd_probed(ctx: WithoutRun, question: Question) -> TddDocument:
     """Return what `tdd_green` says and, where that is GREEN, what comes of the probes; `[probes]` holds here too.
 
     Of the probes only one can refuse: tests that pass over the base's production code as well. Faults that no test
@@ -28,21 +28,21 @@ async def tdd_probed(apparatus: Standalone, question: Question) -> TddDocument:
     Raises:
         UnmeasurableError: the tests cannot be run here.
     """
-    green = await tdd_green(apparatus, question)
+    green = await tdd_green(ctx, question)
     if not green.ok:
         return green.model_copy(update={"notes": (*green.notes, "not probed: that is for tests that are GREEN")})
-    wanted = apparatus.config.probes
-    old, new = apparatus.repository.tree_of(question.base), apparatus.repository.worktree_tree()
-    seen = await measure_whole(apparatus, new, "the worktree")
+    wanted = ctx.config.probes
+    old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
+    seen = await measure_whole(ctx, new, "the worktree")
     judged = [test.id for test in green.tests]
     notes: list[str] = []
     if wanted.repeat > 1 and judged:
-        again = await repeat(apparatus, new, judged, wanted.repeat, first=seen)
+        again = await repeat(ctx, new, judged, wanted.repeat, first=seen)
         notes += [f"does not always pass: {entry}: {', '.join(ended)}" for entry, ended in again.unstable.items()]
-    problems = await _reverted(apparatus, question) if wanted.revert and judged else []
+    problems = await _reverted(ctx, question) if wanted.revert and judged else []
     passing = frozenset(entry for entry, record in seen.records.items() if passed(record))
     judges = Judges(frozenset(judged), passing) if judged else Judges(passing)
-    mutation = await faults(apparatus, wanted, old, new, judges, seen.layout) if wanted.mutants else None
+    mutation = await faults(ctx, wanted, old, new, judges, seen.layout) if wanted.mutants else None
     if mutation is not None and mutation.trouble:
         notes.append(f"no small faults were tried: {one_line(mutation.trouble)}")
     return green.model_copy(
@@ -56,9 +56,9 @@ async def tdd_probed(apparatus: Standalone, question: Question) -> TddDocument:
     )
 
 
-async def _reverted(apparatus: Standalone, question: Question) -> list[Problem]:
+async def _reverted(ctx: WithoutRun, question: Question) -> list[Problem]:
     """Return what keeps the tests from being RED over the base: what `check-red` would say."""
-    red = await tdd_red(apparatus, question)
+    red = await tdd_red(ctx, question)
     told = [Problem(id=test.id, why=test.why or test.measured) for test in red.tests if not test.holds]
     return [
         Problem(id=each.id, why=f"not RED over the base: {each.why}" if each.why else "not RED over the base")

@@ -13,29 +13,29 @@ from pipeline.measure.composed_trees import both
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 
 def changed_by_others(
-    apparatus: Standalone, judged: tuple[str, str], commit: tuple[str, str], paths: Iterable[str]
+    ctx: WithoutRun, judged: tuple[str, str], commit: tuple[str, str], paths: Iterable[str]
 ) -> frozenset[str]:
     """Return those of *paths* in which others alone made the difference between what was judged and the commit.
 
     Args:
-        apparatus: What has the repository.
+        ctx: What has the repository.
         judged: The tree that the tests were written over, and the one that they were judged in.
         commit: The trees of the commit's parent and of the commit.
         paths: Files of tests, or that serve them.
     """
-    if any(apparatus.repository.resolve(f"{tree}^{{tree}}") is None for tree in judged):
+    if any(ctx.repository.resolve(f"{tree}^{{tree}}") is None for tree in judged):
         return frozenset()
     wanted = sorted(paths)
-    before = {path: (base, theirs) for path, base, theirs in both(apparatus, judged[0], commit[0], wanted)}
+    before = {path: (base, theirs) for path, base, theirs in both(ctx, judged[0], commit[0], wanted)}
     found: set[str] = set()
-    for path, own, now in both(apparatus, judged[1], commit[1], wanted):
+    for path, own, now in both(ctx, judged[1], commit[1], wanted):
         base, theirs = before[path]
         if base is None or theirs is None or own is None or base == theirs:
             continue  # nobody else was there, or the file came or went
-        if now is not None and apparatus.repository.merged(base, theirs, own) == now:
+        if now is not None and ctx.repository.merged(base, theirs, own) == now:
             found.add(path)
     return frozenset(found)

@@ -24,56 +24,56 @@ from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 _MOST_TASKS = 200
 
 
-def unchecked(apparatus: Standalone, commit: str, error: Exception) -> CommitCheck:
+def unchecked(ctx: WithoutRun, commit: str, error: Exception) -> CommitCheck:
     """Return that *commit* cannot be checked here, and why."""
-    subject = apparatus.repository.subject(commit)
+    subject = ctx.repository.subject(commit)
     return CommitCheck(commit=commit, subject=subject, status=Status.UNCHECKED, why=str(error))
 
 
-async def recheck(apparatus: Standalone, commit: str) -> CommitCheck:
+async def recheck(ctx: WithoutRun, commit: str) -> CommitCheck:
     """Return what is true of what *commit* claims."""
-    claim = claim_of(apparatus.repository, commit)
-    found = CommitCheck(commit=commit, subject=apparatus.repository.subject(commit), status=Status.UNCHECKED)
+    claim = claim_of(ctx.repository, commit)
+    found = CommitCheck(commit=commit, subject=ctx.repository.subject(commit), status=Status.UNCHECKED)
     try:
         if isinstance(claim, NoClaim):
             status = Status.UNCHECKED if claim.broken else Status.NOTHING_CLAIMED
             found = found.model_copy(update={"status": status, "why": claim.why, "run_id": claim.run_id})
-            return found if claim.run_id is None or claim.broken else await _without_task(apparatus, found)
-        apparatus.say(f"{commit[:12]}: task {claim.task} of {claim.run_id}")
+            return found if claim.run_id is None or claim.broken else await _without_task(ctx, found)
+        ctx.say(f"{commit[:12]}: task {claim.task} of {claim.run_id}")
         found = found.model_copy(update={"run_id": claim.run_id, "task": claim.task})
-        return await _checked(apparatus, claim, found)
+        return await _checked(ctx, claim, found)
     except (Unchecked, UnmeasurableError, TooLargeError, GitError) as error:
         return found.model_copy(update={"status": Status.UNCHECKED, "why": str(error)})
 
 
-async def _without_task(apparatus: Standalone, found: CommitCheck) -> CommitCheck:
+async def _without_task(ctx: WithoutRun, found: CommitCheck) -> CommitCheck:
     """Return the check of a commit that closes the issue, or tidies production: it touches no test and breaks none."""
-    parents = [_tree_of(apparatus, commit) for commit in apparatus.repository.parents(found.commit)]
-    tree = _tree_of(apparatus, found.commit)
-    changed = [path for path in changed_paths(apparatus, parents[0], tree) if not is_tracker(path)] if parents else []
+    parents = [_tree_of(ctx, commit) for commit in ctx.repository.parents(found.commit)]
+    tree = _tree_of(ctx, found.commit)
+    changed = [path for path in changed_paths(ctx, parents[0], tree) if not is_tracker(path)] if parents else []
     if not changed:
         return found
-    before = await measure_whole(apparatus, parents[0], "the parent")
-    after = await measure_whole(apparatus, tree, "the commit")
-    green = await check_green(apparatus, None, before, after, (parents[0], tree), frozenset())
+    before = await measure_whole(ctx, parents[0], "the parent")
+    after = await measure_whole(ctx, tree, "the commit")
+    green = await check_green(ctx, None, before, after, (parents[0], tree), frozenset())
     tests = [path for path in changed if after.layout.is_test_side(path)]
     why = "serves tests, and is changed by a commit of the run that has no evidence"
     problems = (*green.problems, *(Problem(id=path, why=why) for path in tests))
     status = Status.REFUTED if problems else found.status
-    means = means_of_forgery(apparatus, parents[0], tree, after.layout)
+    means = means_of_forgery(ctx, parents[0], tree, after.layout)
     notes = (*green.notes, f"changes {', '.join(changed)}; nothing that passed before is lost", *means)
     return found.model_copy(
         update={"status": status, "kept": green.kept, "problems": problems, "notes": () if problems else notes}
     )
 
 
-async def _checked(apparatus: Standalone, claim: Claim, found: CommitCheck) -> CommitCheck:
-    repository = apparatus.repository
+async def _checked(ctx: WithoutRun, claim: Claim, found: CommitCheck) -> CommitCheck:
+    repository = ctx.repository
     kept = kept_evidence(repository, claim)
     if not isinstance(kept, Kept):
         if kept.left_out:
@@ -91,40 +91,40 @@ async def _checked(apparatus: Standalone, claim: Claim, found: CommitCheck) -> C
     if len(parents) != 1:
         raise Unchecked(f"the commit of a task has one parent, and this one has {len(parents)} here")
     case = Case(
-        apparatus,
+        ctx,
         claim,
         kept,
         tasks=_tasks(kept, claim),
-        parent=_tree_of(apparatus, parents[0]),
-        tree=_tree_of(apparatus, found.commit),
-        start=_red_base(apparatus, claim, found.commit),
+        parent=_tree_of(ctx, parents[0]),
+        tree=_tree_of(ctx, found.commit),
+        start=_red_base(ctx, claim, found.commit),
     )
     return await case.check(found.model_copy(update={"evidence": kept.store.where}))
 
 
-def _tree_of(apparatus: Standalone, commit: str) -> str:
+def _tree_of(ctx: WithoutRun, commit: str) -> str:
     """Return the tree of a commit.
 
     Raises:
         TooLargeError: it names paths without number; git would never end to compare it.
     """
-    tree = apparatus.repository.tree_of(commit)
-    apparatus.repository.entries(tree)
+    tree = ctx.repository.tree_of(commit)
+    ctx.repository.entries(tree)
     return tree
 
 
-def _red_base(apparatus: Standalone, claim: Claim, commit: str) -> str | None:
+def _red_base(ctx: WithoutRun, claim: Claim, commit: str) -> str | None:
     """Return the tree that a fix of tests alone was measured over: that of the start of its run."""
     if claim.red_base is None:
         return None
-    base = apparatus.repository.resolve(f"{claim.red_base}^{{commit}}")
-    if base is None or not apparatus.repository.is_ancestor(base, commit):
+    base = ctx.repository.resolve(f"{claim.red_base}^{{commit}}")
+    if base is None or not ctx.repository.is_ancestor(base, commit):
         raise Unchecked(f"the trailer Red-Base names {claim.red_base}, which is not in the history of this commit")
-    for each in apparatus.repository.history(f"{base}..{commit}"):  # over an old enough commit every test is RED
-        if (RUN_ID, claim.run_id) not in apparatus.repository.trailers(each):
-            told = f"{each[:12]} ({apparatus.repository.subject(each)})"
+    for each in ctx.repository.history(f"{base}..{commit}"):  # over an old enough commit every test is RED
+        if (RUN_ID, claim.run_id) not in ctx.repository.trailers(each):
+            told = f"{each[:12]} ({ctx.repository.subject(each)})"
             raise Unchecked(f"the trailer Red-Base names {base[:12]}; since then came {told}, not of {claim.run_id}")
-    return _tree_of(apparatus, base)
+    return _tree_of(ctx, base)
 
 
 def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:

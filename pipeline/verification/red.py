@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from pipeline.evidence.observation import Layout, Observation
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.probes.revert import Red, Wanted
 
 
 async def measure_red(
-    apparatus: Apparatus,
+    ctx: MeasurementContext,
     trees: tuple[str, str],
     test_paths: Iterable[str],
     ids: Collection[str],
@@ -28,7 +28,7 @@ async def measure_red(
     """Return what these tests show over another tree's production.
 
     Args:
-        apparatus: Where to measure.
+        ctx: Where to measure.
         trees: The one that has the tests, and the one that everything else is taken from.
         test_paths: The files of the tests, all that serves them, and the production files with tests beside the code.
         ids: Which tests to run.
@@ -38,29 +38,29 @@ async def measure_red(
     Raises:
         UnmeasurableError: the environment is broken, or a file cannot be put together for certain.
     """
-    composed = composed_for(apparatus, trees, test_paths, layout)
-    return await measure_over(apparatus, composed, trees[1], ids, wanted)
+    composed = composed_for(ctx, trees, test_paths, layout)
+    return await measure_over(ctx, composed, trees[1], ids, wanted)
 
 
-def composed_for(apparatus: Apparatus, trees: tuple[str, str], test_paths: Iterable[str], layout: Layout) -> str:
+def composed_for(ctx: MeasurementContext, trees: tuple[str, str], test_paths: Iterable[str], layout: Layout) -> str:
     """Return the tree with the tests of the first tree over the production of the second.
 
     Raises:
         UnmeasurableError: a file cannot be put together for certain, so that what would be measured is not RED.
     """
-    composed = compose(apparatus, *trees, test_paths, layout)
+    composed = compose(ctx, *trees, test_paths, layout)
     if composed.whole:
         raise UnmeasurableError(f"tests and code of one file cannot be told apart: {composed.whole[0]}")
     return composed.tree
 
 
-async def measure_whole(apparatus: Apparatus, tree: str, what: str, *, warm: bool = False) -> Observation:
+async def measure_whole(ctx: MeasurementContext, tree: str, what: str, *, warm: bool = False) -> Observation:
     """Return what all tests of *tree* show; `warm` as in `measure`.
 
     Raises:
         UnmeasurableError: the run did not come to its end, or the environment is broken.
     """
-    seen = await measure(apparatus, tree, warm=warm)
+    seen = await measure(ctx, tree, warm=warm)
     if seen.state is RunState.TIMED_OUT:
         raise UnmeasurableError(f"the tests of {what} did not end in time")
     return seen

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pipeline.git import UntouchedRepository
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 _EXITS: Final[Mapping[Status, Literal[0, 2, 7]]] = {
     Status.VERIFIED: 0,
@@ -28,20 +28,20 @@ _EXITS: Final[Mapping[Status, Literal[0, 2, 7]]] = {
 }
 
 
-async def verified(apparatus: Standalone, asked: str) -> VerifyDocument:
+async def verified(ctx: WithoutRun, asked: str) -> VerifyDocument:
     """Return what is true of the commits that *asked* means.
 
     Raises:
         UserError: it means none, or the tests cannot be run here at all.
     """
-    commits = commits_of(apparatus.repository, asked)
+    commits = commits_of(ctx.repository, asked)
     try:
-        await apparatus.prepare(apparatus.repository.tree_of(commits[-1]))
-        checks = tuple([await recheck(apparatus, commit) for commit in commits])
+        await ctx.prepare(ctx.repository.tree_of(commits[-1]))
+        checks = tuple([await recheck(ctx, commit) for commit in commits])
     except UnmeasurableError as error:
         raise UserError(f"The tests cannot be run here: {error}", Reason.ENVIRONMENT) from error
     except (TooLargeError, GitError) as error:  # of the tree that should be prepared
-        checks = tuple(unchecked(apparatus, commit, error) for commit in commits)
+        checks = tuple(unchecked(ctx, commit, error) for commit in commits)
     status = together(check.status for check in checks)
     return VerifyDocument(
         ok=status is Status.VERIFIED, status=status, exit_code=_EXITS[status], asked=asked, commits=checks

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedVerdict
     from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.verification.tdd_request import Question
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _BY_HAND: Final = "tdd"
@@ -45,15 +45,15 @@ _BASES: Final = ("main", "master")
 
 
 async def judged(
-    apparatus: Standalone,
-    measured: Callable[[Standalone, Question], Awaitable[TddDocument]],
+    ctx: WithoutRun,
+    measured: Callable[[WithoutRun, Question], Awaitable[TddDocument]],
     question: Question,
     base: str | None,
 ) -> TddDocument:
     """Return what *measured* says, compared with where the worktree's commit parted from *base*.
 
     Args:
-        apparatus: Where to measure.
+        ctx: Where to measure.
         measured: `tdd_red` or `tdd_green`.
         question: What is asked, but for the base.
         base: A revision; None for the configured base, else main, else master.
@@ -61,17 +61,17 @@ async def judged(
     Raises:
         UserError: there is no such base or path, or the tests cannot be run here.
     """
-    asked = located(apparatus, replace(question, base=_parted(apparatus, base)))
+    asked = located(ctx, replace(question, base=_parted(ctx, base)))
     try:
-        await apparatus.prepare(apparatus.repository.worktree_tree())
-        return await measured(apparatus, asked)
+        await ctx.prepare(ctx.repository.worktree_tree())
+        return await measured(ctx, asked)
     except UnmeasurableError as error:
         raise UserError(f"The tests cannot be measured here: {error}", Reason.ENVIRONMENT) from error
 
 
-def _parted(apparatus: Standalone, base: str | None) -> str:
-    repository = apparatus.repository
-    wanted = base or apparatus.config.base
+def _parted(ctx: WithoutRun, base: str | None) -> str:
+    repository = ctx.repository
+    wanted = base or ctx.config.base
     names = (wanted,) if wanted else _BASES
     tip = next(filter(None, (repository.resolve(f"{name}^{{commit}}") for name in names)), None)
     if tip is None:
@@ -84,26 +84,24 @@ def _parted(apparatus: Standalone, base: str | None) -> str:
     return parted
 
 
-async def tdd_red(apparatus: Standalone, question: Question) -> TddDocument:
+async def tdd_red(ctx: WithoutRun, question: Question) -> TddDocument:
     """Return whether the tests fail over the base's production code, each for a legal reason.
 
     Raises:
         UnmeasurableError: the tests cannot be run here.
     """
-    old, new = apparatus.repository.tree_of(question.base), apparatus.repository.worktree_tree()
-    before = await measure(apparatus, old, Selection.nothing(), warm=True)  # the base is what its owner started from
-    paths = test_paths(apparatus, question, old, new, before.layout)
+    old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
+    before = await measure(ctx, old, Selection.nothing(), warm=True)  # the base is what its owner started from
+    paths = test_paths(ctx, question, old, new, before.layout)
     _require_names(paths, before.layout)
-    composed = composed_for(apparatus, (new, old), paths, before.layout)
-    first = await measure(apparatus, composed, Selection(files=frozenset(paths)))
+    composed = composed_for(ctx, (new, old), paths, before.layout)
+    first = await measure(ctx, composed, Selection(files=frozenset(paths)))
     ids = {r.id for r in first.records.values() if is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
     if question.ids:
-        before, first = without(before, ids), only(apparatus, first, ids, question.ids)
-    changed = changed_paths(apparatus, old, new)
+        before, first = without(before, ids), only(ctx, first, ids, question.ids)
+    changed = changed_paths(ctx, old, new)
     production = [path for path in changed if path not in paths or shares_file(path, before.layout)]
-    red = await measure_red(
-        apparatus, (new, old), paths, ids, _wanted(apparatus, question, old, new, production), before.layout
-    )
+    red = await measure_red(ctx, (new, old), paths, ids, _wanted(ctx, question, old, new, production), before.layout)
     seen = {entry: red.observation.records[entry] for entry in ids if entry in red.observation.records}
     verdict = judge_red(
         before,
@@ -117,14 +115,14 @@ async def tdd_red(apparatus: Standalone, question: Question) -> TddDocument:
     hints = to_come(verdict, first.model_copy(update={"records": {**first.records, **seen}}))
     if verdict.env_broken is not None:
         raise UnmeasurableError("; ".join((verdict.env_broken, *hints)))
-    problems = unknown(apparatus, question, first)
+    problems = unknown(ctx, question, first)
     problems += [Problem(why=refusal.message) for refusal in verdict.illegal if not refusal.id]
     problems += [
         Problem(id=entry, why=f"two runs disagree on it{late(entry, first, seen)}") for entry in verdict.unstable
     ]
-    told = (*_controls(apparatus, production), *means_of_forgery(apparatus, old, new, before.layout))
-    notes = (*hints, *asserts_nothing(apparatus, new, seen.values()), *told)
-    return _document(question, "red", _judged(verdict, first), problems, notes=(*notes, *apparatus.notes))
+    told = (*_controls(ctx, production), *means_of_forgery(ctx, old, new, before.layout))
+    notes = (*hints, *asserts_nothing(ctx, new, seen.values()), *told)
+    return _document(question, "red", _judged(verdict, first), problems, notes=(*notes, *ctx.notes))
 
 
 def late(entry: str, first: Observation, seen: Mapping[str, TestRecord]) -> str:
@@ -133,29 +131,29 @@ def late(entry: str, first: Observation, seen: Mapping[str, TestRecord]) -> str:
     return ": one did not end in time, see test_timeout_s in [toolchains]" if len(late) == 1 else ""
 
 
-async def tdd_green(apparatus: Standalone, question: Question) -> TddDocument:
+async def tdd_green(ctx: WithoutRun, question: Question) -> TddDocument:
     """Return whether the tests pass in the worktree, and everything that passed at the base still does.
 
     Raises:
         UnmeasurableError: the tests cannot be run here.
     """
-    old, new = apparatus.repository.tree_of(question.base), apparatus.repository.worktree_tree()
-    before = await measure_whole(apparatus, old, "the base", warm=True)
-    after = await measure_whole(apparatus, new, "the worktree")
-    _require_names(changed_paths(apparatus, old, new), after.layout)
+    old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
+    before = await measure_whole(ctx, old, "the base", warm=True)
+    after = await measure_whole(ctx, new, "the worktree")
+    _require_names(changed_paths(ctx, old, new), after.layout)
     fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
     if question.ids:
         judged = [record for record in after.records.values() if is_meant(record, question.ids)]
     elif question.paths:
-        paths = test_paths(apparatus, question, old, new, after.layout)
+        paths = test_paths(ctx, question, old, new, after.layout)
         judged = [record for record in fresh if record.path in paths]
     else:
         judged = fresh
     may_change = frozenset((*question.may_change, *(record.id for record in judged)))
-    green = await check_green(apparatus, None, before, after, (old, new), may_change)
-    loosened = changed_tests(apparatus, (old, new), before, after, frozenset(question.may_change))
+    green = await check_green(ctx, None, before, after, (old, new), may_change)
+    loosened = changed_tests(ctx, (old, new), before, after, frozenset(question.may_change))
     problems = [*green.problems, *loosened.problems]
-    problems += unknown(apparatus, question, after)
+    problems += unknown(ctx, question, after)
     problems += [
         Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")
         for error in after.collection_errors
@@ -172,11 +170,11 @@ async def tdd_green(apparatus: Standalone, question: Question) -> TddDocument:
     )
     told = (
         *loosened.notes,
-        *unknown_leave(apparatus, question, before, after),
-        *asserts_nothing(apparatus, new, judged),
+        *unknown_leave(ctx, question, before, after),
+        *asserts_nothing(ctx, new, judged),
     )
     nothing = () if judged else ("no test was added or changed",)
-    notes = (*told, *green.notes, *nothing, *means_of_forgery(apparatus, old, new, after.layout), *apparatus.notes)
+    notes = (*told, *green.notes, *nothing, *means_of_forgery(ctx, old, new, after.layout), *ctx.notes)
     return _document(question, "green", tests, problems, notes=notes, kept=green.kept)
 
 
@@ -191,11 +189,11 @@ def _require_names(paths: Iterable[str], layout: Layout) -> None:
         raise UnmeasurableError(f"{printable(odd)} holds tests, and its name is not UTF-8; rename it")
 
 
-def _wanted(apparatus: Standalone, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
+def _wanted(ctx: WithoutRun, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
     """Return what counts as not there yet over the base."""
-    before, after = texts(apparatus, old, production), texts(apparatus, new, production)
+    before, after = texts(ctx, old, production), texts(ctx, new, production)
     names = {name for path, text in after.items() for name in _new_words(before.get(path, ""), text)}
-    named = [name for name in question.new if "/" not in name and not name.endswith(apparatus.toolchain.sources)]
+    named = [name for name in question.new if "/" not in name and not name.endswith(ctx.toolchain.sources)]
     symbols = tuple(Symbol("", name) for name in (*sorted(names), *named))
     return Wanted(symbols=symbols, files=frozenset((*production, *(set(question.new) - set(named)))))
 
@@ -224,10 +222,10 @@ def _judged(verdict: RedVerdict, seen: Observation) -> tuple[JudgedTest, ...]:
     return tuple(found)
 
 
-def _controls(apparatus: Standalone, production: Iterable[str]) -> tuple[str, ...]:
+def _controls(ctx: WithoutRun, production: Iterable[str]) -> tuple[str, ...]:
     """Return a note for each changed file that controls tests and was left as the base has it."""
     said_of = "controls how tests run, and was taken as the base has it; to take the worktree's: --tests"
-    return tuple(f"{path} {said_of} {path}" for path in production if apparatus.toolchain.is_control_path(path))
+    return tuple(f"{path} {said_of} {path}" for path in production if ctx.toolchain.is_control_path(path))
 
 
 def _document(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 
 @dataclass(frozen=True)
@@ -40,37 +40,35 @@ class Question:
     may_change: tuple[str, ...] = ()
 
 
-def located(apparatus: Standalone, question: Question) -> Question:
+def located(ctx: WithoutRun, question: Question) -> Question:
     """Return the question with each path as the repository has it, once all of them are known to be there.
 
     Raises:
         UserError: reason `usage`: a path is outside of the repository, or neither the base nor the worktree has it.
     """
-    trees = (apparatus.repository.tree_of(question.base), apparatus.repository.worktree_tree())
-    there = {entry.path for tree in trees for entry in apparatus.repository.entries(tree)}
+    trees = (ctx.repository.tree_of(question.base), ctx.repository.worktree_tree())
+    there = {entry.path for tree in trees for entry in ctx.repository.entries(tree)}
 
     def ids(option: str, entries: Sequence[str]) -> tuple[str, ...]:
-        return tuple(_id(apparatus, option, entry, there) for entry in entries)
+        return tuple(_id(ctx, option, entry, there) for entry in entries)
 
     return replace(
         question,
-        paths=tuple(_path(apparatus, "--tests", path, there) for path in question.paths),
+        paths=tuple(_path(ctx, "--tests", path, there) for path in question.paths),
         ids=ids("--ids", question.ids),
         may_change=ids("--may-change", question.may_change),
     )
 
 
-def _id(apparatus: Standalone, option: str, entry: str, there: set[str]) -> str:
+def _id(ctx: WithoutRun, option: str, entry: str, there: set[str]) -> str:
     """Return an id whose file is there; cargo and go name packages instead of files."""
     head, mark, rest = entry.partition("::")
-    is_path = (
-        head.endswith(tuple(apparatus.toolchain.sources)) or Path(head).is_absolute() or head.startswith(("./", "../"))
-    )
-    return f"{_path(apparatus, option, head, there)}{mark}{rest}" if is_path else entry
+    is_path = head.endswith(tuple(ctx.toolchain.sources)) or Path(head).is_absolute() or head.startswith(("./", "../"))
+    return f"{_path(ctx, option, head, there)}{mark}{rest}" if is_path else entry
 
 
-def _path(apparatus: Standalone, option: str, asked: str, there: set[str]) -> str:
-    top = apparatus.repository.worktree
+def _path(ctx: WithoutRun, option: str, asked: str, there: set[str]) -> str:
+    top = ctx.repository.worktree
     try:
         path = Path(_normal(str(top / asked))).relative_to(_normal(str(top))).as_posix()
     except ValueError:
@@ -85,13 +83,13 @@ def _normal(path: str) -> str:
     return os.path.normpath(path)
 
 
-def test_paths(apparatus: Standalone, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
+def test_paths(ctx: WithoutRun, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
     """Return the files that are taken from the worktree when its tests are put over the base."""
-    changed = changed_paths(apparatus, old, new)
+    changed = changed_paths(ctx, old, new)
     if not question.paths:
-        beside = with_other_regions(apparatus, old, new, changed, layout)
+        beside = with_other_regions(ctx, old, new, changed, layout)
         return (*(path for path in changed if layout.is_test_side(path)), *beside)
-    there = {entry.path for tree in (old, new) for entry in apparatus.repository.entries(tree)}
+    there = {entry.path for tree in (old, new) for entry in ctx.repository.entries(tree)}
     return tuple(sorted(path for path in there if any(_is_below(path, asked) for asked in question.paths)))
 
 
@@ -104,31 +102,29 @@ def is_meant(record: TestRecord, ids: Sequence[str]) -> bool:
     return not {record.id, record.function, record.path}.isdisjoint(ids)
 
 
-def unknown(apparatus: Standalone, question: Question, seen: Observation) -> list[Problem]:
+def unknown(ctx: WithoutRun, question: Question, seen: Observation) -> list[Problem]:
     """Return a problem for each test to judge that there is not."""
-    missing = [entry for entry in question.ids if not _is_known(apparatus, entry, seen)]
+    missing = [entry for entry in question.ids if not _is_known(ctx, entry, seen)]
     return [Problem(id=entry, why="there is no such test") for entry in missing]
 
 
-def unknown_leave(
-    apparatus: Standalone, question: Question, before: Observation, after: Observation
-) -> tuple[str, ...]:
+def unknown_leave(ctx: WithoutRun, question: Question, before: Observation, after: Observation) -> tuple[str, ...]:
     """Return a note for each test that may change and that neither run has; a file that serves tests is one, too."""
     there = [
         entry
         for entry in question.may_change
-        if "::" not in entry and apparatus.repository.entries(apparatus.repository.tree_of(question.base), entry)
+        if "::" not in entry and ctx.repository.entries(ctx.repository.tree_of(question.base), entry)
     ]
     return tuple(
         f"--may-change {entry}: there is no such test at the base"
         for entry in question.may_change
-        if entry not in there and not any(_is_known(apparatus, entry, seen) for seen in (before, after))
+        if entry not in there and not any(_is_known(ctx, entry, seen) for seen in (before, after))
     )
 
 
-def _is_known(apparatus: Standalone, entry: str, seen: Observation) -> bool:
+def _is_known(ctx: WithoutRun, entry: str, seen: Observation) -> bool:
     """Return whether there is such a test, or its file is there and cannot be collected."""
-    path = path_of(entry, seen.records, apparatus.toolchain.sources)
+    path = path_of(entry, seen.records, ctx.toolchain.sources)
     broken = any(error.path == path for error in seen.collection_errors)
     return broken or any(is_meant(record, (entry,)) for record in seen.records.values())
 
@@ -139,9 +135,9 @@ def without(seen: Observation, ids: Iterable[str]) -> Observation:
     return seen.model_copy(update={"records": {e: r for e, r in seen.records.items() if e not in dropped}})
 
 
-def only(apparatus: Standalone, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
+def only(ctx: WithoutRun, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
     """Return the observation with these tests only, and the files of those that could not be collected."""
-    files = {path_of(entry, seen.records, apparatus.toolchain.sources) for entry in asked}
+    files = {path_of(entry, seen.records, ctx.toolchain.sources) for entry in asked}
     return seen.model_copy(
         update={
             "records": {entry: seen.records[entry] for entry in ids},

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Standalone:
-    """An `Apparatus` without a run. What it writes, objects included, lies in the folder of its checkout.
+class WithoutRun:
+    """A `MeasurementContext` without a run. What it writes, objects included, lies in the folder of its checkout.
 
     `notes` are what whoever reads the result should know of how it was asked.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import pytest
 from kit import BARE_PYTEST, FILES, HONEST, TEST_GREET, TEST_GREET_NEW, TESTS, UNTIL_TESTS, Entry, make_project
-from steps.probed import seen, standalone, tree_of
+from steps.probed import seen, tree_of, without_run
 
 from pipeline.dispatch.escape import EscapeError
 from pipeline.git import Repository
@@ -70,7 +70,7 @@ def test_tests_that_change_the_repository_are_not_believed(part: str, tmp_path: 
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": planting(project, PLANTS[part]) + TEST_GREET})
     project.commit()
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         with pytest.raises(EscapeError, match="changed outside its view") as caught:
             seen(lab)
         assert {each.part for each in caught.value.escape.parts} == {part}
@@ -81,7 +81,7 @@ def test_without_the_watch_nobody_would_have_noticed(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": planting(project, HOOK) + TEST_GREET})
     project.commit()
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         lab.copies = Copies(lab.checkout, "unwatched", lab.sandbox)
         assert len(seen(lab).records) == 1
         assert is_planted(project)
@@ -91,13 +91,13 @@ def test_a_change_that_was_there_before_is_nobodys(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": TEST_GREET})
     exec(planting(project, HOOK), {})  # noqa: S102  (the user's own)
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         assert len(seen(lab).records) == 1
 
 
 def test_what_is_remembered_is_not_watched(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         first = seen(lab)
         lab.copies = Copies(lab.checkout, "none", lab.sandbox, watch=_nobody_asks)
         assert seen(lab) == first
@@ -109,7 +109,7 @@ def _nobody_asks() -> Any:
 
 def test_tests_that_end_their_box_are_watched_all_the_same(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    with standalone(project) as lab, pytest.raises(EscapeError), lab.copies.lent(tree_of(lab, "HEAD")):
+    with without_run(project) as lab, pytest.raises(EscapeError), lab.copies.lent(tree_of(lab, "HEAD")):
         _plants_and_breaks(project)
 
 
@@ -123,7 +123,7 @@ def test_what_type_checks_is_watched_too(tmp_path: Path) -> None:
     plant = planting(project, HOOK)
     project.write({"conftest.py": plant, "pyproject.toml": BARE_PYTEST + 'pythonpath = ["."]\n'})
     project.commit()
-    with standalone(project) as lab, pytest.raises(EscapeError):
+    with without_run(project) as lab, pytest.raises(EscapeError):
         anyio.run(measure_types, lab, tree_of(lab, "HEAD"))
 
 

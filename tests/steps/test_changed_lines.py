@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
-from steps.probed import repository, standalone, tree_of
+from steps.probed import repository, tree_of, without_run
 
 from pipeline.measure.probes.changed_lines import added_lines, changed_lines
 
@@ -36,6 +36,6 @@ def test_lines_of_a_real_change(tmp_path: Path) -> None:
     project = repository(tmp_path, before, after)
     (project.root / "c.py").unlink()
     project.commit("without c")
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         found = changed_lines(lab, tree_of(lab, "main"), tree_of(lab, "HEAD"), lambda path: path.endswith(".py"))
     assert found == {"a.py": {2, 3, 5}, "n.py": {1, 2}, "ü b.py": {2}}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from evidence.observed import observed
-from steps.probed import PYPROJECT, repository, standalone, tree_of
+from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.evidence.observation import Ended, Reach, RunState
 from pipeline.languages.protocol import Selection
@@ -53,7 +53,7 @@ def test_what_was_traced_last_counts_and_what_was_not_traced_takes_nothing_away(
 @pytest.mark.slow
 def test_a_measurement_keeps_what_it_traced(tmp_path: Path) -> None:
     project = repository(tmp_path, FILES, {"notes.txt": ""})
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         ids = frozenset({"tests/test_core.py::test_a"})
         anyio.run(measure, lab, tree_of(lab, "HEAD"), Selection(ids=ids))
         assert kept_runs.reach(lab.checkout.root) == {}

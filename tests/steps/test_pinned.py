@@ -8,7 +8,7 @@ import pytest
 from runs.real import alone
 from steps.ground import CARGO, PYTEST, Ground, ground
 
-from pipeline.measure.old_tests.frozen import Pinned, pinned
+from pipeline.measure.old_tests.frozen import PinnedChanges, pinned_changes
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
@@ -36,8 +36,8 @@ def rust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     return ground(tmp_path, FILES, rust=True)
 
 
-def asked(place: Ground, files: dict[str, str | None], *named: str) -> Pinned:
-    return pinned(place, CARGO, named, place.start, place.tree(files))
+def asked(place: Ground, files: dict[str, str | None], *named: str) -> PinnedChanges:
+    return pinned_changes(place, CARGO, named, place.start, place.tree(files))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def asked(place: Ground, files: dict[str, str | None], *named: str) -> Pinned:
     ids=["nothing", "code", "blanks", "new-code", "tests-moved", "file-renamed", "documents"],
 )
 def test_work_on_the_code_moves_nothing(rust: Ground, files: dict[str, str | None]) -> None:
-    assert asked(rust, files, *files) == Pinned()
+    assert asked(rust, files, *files) == PinnedChanges()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = dict.fromkeys(
         ("app.py", "conftest.py", "tests/test_app.py", "tests/helper.py", "pyproject.toml"), "x = 1\n"
     )
-    found = pinned(python, PYTEST, ["app.py", "pyproject.toml"], python.start, python.tree({**changed}))
+    found = pinned_changes(python, PYTEST, ["app.py", "pyproject.toml"], python.start, python.tree({**changed}))
     assert [line.partition(" ")[0] for line in found.support] == ["conftest.py", "tests/helper.py", "tests/test_app.py"]
     assert found.controls == ("pyproject.toml controls how tests are built or run",)
 
@@ -120,7 +120,7 @@ def test_what_a_named_file_no_longer_notices_is_told(tmp_path: Path, monkeypatch
     fixture = "import pytest\n\n\n@pytest.fixture\ndef cart():\n    return [1]\n"
     python = ground(tmp_path, {"conftest.py": fixture, "tests/test_app.py": ""})
     emptied = python.tree({"conftest.py": fixture.replace("[1]", "[]")})
-    assert pinned(python, PYTEST, ["conftest.py"], python.start, emptied).controls == (
+    assert pinned_changes(python, PYTEST, ["conftest.py"], python.start, emptied).controls == (
         "conftest.py controls how tests are built or run",
         "loosened: conftest.py: cart: the fixture is emptied (line 5)",
     )

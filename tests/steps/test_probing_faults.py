@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from languages.crates import MANIFEST, needs_cargo
-from steps.probed import PYPROJECT, repository, seen, standalone, tree_of
+from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.measure.probes.evidence import ProbeEvidence
 from pipeline.measure.probes.mutation import Allowance, Judges, mutation_probe
@@ -64,7 +64,7 @@ def probed(
     jobs: int = 2,
 ) -> MutationEvidence:
     """Return what the probe says of the last commit; *own* begins the ids of the task's own tests."""
-    with standalone(project, toolchain) as lab:
+    with without_run(project, toolchain) as lab:
         green = seen(lab)
         ids = frozenset(green.records)
         mine = frozenset(entry for entry in ids if entry.startswith(own))
@@ -148,7 +148,7 @@ def test_a_fault_that_hangs_is_noticed_and_the_time_is_kept(tmp_path: Path) -> N
 def test_too_little_time_for_one_run_is_said(tmp_path: Path) -> None:
     slow = TEST_HANGS.replace("    assert", "    sum(range(10**9))\n    assert")
     project = repository(tmp_path, BEFORE, {"shop.py": HANGS, "tests/test_shop.py": slow})
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         ids = frozenset({"tests/test_shop.py::test_counts"})
         base, tree = tree_of(lab, "main"), tree_of(lab, "HEAD")
         layout = seen(lab, "main").layout

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from kit import make_project
-from steps.probed import PYPROJECT, seen, standalone, tree_of
+from steps.probed import PYPROJECT, seen, tree_of, without_run
 
 from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pipeline.measure.probes.evidence import ProbeEvidence
     from pipeline.process import Sandbox
-    from pipeline.verification.without_run import Standalone
+    from pipeline.verification.without_run import WithoutRun
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ def history(tmp_path: Path, tests: Mapping[str, str], code: Mapping[str, str]) -
     return project
 
 
-def evidence(lab: Standalone) -> TaskEvidence:
+def evidence(lab: WithoutRun) -> TaskEvidence:
     """Return the evidence as WRITE_TESTS measures it."""
     start, tests = tree_of(lab, "main"), tree_of(lab, "red")
     paths = changed_paths(lab, start, tests)
@@ -94,7 +94,7 @@ def probed(
     box: Sandbox | None = None,
     old: tuple[str, ...] = (),
 ) -> ProbeEvidence:
-    with standalone(project, box=box) as lab:
+    with without_run(project, box=box) as lab:
         found = evidence(lab)
         green = seen(lab)
         candidate = Candidate(tree_of(lab, "HEAD"), green, new_ids, old=old, before=tree_of(lab, "main"))
@@ -249,7 +249,7 @@ def test_old_tests_that_hold_still_are_counted(tmp_path: Path) -> None:
 
 def test_a_task_without_tests_has_nothing_to_try(tmp_path: Path) -> None:
     project = history(tmp_path, {"notes.txt": "x"}, {"shop.py": NEW})
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         tree = tree_of(lab, "HEAD")
         bare = TaskEvidence(task="1", tests_tree=tree, production=tree, test_paths=(), command=())
         green = seen(lab)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kit import make_project
 from languages.direct import measure as measure_directly
 from languages.direct import write
-from steps.probed import PYPROJECT, standalone, tree_of
+from steps.probed import PYPROJECT, tree_of, without_run
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Config
@@ -154,7 +154,7 @@ def test_a_part_that_cannot_be_believed_makes_the_whole_so() -> None:
     assert both == broken.model_copy(update={"command": ("x",)})
 
 
-# --- in a standalone
+# --- without a run
 
 
 @dataclass
@@ -204,7 +204,7 @@ CHANGES: dict[str, tuple[dict[str, str], int]] = {
 def test_a_measurement_in_parts_says_what_one_piece_says(tmp_path: Path) -> None:
     project = make_project(tmp_path, dict(SUITE))
     base = project.git("rev-parse", "HEAD")
-    with standalone(project, box=(box := Counting()), config=parted(3)) as lab:
+    with without_run(project, box=(box := Counting()), config=parted(3)) as lab:
         anyio.run(lambda: measure(lab, tree_of(lab, base), warm=True))
         taken = durations.read(lab.checkout.root / "pycache")
         assert taken.keys() == {name for name in SUITE if name.startswith("tests/")}
@@ -224,7 +224,7 @@ CHANCE = "import os, pytest\n\n@pytest.mark.parametrize('n', [os.urandom(8).hex(
 
 def test_parts_that_fail_or_differ_are_told_of(tmp_path: Path) -> None:
     project = make_project(tmp_path, dict(SUITE))
-    with standalone(project, box=(box := Counting()), config=parted(2)) as lab:
+    with without_run(project, box=(box := Counting()), config=parted(2)) as lab:
         anyio.run(lambda: measure(lab, tree_of(lab, "HEAD"), warm=True))
         project.write({"tests/test_two.py": CHANCE})
         project.commit("ids by chance")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from steps.probed import PYPROJECT, repository, standalone, tree_of
+from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.steps.stub import new_errors
 
@@ -23,7 +23,7 @@ def test_only_what_the_pass_broke_is_its_fault(tmp_path: Path) -> None:
     fine = BROKEN.replace("nowhere", "shop")
     before = {"pyproject.toml": PYPROJECT, "shop.py": "A = 1\n", "tests/test_a.py": fine, "tests/test_b.py": BROKEN}
     project = repository(tmp_path, before, {"shop.py": "import nowhere\n"})
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         start, tree = tree_of(lab, "HEAD~1"), tree_of(lab, "HEAD")
         (error,) = anyio.run(partial(new_errors, lab, start, tree))
         assert error.path == "tests/test_a.py"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.evidence.observation import Layout, TestRecord
-    from pipeline.measure.composed_trees import Holder
+    from pipeline.measure.composed_trees import HasRepository
 
 _MOST_FILES = 200
 """So many changed files are read; nobody's tests for one task are in more."""
@@ -43,7 +43,7 @@ class Served:
 
 
 def changed_without_a_change(
-    ctx: Holder, layout: Layout, records: Mapping[str, TestRecord], before: str, after: str
+    ctx: HasRepository, layout: Layout, records: Mapping[str, TestRecord], before: str, after: str
 ) -> tuple[str, ...]:
     """Return the ids of old tests whose own lines are what they were, and that notice less.
 
@@ -80,7 +80,7 @@ def serves(path: str, layout: Layout) -> bool:
     return not layout.is_test(path) and (layout.is_test_side(path) or lies_among_tests(path))
 
 
-def served(ctx: Holder, layout: Layout, tree: str, change: tuple[str, bytes, bytes]) -> tuple[Served, ...]:
+def served(ctx: HasRepository, layout: Layout, tree: str, change: tuple[str, bytes, bytes]) -> tuple[Served, ...]:
     """Return the constants of a changed Python file that lost something, where old tests use them.
 
     Args:
@@ -107,7 +107,7 @@ def served(ctx: Holder, layout: Layout, tree: str, change: tuple[str, bytes, byt
     return tuple(found)
 
 
-def _tests(ctx: Holder, layout: Layout, tree: str) -> Iterator[tuple[str, bytes]]:
+def _tests(ctx: HasRepository, layout: Layout, tree: str) -> Iterator[tuple[str, bytes]]:
     paths = [entry.path for entry in ctx.repository.entries(tree) if entry.path.endswith(".py")]
     wanted = [path for path in paths if layout.is_test(path)][:_MOST_TESTS]
     for path, text, _ in both(ctx, tree, tree, wanted):

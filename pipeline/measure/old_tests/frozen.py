@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pipeline.languages.readers import regions_of
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import LANGUAGES
-from pipeline.measure.composed_trees import Holder, both, shares_file
+from pipeline.measure.composed_trees import HasRepository, both, shares_file
 from pipeline.measure.old_tests.loosened import loosened_in
 from pipeline.policy.control_files import is_control
 from pipeline.policy.test_support import lies_among_tests
@@ -30,15 +30,15 @@ Regions = dict[tuple[str, str], bytes]
 """Test regions with their bytes, by file and by name."""
 
 
-class Ground(Holder, Protocol):
-    """What this is asked of: a run's `Context`, a `Standalone`."""
+class HasToolchain(HasRepository, Protocol):
+    """What has a repository and a toolchain, as each `MeasurementContext` does."""
 
     @property
     def toolchain(self) -> Toolchain: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
-class Pinned:
+class PinnedChanges:
     """What is not as it was at RED, in words, path first.
 
     Args:
@@ -60,8 +60,8 @@ class Pinned:
         return not (self.regions or self.support)
 
 
-def pinned(ctx: Ground, layout: Layout, named: Collection[str], red: str, tree: str) -> Pinned:
-    """Return what of the tests' ground differs between RED and a candidate.
+def pinned_changes(ctx: HasToolchain, layout: Layout, named: Collection[str], red: str, tree: str) -> PinnedChanges:
+    """Return what of the tests' support differs between RED and a candidate.
 
     Args:
         ctx: A run, or what measures without one.
@@ -82,23 +82,23 @@ def pinned(ctx: Ground, layout: Layout, named: Collection[str], red: str, tree: 
         elif what is not None and path not in shared:
             support.append(f"{path} {what}")
     loosened = tuple(f"loosened: {line}" for line in loosened_in(ctx, red, tree, allowed))
-    return Pinned(tuple(regions), tuple(support), (*allowed.values(), *loosened), tuple(unsure))
+    return PinnedChanges(tuple(regions), tuple(support), (*allowed.values(), *loosened), tuple(unsure))
 
 
 @dataclass(frozen=True)
-class Touched:
+class WrittenFiles:
     """What was written or renamed while tests ran, in words; what the run before did as well is how the project works.
 
     Args:
-        ground: What tests stand on: what is tested has no business there.
+        support: What tests stand on: what is tested has no business there.
         data: Other files of the tree; tests may compare with them, or be about what writes them. For @check to read.
     """
 
-    ground: tuple[str, ...]
+    support: tuple[str, ...]
     data: tuple[str, ...]
 
 
-def touched(ctx: Ground, before: Observation, after: Observation, tree: str) -> Touched:
+def written_files(ctx: HasToolchain, before: Observation, after: Observation, tree: str) -> WrittenFiles:
     """Return what was done to the files of *tree* while its tests ran.
 
     Args:
@@ -112,12 +112,12 @@ def touched(ctx: Ground, before: Observation, after: Observation, tree: str) -> 
     new = {*after.modules.values()} - {*before.modules.values(), *written}
     loaded = sorted(path for path in new if _lies_in_tests(after.layout, path))
     there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()
-    ground = {
+    support = {
         path
         for path in written
-        if (_is_ground(ctx, after.layout, path) if path in there else _loads(ctx, after.layout, path))
+        if (_is_support(ctx, after.layout, path) if path in there else _loads(ctx, after.layout, path))
     }
-    said = [f"{path} was written while the tests ran" for path in written if path in ground]
+    said = [f"{path} was written while the tests ran" for path in written if path in support]
     said += [
         f"{path} was loaded while the tests ran, and is not among the measured files"
         for path in loaded
@@ -125,15 +125,15 @@ def touched(ctx: Ground, before: Observation, after: Observation, tree: str) -> 
     ]
     moved = sorted({*after.moved} - {*before.moved})
     said += [f"the folder {path} was renamed while the tests ran; rename a copy of it" for path in moved]
-    data = (path for path in written if path in there and path not in ground)
-    return Touched(tuple(said), tuple(f"{path} was written while the tests ran" for path in data))
+    data = (path for path in written if path in there and path not in support)
+    return WrittenFiles(tuple(said), tuple(f"{path} was written while the tests ran" for path in data))
 
 
-def _is_ground(ctx: Ground, layout: Layout, path: str) -> bool:
+def _is_support(ctx: HasToolchain, layout: Layout, path: str) -> bool:
     return _serves(ctx, layout, path) is not None or path.endswith(ctx.toolchain.sources)
 
 
-def _loads(ctx: Ground, layout: Layout, path: str) -> bool:
+def _loads(ctx: HasToolchain, layout: Layout, path: str) -> bool:
     """Return whether a new file is one that a runner loads by its name."""
     if path.endswith(_SNAPSHOTS):
         return False
@@ -150,7 +150,7 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _serves(ctx: Ground, layout: Layout, path: str) -> str | None:
+def _serves(ctx: HasToolchain, layout: Layout, path: str) -> str | None:
     """Return what a file is to the tests, None for production code."""
     if is_control(path) or ctx.toolchain.is_control_path(path):
         return "controls how tests are built or run"

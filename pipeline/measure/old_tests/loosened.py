@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout
     from pipeline.languages.sources.suites import Test
-    from pipeline.measure.composed_trees import Holder
+    from pipeline.measure.composed_trees import HasRepository
 
 _MOST_FILES = 200
 """So many changed files are read for tests; nobody's tests for one task are in more."""
 
 
-def loosened(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str, ...]:
+def loosened(ctx: HasRepository, layout: Layout, before: str, after: str) -> tuple[str, ...]:
     """Return what the tree *after* no longer notices that *before* did, one line each; by file.
 
     A test that moves to another file is not gone. A file that is new loosens nothing by its tests; a hook or a fixture
@@ -53,7 +53,7 @@ def loosened(ctx: Holder, layout: Layout, before: str, after: str) -> tuple[str,
     return tuple(lines)
 
 
-def loosened_in(ctx: Holder, before: str, after: str, paths: Collection[str]) -> tuple[str, ...]:
+def loosened_in(ctx: HasRepository, before: str, after: str, paths: Collection[str]) -> tuple[str, ...]:
     """Return what some files, which are no test files themselves but have fixtures or checks, no longer notice."""
     texts = both(ctx, before, after, [path for path in paths if is_read(path)][:_MOST_FILES])
     found = ((path, weakenings(path, old, new or b"")) for path, old, new in texts if old is not None)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.evidence.observation import Observation
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class Suspects:
     flaky: tuple[str, ...] = ()
 
 
-async def confirm(ctx: Apparatus, suspects: Sequence[str], candidate: str, before: str, first: Observation) -> Suspects:
+async def confirm(
+    ctx: MeasurementContext, suspects: Sequence[str], candidate: str, before: str, first: Observation
+) -> Suspects:
     """Return which *suspects* are regressions of *candidate* against the tree *before*.
 
     Raises:
@@ -44,7 +46,12 @@ async def confirm(ctx: Apparatus, suspects: Sequence[str], candidate: str, befor
 
 
 async def _compared(
-    ctx: Apparatus, tests: Sequence[str], candidate: str, before: str, first: Observation, selection: Selection | None
+    ctx: MeasurementContext,
+    tests: Sequence[str],
+    candidate: str,
+    before: str,
+    first: Observation,
+    selection: Selection | None,
 ) -> dict[str, Verdict]:
     """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
     again = await measure(ctx, candidate, selection, again=True, what="suspects, again")

@@ -10,11 +10,11 @@ from pipeline.git import TreeChange
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.measure.composed_trees import Holder
+    from pipeline.measure.composed_trees import HasRepository
     from pipeline.reports.tasks import Task
 
 
-def renamed(ctx: Holder, task: Task, before: str, after: str) -> dict[str, str]:
+def renamed(ctx: HasRepository, task: Task, before: str, after: str) -> dict[str, str]:
     """Return the new path of each test file that was renamed as the task says, by its old one.
 
     Args:
@@ -30,7 +30,7 @@ def renamed(ctx: Holder, task: Task, before: str, after: str) -> dict[str, str]:
     return {a: b for a, b in wanted.items() if a in old - new and b in new - old}
 
 
-def as_if_renamed(ctx: Holder, tree: str, renames: Mapping[str, str]) -> str:
+def as_if_renamed(ctx: HasRepository, tree: str, renames: Mapping[str, str]) -> str:
     """Return a tree in which these files have their new names, and are what they were: what differs is no move."""
     there = {entry.path: entry for entry in ctx.repository.entries(tree, *renames)} if renames else {}
     if not there:

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from pipeline.evidence.observation import Observation
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 _NAMED: Final = 3
 
 
-def limit_of(ctx: Apparatus) -> float | None:
+def limit_of(ctx: MeasurementContext) -> float | None:
     """Return how many seconds one test may take here."""
     return ctx.config.toolchains.of(ctx.toolchain.name).test_timeout_s
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, TestRecord
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.tasks import Task
 
 
 async def masked(
-    ctx: Apparatus,
+    ctx: MeasurementContext,
     task: Task,
     start: str,
     tree: str,

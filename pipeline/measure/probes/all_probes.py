@@ -19,7 +19,7 @@ from pipeline.measure.probes.revert import revert_check
 if TYPE_CHECKING:
     from pipeline.config.probes import Probes
     from pipeline.evidence.observation import Layout, Observation
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
 
@@ -48,7 +48,12 @@ class Candidate:
 
 
 async def probes_of(
-    ctx: Apparatus, wanted: Probes, tasks: list[Task], evidence: TaskEvidence, candidate: Candidate, layout: Layout
+    ctx: MeasurementContext,
+    wanted: Probes,
+    tasks: list[Task],
+    evidence: TaskEvidence,
+    candidate: Candidate,
+    layout: Layout,
 ) -> ProbeEvidence:
     """Return what came of the probes of a task; of one without tests there is nothing to try.
 
@@ -104,7 +109,7 @@ async def probes_of(
 
 
 async def faults(
-    ctx: Apparatus, wanted: Probes, base: str, tree: str, judges: Judges, layout: Layout
+    ctx: MeasurementContext, wanted: Probes, base: str, tree: str, judges: Judges, layout: Layout
 ) -> MutationEvidence:
     """Return which faults in the changed lines the tests notice.
 

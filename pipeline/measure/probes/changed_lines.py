@@ -10,12 +10,14 @@ from pipeline.measure.measuring import changed_paths
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<start>\d+)(?:,(?P<there>\d+))? @@")
 
 
-def changed_lines(ctx: Apparatus, old: str, new: str, wanted: Callable[[str], bool]) -> dict[str, frozenset[int]]:
+def changed_lines(
+    ctx: MeasurementContext, old: str, new: str, wanted: Callable[[str], bool]
+) -> dict[str, frozenset[int]]:
     """Return the lines, from 1, that *new* has and *old* has not, by path; of files that *wanted* accepts.
 
     A file that was moved counts as new. Files without such lines are left out.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.languages.sources.faults import Mutant
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 _PLAIN: Final = frozenset({"100644", "100755"})
 _PATIENCE: Final = 3.0
@@ -72,7 +72,7 @@ class Fate(Enum):
 
 
 async def mutation_probe(
-    ctx: Apparatus, base: str, tree: str, judges: Judges, layout: Layout, allowance: Allowance
+    ctx: MeasurementContext, base: str, tree: str, judges: Judges, layout: Layout, allowance: Allowance
 ) -> MutationEvidence:
     """Return which small faults in the changed lines the tests notice.
 
@@ -120,7 +120,7 @@ class Source:
     lines: frozenset[int]
 
 
-def changed_sources(ctx: Apparatus, base: str, tree: str, layout: Layout) -> dict[str, Source]:
+def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layout) -> dict[str, Source]:
     """Return the production files in which *tree* has lines that *base* has not, by path."""
 
     def is_wanted(path: str) -> bool:
@@ -147,7 +147,7 @@ def choose(sources: Mapping[str, Source], most: int) -> tuple[Mutant, ...]:
 class _Trial:
     """The faults of one candidate, tried until the time is over."""
 
-    ctx: Apparatus
+    ctx: MeasurementContext
     tree: str
     judges: Judges
     deadline: float
@@ -280,7 +280,7 @@ def _passes(seen: Observation, entry: str) -> bool:
     return entry in seen.records and passed(seen.records[entry])
 
 
-def _survivor(ctx: Apparatus, mutant: Mutant, content: bytes) -> Survivor:
+def _survivor(ctx: MeasurementContext, mutant: Mutant, content: bytes) -> Survivor:
     line = content.splitlines()[mutant.line - 1].strip()
     source, what = (redact(text, ctx.secrets).decode("utf-8", "replace") for text in (line, mutant.what.encode()))
     return Survivor(path=mutant.path, line=mutant.line, what=what, source=source[:_LONGEST_SOURCE])

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.evidence.observation import Layout, Reach
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 _PROCESS = "process"
 
 
 async def reach_probe(
-    ctx: Apparatus, production: str, tree: str, ids: Collection[str], layout: Layout
+    ctx: MeasurementContext, production: str, tree: str, ids: Collection[str], layout: Layout
 ) -> ReachEvidence | None:
     """Return which of the tests enter no function of a file that the task changed; None where that cannot be asked.
 

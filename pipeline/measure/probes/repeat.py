@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.evidence.observation import Observation
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
 
 _NOT_RUN = "not run"
 _SURE = 3
@@ -25,7 +25,7 @@ _SURE = 3
 
 
 async def repeat(
-    ctx: Apparatus, tree: str, ids: Collection[str], times: int, *, first: Observation | None = None
+    ctx: MeasurementContext, tree: str, ids: Collection[str], times: int, *, first: Observation | None = None
 ) -> RepeatEvidence:
     """Return whether runs of the same tests on the same tree agree.
 
@@ -55,7 +55,7 @@ async def repeat(
 
 
 async def repeat_old(
-    ctx: Apparatus, trees: tuple[str, str], ids: Collection[str], times: int, first: Observation
+    ctx: MeasurementContext, trees: tuple[str, str], ids: Collection[str], times: int, first: Observation
 ) -> OldEvidence:
     """Return which old tests pass only sometimes, and did not before.
 

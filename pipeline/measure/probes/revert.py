@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.evidence.red_classes import Classified, Context
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
 
@@ -85,7 +85,7 @@ class Wanted:
 
 
 async def measure_over(
-    apparatus: Apparatus,
+    ctx: MeasurementContext,
     composed: str,
     production: str,
     ids: Collection[str],
@@ -95,7 +95,7 @@ async def measure_over(
     """Return what the tests of a composed tree show.
 
     Args:
-        apparatus: Where to measure.
+        ctx: Where to measure.
         composed: The tests of one tree over the production of another.
         production: The tree of which the production is.
         ids: Which tests to run.
@@ -107,18 +107,18 @@ async def measure_over(
         UnmeasurableError: the environment is broken.
     """
     chosen = Selection(ids=frozenset(ids))
-    seen = await measure(apparatus, composed, chosen, trace=True, what="the new tests over the code before")
-    seen = with_undeclared(apparatus, seen, composed, production, ids)
+    seen = await measure(ctx, composed, chosen, trace=True, what="the new tests over the code before")
+    seen = with_undeclared(ctx, seen, composed, production, ids)
     context = red_classes.Context(
         symbols=wanted.symbols,
-        existing=frozenset(entry.path for entry in apparatus.repository.entries(production)),
+        existing=frozenset(entry.path for entry in ctx.repository.entries(production)),
         layout=seen.layout,
         names=modules,
         task_files=wanted.files,
         symptom=wanted.symptom,
         expected=wanted.expected or {},
     )
-    return Red(production, seen, context, apparatus.toolchain.sources, known or {})
+    return Red(production, seen, context, ctx.toolchain.sources, known or {})
 
 
 def not_red(ledger: RedLedger, red: Red) -> Iterator[tuple[str, str]]:
@@ -151,7 +151,12 @@ class Reverted:
 
 
 async def revert_check(
-    ctx: Apparatus, tasks: Sequence[Task], evidence: TaskEvidence, tree: str, new_ids: Collection[str], layout: Layout
+    ctx: MeasurementContext,
+    tasks: Sequence[Task],
+    evidence: TaskEvidence,
+    tree: str,
+    new_ids: Collection[str],
+    layout: Layout,
 ) -> Reverted | None:
     """Return whether the tests of an accepted candidate are still RED over the production that RED was measured on.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import CollectionError
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.tasks import Task
 
 _PYTHON: Final = ".py"
@@ -41,7 +41,7 @@ if "{name}" not in globals():
 
 
 def with_stand_ins(
-    ctx: Apparatus, tasks: Sequence[Task], production: str, errors: Iterable[CollectionError]
+    ctx: MeasurementContext, tasks: Sequence[Task], production: str, errors: Iterable[CollectionError]
 ) -> str | None:
     """Return production with a stand-in for each new name that it lacks; None where there is none to make.
 

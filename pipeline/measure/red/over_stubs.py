@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from pipeline.evidence.observation import Layout
-    from pipeline.measure.measuring import Apparatus
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.tasks import Task
 
 
 async def tried_over_stubs(
-    ctx: Apparatus, task: Task, tree: str, production: str, ids: Collection[str], layout: Layout
+    ctx: MeasurementContext, task: Task, tree: str, production: str, ids: Collection[str], layout: Layout
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids that pass on stubs, and those that fail on them.
 
@@ -47,7 +47,9 @@ async def tried_over_stubs(
     return structural, tuple(sorted(set(ids) - set(structural)))
 
 
-def with_stubs(ctx: Apparatus, tasks: Sequence[Task], tree: str, production: str, layout: Layout) -> str | None:
+def with_stubs(
+    ctx: MeasurementContext, tasks: Sequence[Task], tree: str, production: str, layout: Layout
+) -> str | None:
     """Return a tree with stubs in the place of what tasks brought, or None where there is nothing to stub.
 
     Args:
@@ -74,7 +76,7 @@ def with_stubs(ctx: Apparatus, tasks: Sequence[Task], tree: str, production: str
     return ctx.repository.build_tree(tree, changes)
 
 
-def texts(ctx: Apparatus, tree: str, paths: Sequence[str]) -> dict[str, str]:
+def texts(ctx: MeasurementContext, tree: str, paths: Sequence[str]) -> dict[str, str]:
     """Return the content of those of *paths* that *tree* has as files."""
     entries = [e for e in ctx.repository.entries(tree, *paths) if e.mode != GITLINK] if paths else []
     blobs = ctx.repository.blobs(entry.oid for entry in entries)

@@ -16,11 +16,11 @@ from pipeline.measure.composed_trees import shares_file
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.measure.composed_trees import Holder
+    from pipeline.measure.composed_trees import HasRepository
 
 
 def with_undeclared(
-    ctx: Holder, seen: Observation, composed: str, production: str, paths: Iterable[str]
+    ctx: HasRepository, seen: Observation, composed: str, production: str, paths: Iterable[str]
 ) -> Observation:
     """Return a run with an error for each file of tests beside code that production does not have, nor declares.
 

@@ -11,7 +11,7 @@ from pipeline.evidence.freeze import canonical
 from pipeline.languages.protocol import Selection
 from pipeline.measure.kept_runs import whole_run
 from pipeline.measure.measuring import measure
-from pipeline.measure.old_tests.frozen import Pinned, pinned, touched
+from pipeline.measure.old_tests.frozen import PinnedChanges, pinned_changes, written_files
 from pipeline.measure.old_tests.regression import Suspects, confirm
 from pipeline.measure.old_tests.without_new_tests import masked
 from pipeline.measure.outcome_words import seen
@@ -56,7 +56,7 @@ class Measured:
     ledger: RedLedger | None
     kept: int
     stubs_left: tuple[str, ...]
-    ground: Pinned
+    pinned: PinnedChanges
     nearest: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
 
@@ -75,7 +75,7 @@ class Measured:
             and not self.broken
             and not self.structural
             and not self.stubs_left
-            and self.ground.holds
+            and self.pinned.holds
         )
 
     @property
@@ -85,7 +85,7 @@ class Measured:
         gone = verdict.not_green or verdict.missing or verdict.changed_regions or verdict.changed_files
         gone = gone or tuple(f"{path} cannot be collected" for path in verdict.uncollected)
         left = tuple(f"a stub is left: {place}" for place in self.stubs_left)
-        return gone or self.ground.regions or self.ground.support or left
+        return gone or self.pinned.regions or self.pinned.support or left
 
 
 async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
@@ -110,8 +110,8 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
         structural = structural if own else verdict.provisional_ids
     holds = not shown.nearest and verdict.own_green and not shown.suspects.regressions
     named = {path for change in task.files for path in (change.path, change.origin) if path}
-    ground = pinned(ctx, layout, named, state.red or ctx.state.head, tree)
-    meanwhile = touched(ctx, baseline_of(ctx), shown.observation, tree)
+    pinned = pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)
+    meanwhile = written_files(ctx, baseline_of(ctx), shown.observation, tree)
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -122,10 +122,10 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
         ledger=ledger,
         kept=still_passing(kept, shown.observation, ledger),
         stubs_left=stubs_left(ctx, tree),
-        ground=replace(
-            ground,
-            support=(*ground.support, *meanwhile.ground),
-            controls=(*ground.controls, *meanwhile.data),
+        pinned=replace(
+            pinned,
+            support=(*pinned.support, *meanwhile.support),
+            controls=(*pinned.controls, *meanwhile.data),
         ),
         nearest=shown.nearest,
         masked=await masked(ctx, task, state.start or ctx.state.start, tree, kept, ledger, layout) if holds else (),
@@ -240,8 +240,8 @@ def _green_evidence(ctx: Context, measured: Measured) -> GreenEvidence:
         compared_with=ctx.run.info.start_tree,
         kept=measured.kept,
         controls=(
-            *measured.ground.controls,
-            *measured.ground.unsure,
+            *measured.pinned.controls,
+            *measured.pinned.unsure,
             *(f"{entry}: {_OTHER_VALUES}" for entry in measured.verdict.other_cases),
         ),
     )
@@ -270,7 +270,7 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
         "strict xfail passes now": verdict.stale_xfail,
         "passes on stubs too": measured.structural,
         "a stub is left": measured.stubs_left,
-        "what the tests stand on was changed": (*measured.ground.regions, *measured.ground.support),
+        "what the tests stand on was changed": (*measured.pinned.regions, *measured.pinned.support),
     }
     faults = {error.path: error.fault for error in measured.observation.collection_errors}
     lines: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steps.probed import PYPROJECT, repository, standalone, tree_of
+from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.git import Entry, TreeChange
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def test_two_copies_of_trees_that_the_repository_does_not_have(tmp_path: Path) -> None:
     project = repository(tmp_path, {"pyproject.toml": PYPROJECT}, {"shop.py": "A = 1\n"})
-    with standalone(project) as lab:
+    with without_run(project) as lab:
         blob = lab.repository.write_blob(b"A = 2\n")
         entry = Entry("shop.py", "100644", blob)
         tree = lab.repository.build_tree(tree_of(lab, "HEAD"), [TreeChange("shop.py", entry)])
