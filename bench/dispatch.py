@@ -33,7 +33,7 @@ from pipeline.views.views import Views
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
 
 RUN = "run-B-1"
 PARTS = ("open", "fingerprint", "box", "gate", "apply", "close")
@@ -115,7 +115,7 @@ class Kind:
     """One box with one kind of view, and the tree that its dispatches have come to."""
 
     title: str
-    box: Box
+    box: ProvableBox
     overlay: bool
 
     def begin(self, place: Place) -> Driver:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.process import Mount, SandboxError
+from pipeline.process import BoxError, Mount
 from pipeline.trees import NotRegularError, opened, opened_regular, remove_entry, remove_tree
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class BoxFolder:
         """Return how a box shows it.
 
         Raises:
-            SandboxError: another folder has come into its place.
+            BoxError: another folder has come into its place.
         """
         with self._opened():
             return Mount(self.path, target, writable=writable)
@@ -75,7 +75,7 @@ class BoxFolder:
         """Make a folder inside, open to all, before any command has run; return its path for commands.
 
         Raises:
-            SandboxError: another folder has come into its place.
+            BoxError: another folder has come into its place.
         """
         with self._opened() as folder:
             _make(folder, name)
@@ -85,7 +85,7 @@ class BoxFolder:
         """Copy what was kept into it, before any command has run; nothing where there is none.
 
         Raises:
-            SandboxError: another folder has come into its place.
+            BoxError: another folder has come into its place.
         """
         if source.is_dir():
             with opened(source) as kept, self._opened() as folder:
@@ -108,7 +108,7 @@ class BoxFolder:
             Whether it was replaced; where there is too much, it is empty instead.
 
         Raises:
-            SandboxError: another folder has come into its place.
+            BoxError: another folder has come into its place.
         """
         remove_tree(target)
         target.mkdir(parents=True)
@@ -125,7 +125,7 @@ class BoxFolder:
     def _opened(self) -> Generator[int]:
         with opened(self.path) as folder:
             if _identity(folder) != self.identity:
-                raise SandboxError(f"{self.path} is another folder than the one that was made for the box")
+                raise BoxError(f"{self.path} is another folder than the one that was made for the box")
             yield folder
 
 

@@ -1,6 +1,6 @@
 """Values for one process run: what to start, how it ended. The box (`boxes/box.py`) is what runs them.
 
-A command that fails is data (`Completed`); a sandbox that fails is an exception (`SandboxError`). RED must never be
+A command that fails is data (`Completed`); a box that fails is an exception (`BoxError`). RED must never be
 inferred from the second.
 """
 
@@ -32,7 +32,7 @@ SOCKET: Final = "REDFIRST_SOCKET"
 """The variable that tells a command the number of its socket, where it has a request."""
 
 
-class SandboxError(Exception):
+class BoxError(Exception):
     """The box itself did not work, which says nothing about the command in it."""
 
 
@@ -88,7 +88,7 @@ class Talk(Protocol):
     async def __call__(self, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         """Speak with the command until nothing is left to say; then its stdin is closed, and it may end by itself.
 
-        `stdout` ends when the command does. What is raised here comes out of `Sandbox.run`, after everything is dead.
+        `stdout` ends when the command does. What is raised here comes out of `Box.run`, after everything is dead.
         """
         ...
 
@@ -148,7 +148,7 @@ class Completed:
     answer: Answer = NO_ANSWER
 
 
-class Sandbox(Protocol):
+class Box(Protocol):
     """Runs commands; every process of a command is dead when `run` returns."""
 
     name: str
@@ -163,7 +163,7 @@ class Sandbox(Protocol):
         """Run to the end or to its limits.
 
         Raises:
-            SandboxError: the box could not be set up.
+            BoxError: the box could not be set up.
             Exception: whatever the command's `talk` has raised.
         """
         ...

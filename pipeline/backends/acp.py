@@ -70,7 +70,7 @@ class AcpBackend:
 
         Raises:
             UserError: the agent is not there, or the service speaks none of its dialects.
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         from pipeline.backends.acp_client import Conversation  # noqa: PLC0415  (see above)
 
@@ -82,7 +82,7 @@ class AcpBackend:
         session = told.session
         conversation = Conversation(
             Wish(
-                cwd=str(job.sandbox.inside(job.view.source, job.view.target)),
+                cwd=str(job.box.inside(job.view.source, job.view.target)),
                 prompt=job.prompt,
                 policy=Policy(writes=job.view.writable, shell=job.shell),
                 timeout_s=job.timeout_s,
@@ -130,7 +130,7 @@ def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
     kept = product.place.conversations if product is not None else ""
     terms = Terms(
         agent=f"redfirst-{job.role}-{secrets.token_hex(4)}",
-        folder=None if job.sandbox.maps_paths else home.path,
+        folder=None if job.box.maps_paths else home.path,
         conversations=home.path / kept if home.session is not None else None,
         writes=job.view.writable,
         shell=job.shell,
@@ -139,7 +139,7 @@ def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
         effort=job.effort,
         steps=job.max_steps,
         folders=(
-            *sorted({job.sandbox.inside(m.source, m.target).parent for m in job.artifacts}),
+            *sorted({job.box.inside(m.source, m.target).parent for m in job.artifacts}),
             exchange.inside(exchange.out),
         ),
     )
@@ -153,13 +153,13 @@ def _own(job: AgentJob, exchange: Exchange) -> Home:
     if job.session is None:
         return Home(exchange.inside(exchange.out))
     mount = job.session.mount
-    return Home(job.sandbox.inside(mount.source, mount.target), (mount,), job.session)
+    return Home(job.box.inside(mount.source, mount.target), (mount,), job.session)
 
 
 def _placed(setup: Setup, home: Home, exchange: Exchange) -> Iterator[Mount]:
     """Yield how the box shows the product's files; without a box they are put where they belong."""
     for name, content in setup.files.items():
-        folder = exchange.job.exchange if exchange.job.sandbox.maps_paths else home.path
+        folder = exchange.job.exchange if exchange.job.box.maps_paths else home.path
         (folder / name).write_text(content, encoding="utf-8")
         yield Mount(folder / name, home.path / name)
 
@@ -174,7 +174,7 @@ def _hidden(job: AgentJob, product: Product) -> Iterator[Mount]:
         there = job.view.reach / name
         if not os.path.lexists(there):
             continue
-        if not job.sandbox.maps_paths:
+        if not job.box.maps_paths:
             raise UserError(
                 f"{product.program.name} would run what this repository has in {name}, without isolation; use a box "
                 "that can hide it (bubblewrap), or another agent.",

@@ -46,7 +46,7 @@ class ApiBackend:
 
         Raises:
             UserError: the configuration says no model, no provider, or network other than `model`.
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         if job.service is None or job.gateway is None:
             raise UserError('backend = "api" needs a provider, and network = "model".', Reason.CONFIG)

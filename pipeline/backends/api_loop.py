@@ -95,7 +95,7 @@ class Conversation:
         """Say *prompt*, and return when the model has nothing more to do.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         self._say(prompt)
         while self.job.max_steps is None or self.steps < self.job.max_steps:

@@ -36,7 +36,7 @@ class Tool(BaseModel, ABC):
         """Do it.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
 
     @property

@@ -76,7 +76,7 @@ class ClaudeBackend:
 
         Raises:
             UserError: the program or the login is not there.
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         program = CLAUDE.program(job.argv, job.search_path)
         exchange = Exchange.open(job)
@@ -106,7 +106,7 @@ def _options(job: AgentJob, home: Home) -> Iterator[str]:
     granted = (*_READ, *(_WRITE if job.view.writable else ()), *(_SHELL if job.shell else ()))
     refused = (*_NEVER, *(() if job.view.writable else _WRITE), *(() if job.shell else _SHELL))
     yield from ("--tools", ",".join(granted), "--disallowedTools", ",".join(refused))
-    if job.sandbox.maps_paths:
+    if job.box.maps_paths:
         yield from ("--permission-mode", "bypassPermissions")
     else:  # as root it refuses the other mode where nothing isolates it
         yield from ("--permission-mode", "dontAsk", "--allowedTools", ",".join(granted))

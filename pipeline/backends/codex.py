@@ -82,7 +82,7 @@ class CodexBackend:
 
         Raises:
             UserError: the program or the login is not there.
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         program = CODEX.program(job.argv, job.search_path)
         exchange = Exchange.open(job)

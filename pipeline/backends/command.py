@@ -31,7 +31,7 @@ class CommandBackend:
 
         Raises:
             UserError: there is no argv, or its program is not there.
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         if not job.argv:
             raise UserError('backend = "command" needs argv: the program to start, as a list.', Reason.CONFIG)

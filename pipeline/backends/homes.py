@@ -62,7 +62,7 @@ def home_for(place: Place, exchange: Exchange) -> Home:
     """
     job = exchange.job
     login = job.home is not None and job.agent is not None and job.agent.login and job.network == "open"
-    if not job.sandbox.maps_paths:
+    if not job.box.maps_paths:
         if login:
             raise UserError("login = true needs a box that can show single files (bubblewrap).", Reason.CONFIG)
         folder = exchange.out / "home" / place.folder

@@ -144,7 +144,7 @@ def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     text = job.prompt
     shown = [(job.view, desk.files), *((mount, mount.source) for mount in job.artifacts)]
     for mount, here in shown:
-        text = text.replace(str(job.sandbox.inside(mount.source, mount.target)), str(here))
+        text = text.replace(str(job.box.inside(mount.source, mount.target)), str(here))
     return f"""\
 # To the person who plays @{asked.role}: {_request(asked)}
 

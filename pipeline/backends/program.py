@@ -58,7 +58,7 @@ class Exchange:
 
     def inside(self, path: Path) -> Path:
         """Return where an agent finds a file of the exchange folder."""
-        return self.job.sandbox.inside(path, INSIDE / path.relative_to(self.job.exchange))
+        return self.job.box.inside(path, INSIDE / path.relative_to(self.job.exchange))
 
     async def run(
         self,
@@ -71,13 +71,13 @@ class Exchange:
         """Run `argv` in the view; what *env* says counts over the job's own; *talk* has its streams, if there is one.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         job = self.job
-        return await job.sandbox.run(
+        return await job.box.run(
             Command(
                 argv=argv,
-                cwd=job.sandbox.inside(job.view.source, job.view.target),
+                cwd=job.box.inside(job.view.source, job.view.target),
                 mounts=_unique((*mounts, *job.read, job.view, *job.artifacts, *self.mounts)),
                 env={
                     **job.env,
@@ -114,7 +114,7 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
     """Run `argv` in the view with the document at `$REDFIRST_DISPATCH` and the report wanted at `$REDFIRST_REPORT`.
 
     Raises:
-        SandboxError: the box did not work.
+        BoxError: the box did not work.
     """
     exchange = Exchange.open(job)
     ended = await exchange.run(argv, mounts, stdin)

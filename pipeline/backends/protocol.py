@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import AgentConfig
     from pipeline.config.providers import Provider
-    from pipeline.process import Gateway, Mount, Sandbox
+    from pipeline.process import Box, Gateway, Mount
 
 
 class Mishap(StrEnum):
@@ -131,7 +131,7 @@ class AgentJob:
     """One dispatch to one agent.
 
     Args:
-        sandbox: Where it runs.
+        box: Where it runs.
         document: The dispatch document (contract 5), JSON; its paths are those that the box shows.
         view: How the box shows the workspace, writable or not.
         exchange: An empty folder of the host that belongs to this job; document and report pass through it.
@@ -162,7 +162,7 @@ class AgentJob:
         desk_tests: Returns the text of a program that runs the tests over files that lie in no box, for a person.
     """
 
-    sandbox: Sandbox
+    box: Box
     document: bytes
     view: Mount
     exchange: Path
@@ -290,6 +290,6 @@ class Backend(Protocol):
 
         Raises:
             UserError: the configuration names something that is not there.
-            SandboxError: the box did not work, which says nothing about the agent.
+            BoxError: the box did not work, which says nothing about the agent.
         """
         ...

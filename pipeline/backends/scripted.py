@@ -44,7 +44,7 @@ class ScriptedBackend:
         Raises:
             UserError: the script is missing or wrong.
             ScriptMismatchError: no entry matches.
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         if job.script is None:
             raise UserError('backend = "scripted" needs script: the YAML file of answers.', Reason.CONFIG)
@@ -52,7 +52,7 @@ class ScriptedBackend:
         number = choose(job.script, entries, job.document, job.used)
         python = locate(sys.executable)
         player = Mount(_PLAYER, _INSIDE)
-        argv = python.argv("-I", "-S", str(job.sandbox.inside(player.source, player.target)))
+        argv = python.argv("-I", "-S", str(job.box.inside(player.source, player.target)))
         stdin = entries[number].model_dump_json(exclude={"when"}).encode()
         result = await run_program(job, argv, (*python.mounts, player), stdin)
         return replace(result, entry=number)

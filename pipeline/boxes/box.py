@@ -19,7 +19,7 @@ from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.process import Sandbox
+from pipeline.process import Box
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 
 
-class Box(Sandbox, Protocol):
-    """A sandbox that can say where it shows a path and prove that it holds."""
+class ProvableBox(Box, Protocol):
+    """A box of this machine that can prove that it holds."""
 
     owner: int | None
     """The user that its processes are on the host, None for the driver's own."""
@@ -49,7 +49,7 @@ class Trial:
     """One box that was tried, in words for a person, and what came of it."""
 
     what: str
-    box: Box
+    box: ProvableBox
     proof: Proof
 
 
@@ -67,7 +67,7 @@ async def try_boxes(setting: str) -> tuple[Trial, ...]:
     return tuple(trials)
 
 
-async def open_box(setting: str) -> Box:
+async def open_box(setting: str) -> ProvableBox:
     """Return the box that the configuration asks for, proven when it is to isolate.
 
     Args:
@@ -114,7 +114,7 @@ def _restricts_namespaces() -> bool:
         return False
 
 
-def _candidates(setting: str) -> Iterator[tuple[str, Box]]:
+def _candidates(setting: str) -> Iterator[tuple[str, ProvableBox]]:
     if setting == "none":
         yield "no box", NoBox()
         return

@@ -26,7 +26,7 @@ from pipeline.boxes.limits import OWN_LIMITS
 from pipeline.boxes.mount_points import mount_points, refuse_links
 from pipeline.boxes.orphans import clear_orphans
 from pipeline.boxes.stage_process import entering, memory_file, ordered, received, tool
-from pipeline.process import MODEL_PORT, Completed, SandboxError
+from pipeline.process import MODEL_PORT, BoxError, Completed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -68,11 +68,11 @@ class Bubblewrap:
         """Run to the end or to its limits; every process of the command is dead on return.
 
         Raises:
-            SandboxError: the box could not be set up, or was killed from outside.
+            BoxError: the box could not be set up, or was killed from outside.
             Exception: whatever the command's talk has raised.
         """
         if command.network == "model" and command.gateway is None:
-            raise SandboxError("network model needs a gateway, and the command has none")
+            raise BoxError("network model needs a gateway, and the command has none")
         # Outer mounts first: one that comes later would hide what is mounted below its target.
         command = replace(command, mounts=tuple(sorted(command.mounts, key=lambda mount: len(mount.target.parts))))
         refuse_links(command.mounts)
@@ -85,7 +85,7 @@ class Bubblewrap:
             code = status.exit_code()
         if code is None and not (ended.timed_out or ended.dismissed):
             words = ended.stderr.decode(errors="replace").strip()[-2000:]
-            raise SandboxError(words or f"bubblewrap ended with {ended.returncode} before the command did")
+            raise BoxError(words or f"bubblewrap ended with {ended.returncode} before the command did")
         # A process that a signal ended is reported by the init of the box the way that a shell does.
         by_signal = code is not None and code - _BY_SIGNAL in set(signal.Signals)
         return ended.completed(_BY_SIGNAL - code if code is not None and by_signal else code)
@@ -168,7 +168,7 @@ async def _serving(start: _Start, command: Command, channel: Channel | None) -> 
     """Run it, and meanwhile let the gateway answer on the socket that the stage hands over.
 
     Raises:
-        SandboxError: the box could not be set up.
+        BoxError: the box could not be set up.
         Exception: whatever the command's talk has raised.
     """
     ended: Outcome | None = None
@@ -193,7 +193,7 @@ async def _serving(start: _Start, command: Command, channel: Channel | None) -> 
             failed = error
         tasks.cancel_scope.cancel()
     if ended is None:
-        raise failed or SandboxError("the box was cancelled")
+        raise failed or BoxError("the box was cancelled")
     return ended
 
 
@@ -201,7 +201,7 @@ async def _serve(channel: socket.socket, gateway: Gateway) -> None:
     await anyio.wait_readable(channel)
     try:
         (listener,) = received(channel, 1)
-    except SandboxError:
+    except BoxError:
         return  # the box failed before it had a network, and says so itself
     async with gateway.serve(socket.socket(fileno=listener)):
         await anyio.sleep_forever()
@@ -238,7 +238,7 @@ class _Status:
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             # The init is gone only after the kernel has ended and reaped everything in its pid namespace.
             if not await wait_gone(pidfd, _GONE_WITHIN_S):
-                raise SandboxError("processes of the box did not end when it was killed")
+                raise BoxError("processes of the box did not end when it was killed")
         finally:
             os.close(pidfd)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.process import BOX_HOME, MODEL_URL, SandboxError
+from pipeline.process import BOX_HOME, MODEL_URL, BoxError
 from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _network(network: str) -> Iterator[str]:
             if Path("/etc/resolv.conf").exists():
                 yield from ("--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf")
         case _:
-            raise SandboxError(f"this box has no network {network!r}")
+            raise BoxError(f"this box has no network {network!r}")
 
 
 def _system() -> Iterator[str]:

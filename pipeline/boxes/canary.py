@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.process import Command, Mount, SandboxError
+from pipeline.process import BoxError, Command, Mount
 from pipeline.programs import locate
 
 if TYPE_CHECKING:
-    from pipeline.process import Completed, Sandbox
+    from pipeline.process import Box, Completed
 
 INSTALL: Final = (
     "Install bubblewrap 0.8 or newer (apt install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)"
@@ -69,7 +69,7 @@ class Probed(BaseModel):
     capable: bool
 
 
-async def prove(box: Sandbox) -> Proof:
+async def prove(box: Box) -> Proof:
     """Return whether a command in `box` can write only into its view, reach no host socket and see no home."""
     python = locate(sys.executable)
     with (
@@ -86,7 +86,7 @@ async def prove(box: Sandbox) -> Proof:
         argv = python.argv("-I", "-S", str(probe), str(outside), str(port), str(Path.home()))
         try:
             ended = await box.run(Command(argv=argv, cwd=cwd, mounts=mounts, timeout_s=_TIMEOUT_S))
-        except SandboxError as error:
+        except BoxError as error:
             return _failed(str(error))
         if any(outside.iterdir()):
             return _failed("a command in the box wrote outside its view")

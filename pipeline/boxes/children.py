@@ -16,7 +16,7 @@ import anyio.lowlevel
 
 from pipeline.boxes.process_record import Recording
 from pipeline.boxes.signals import default_for_children
-from pipeline.process import NO_ANSWER, Answer, Completed, SandboxError
+from pipeline.process import NO_ANSWER, Answer, BoxError, Completed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping
@@ -69,7 +69,7 @@ class Guard(Protocol):
         """Kill everything that was started and return when it is gone; the child itself may have ended.
 
         Raises:
-            SandboxError: something survived.
+            BoxError: something survived.
         """
         ...
 
@@ -186,7 +186,7 @@ async def run_child(
         channel: The socket on which it gets a request and answers; it inherits the other end.
 
     Raises:
-        SandboxError: the child could not be started, or something of it survived.
+        BoxError: the child could not be started, or something of it survived.
         Exception: whatever `talk` has raised.
     """
     began = time.monotonic()
@@ -200,7 +200,7 @@ async def run_child(
     limit = anyio.CancelScope(deadline=anyio.current_time() + timeout_s)
     over = anyio.CancelScope()
     conversation = None if talk is None else _Conversation(talk, over)
-    survived: SandboxError | None = None
+    survived: BoxError | None = None
     async with process, _child(process.pid) as child, anyio.create_task_group() as streams:
         stdin_pipe, stdout_pipe, stderr_pipe = _pipes(process)
         try:
@@ -222,7 +222,7 @@ async def run_child(
             with anyio.CancelScope(shield=True):
                 try:
                     await guard.sweep(child)
-                except SandboxError as error:  # out of a task group it would come as a group
+                except BoxError as error:  # out of a task group it would come as a group
                     survived = error
                 with anyio.move_on_after(_GRACE_S):
                     await process.wait()
@@ -261,26 +261,26 @@ async def _start(argv: tuple[str, ...], cwd: Path | None, env: Mapping[str, str]
                 argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds
             )
         except OSError as error:
-            raise SandboxError(f"{argv[0]} could not be started: {error}") from error
-    raise SandboxError(f"{argv[0]} was cancelled while it was being started")
+            raise BoxError(f"{argv[0]} could not be started: {error}") from error
+    raise BoxError(f"{argv[0]} was cancelled while it was being started")
 
 
-def _ended(process: Process, argv: tuple[str, ...], survived: SandboxError | None) -> int:
+def _ended(process: Process, argv: tuple[str, ...], survived: BoxError | None) -> int:
     """Return how the process ended.
 
     Raises:
-        SandboxError: it did not, or something of it is left.
+        BoxError: it did not, or something of it is left.
     """
     if survived is not None:
         raise survived
     if process.returncode is None:
-        raise SandboxError(f"{argv[0]} did not end when it was killed")
+        raise BoxError(f"{argv[0]} did not end when it was killed")
     return process.returncode
 
 
 def _pipes(process: Process) -> tuple[ByteSendStream, ByteReceiveStream, ByteReceiveStream]:
     if process.stdin is None or process.stdout is None or process.stderr is None:
-        raise SandboxError("a process was started without pipes")
+        raise BoxError("a process was started without pipes")
     return process.stdin, process.stdout, process.stderr
 
 

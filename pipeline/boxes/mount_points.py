@@ -8,7 +8,7 @@ import stat
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pipeline.process import Mount, SandboxError
+from pipeline.process import BoxError, Mount
 from pipeline.trees import opened
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def mount_points(mounts: tuple[Mount, ...]) -> Generator[None]:
     between may move the folders and put links in their places.
 
     Raises:
-        SandboxError: a folder on the way is something else; a link there would be followed out of the view.
+        BoxError: a folder on the way is something else; a link there would be followed out of the view.
     """
     with contextlib.ExitStack() as held:
         for index, mount in enumerate(mounts):
@@ -36,7 +36,7 @@ def refuse_links(mounts: tuple[Mount, ...]) -> None:
     """Return if every mount that shows a folder of a view (`Mount.below`) shows one that is really in it.
 
     Raises:
-        SandboxError: on the way there is a link, which would be followed out of the view, or nothing.
+        BoxError: on the way there is a link, which would be followed out of the view, or nothing.
     """
     for mount in mounts:
         parts = PurePosixPath(mount.inner).parts
@@ -48,7 +48,7 @@ def refuse_links(mounts: tuple[Mount, ...]) -> None:
                 for part in parts:
                     folder = held.enter_context(opened(part, folder))
         except OSError as error:
-            raise SandboxError(
+            raise BoxError(
                 f"{mount.target} cannot be mounted: {mount.inner} is no folder of the view: {error.strerror}"
             ) from error
 
@@ -84,7 +84,7 @@ def _make(folder: int, name: str, mount: Mount, held: contextlib.ExitStack, *, i
         held.callback(_take_away, folder, name)
         return
     if not (stat.S_ISREG(mode) if is_file else stat.S_ISDIR(mode)):
-        raise SandboxError(f"{mount.target} cannot be mounted: something else is in the way at {name}")
+        raise BoxError(f"{mount.target} cannot be mounted: something else is in the way at {name}")
 
 
 def _take_away(folder: int, name: str) -> None:

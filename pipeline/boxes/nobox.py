@@ -22,7 +22,7 @@ from pipeline.boxes.channel import opened_channel
 from pipeline.boxes.children import run_child, wait_gone
 from pipeline.boxes.limits import LIMITS
 from pipeline.pids import carries, pids, stat_of
-from pipeline.process import Command, Completed, SandboxError
+from pipeline.process import BoxError, Command, Completed
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class NoBox:
         """Run to the end or to its limits, then kill whatever it left behind.
 
         Raises:
-            SandboxError: the program could not be started, or something of it could not be killed.
+            BoxError: the program could not be started, or something of it could not be killed.
             Exception: whatever the command's talk has raised.
         """
         home = Path(tempfile.mkdtemp(prefix="redfirst-home-"))
@@ -118,7 +118,7 @@ class _Sweeper:
                 return
             for pid in found:
                 await _kill(pid)
-        raise SandboxError("the command kept starting processes while it was being killed")
+        raise BoxError("the command kept starting processes while it was being killed")
 
     def _is_ours(self, pid: int, session: int) -> bool:
         fields = stat_of(pid)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -44,11 +44,11 @@ def tool(name: str) -> str:
     """Return where a program of util-linux is.
 
     Raises:
-        SandboxError: it is not installed.
+        BoxError: it is not installed.
     """
     found = shutil.which(name)
     if found is None:
-        raise SandboxError(f"{name} (util-linux) is not installed")
+        raise BoxError(f"{name} (util-linux) is not installed")
     return found
 
 
@@ -68,11 +68,11 @@ def received(channel: socket.socket, count: int) -> tuple[int, ...]:
     """Return the `count` descriptors that the stage has sent.
 
     Raises:
-        SandboxError: it sent others.
+        BoxError: it sent others.
     """
     _, descriptors, _, _ = socket.recv_fds(channel, 16, count, socket.MSG_CMSG_CLOEXEC)
     if len(descriptors) != count:
         for descriptor in descriptors:
             os.close(descriptor)
-        raise SandboxError("the stage did not hand over its descriptors")
+        raise BoxError("the stage did not hand over its descriptors")
     return tuple(descriptors)

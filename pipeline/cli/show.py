@@ -101,7 +101,7 @@ def _head(document: ShowDocument) -> str:
         lines.append(f"  because   {plain(document.note)}")
     lines += [
         f"  branch    {plain(document.branch)}, from {document.start_commit[:12]} (base {plain(document.base_branch)})",
-        f"  sandbox   {_sandbox_text(document)}",
+        f"  sandbox   {_box_text(document)}",
         f"  usage     {_usage_text(document)}",
         f"  time      begun {document.started_at}, last event {document.last_at}",
     ]
@@ -118,7 +118,7 @@ def _state_text(document: ShowDocument) -> str:
     return f"{paint(document.outcome.value, colour)} ({reason}), exit code {document.exit_code}"
 
 
-def _sandbox_text(document: ShowDocument) -> str:
+def _box_text(document: ShowDocument) -> str:
     facts = document.sandbox
     if facts.backend is None:
         return "not on record"

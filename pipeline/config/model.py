@@ -29,7 +29,7 @@ else:
     ToolchainName.__doc__ = "The toolchains there are, in the order in which they are looked for."
 
 
-class SandboxMode(StrEnum):
+class BoxMode(StrEnum):
     """`auto`: the strongest box that works here; a name: this one only; `none`: no box, as journal and summary say."""
 
     AUTO = "auto"
@@ -203,7 +203,7 @@ class Checks(Closed):
 class Config(Closed):
     """Everything that can be set."""
 
-    sandbox: SandboxMode = SandboxMode.AUTO
+    sandbox: BoxMode = BoxMode.AUTO
     base: Annotated[str | None, Field(description="The base branch; None: main, else master")] = None
     agents: Agents = Agents()
     providers: Annotated[

@@ -33,7 +33,7 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None) ->
 
     Raises:
         UserError: the configuration names something that is not there.
-        SandboxError: the box did not work.
+        BoxError: the box did not work.
     """
     if gateway is None:
         return await backend.run(job)

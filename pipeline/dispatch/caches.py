@@ -18,7 +18,7 @@ from pipeline.trees import make_folder, opened, remove_tree
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 CACHE: Final = Path("/redfirst-cache")
 _LIMIT: Final = 4 << 30
@@ -47,7 +47,7 @@ class Cache:
 
     folder: Path
 
-    def mount(self, box: Sandbox) -> Mount:
+    def mount(self, box: Box) -> Mount:
         """Return how the box shows it."""
         # An agent can leave a set-user program there, which on disk is one of the driver's user: no other may reach it.
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ class Cache:
         self.folder.chmod(0o700)
         return Mount(self.folder, box.inside(self.folder, CACHE), writable=True)
 
-    def env(self, box: Sandbox) -> dict[str, str]:
+    def env(self, box: Box) -> dict[str, str]:
         """Return the variables by which tools find it."""
         return variables(box.inside(self.folder, CACHE))
 

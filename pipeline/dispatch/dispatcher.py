@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config
     from pipeline.dispatch.agent_choice import Choice
@@ -78,7 +78,7 @@ class Dispatcher:
     repository: Repository
     checkout: PrivateCheckout
     config: Config
-    box: Box
+    box: ProvableBox
     roles: Mapping[Role, RoleSpec]
     templates: Mapping[tuple[str, Question | None], Template]
     search_path: str
@@ -109,7 +109,7 @@ class Dispatcher:
 
         Raises:
             UserError: the agent's program or script is not there, or a service or model is not said.
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         folder = new_folder(self.run_folder / "dispatches" / record.dispatch)
         artifacts = Artifacts.copied(request.artifacts, folder, self.box)
@@ -244,7 +244,7 @@ class Dispatcher:
             checks=self.config.checks.commands,
         )
         job = AgentJob(
-            sandbox=self.box,
+            box=self.box,
             document=document.to_json().encode(),
             view=view,
             exchange=exchange,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.prompt import Template
     from pipeline.dispatch.request import Request
     from pipeline.policy.roles import RoleSpec
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.runs.info import DispatchRecord
 
 ARTIFACTS: Final = Path("/run/redfirst/artifacts")
@@ -34,7 +34,7 @@ class Artifacts:
     shown: Mapping[str, str | tuple[str, ...]]
 
     @classmethod
-    def copied(cls, artifacts: Mapping[str, Sequence[Path]], folder: Path, box: Sandbox) -> Artifacts:
+    def copied(cls, artifacts: Mapping[str, Sequence[Path]], folder: Path, box: Box) -> Artifacts:
         """Copy *artifacts* into the dispatch's folder."""
         root = folder / "artifacts"
         root.mkdir()

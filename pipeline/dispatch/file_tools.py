@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.policy.roles import RoleSpec
     from pipeline.policy.scope import Grant, TestScope
-    from pipeline.process import Mount, Sandbox
+    from pipeline.process import Box, Mount
 
 LINES: Final = "\r\n\t"
 """What is no hidden character in a text of several lines."""
@@ -42,7 +42,7 @@ class FileTools:
     Args:
         spec: The role.
         view: How the box shows the workspace.
-        sandbox: Where commands run.
+        box: Where commands run.
         grants: The production files that the task names.
         tests: What counts as a test, and the task's test files.
         artifacts: Read-only mounts of what the prompt names by absolute path.
@@ -50,7 +50,7 @@ class FileTools:
 
     spec: RoleSpec
     view: Mount
-    sandbox: Sandbox
+    box: Box
     grants: tuple[Grant, ...] = ()
     tests: TestScope | None = None
     artifacts: tuple[Mount, ...] = ()
@@ -115,7 +115,7 @@ class FileTools:
     @cached_property
     def workspace(self) -> Path:
         """Return the absolute path of the workspace, as the prompt names it."""
-        return self.sandbox.inside(self.view.source, self.view.target)
+        return self.box.inside(self.view.source, self.view.target)
 
     def relative(self, path: str) -> str:
         """Return a path of the workspace as policy judges it; any other text as it is."""
@@ -124,7 +124,7 @@ class FileTools:
     def _place(self, path: str) -> tuple[Path, str | None]:
         """Return where `path` is looked for: a folder and the rest of the way, None if the first is a file itself."""
         for mount in self.artifacts:
-            shown = str(self.sandbox.inside(mount.source, mount.target))
+            shown = str(self.box.inside(mount.source, mount.target))
             if path == shown:
                 return mount.reach, "." if mount.reach.is_dir() else None
             if path.startswith(f"{shown}/"):

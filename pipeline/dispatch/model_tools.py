@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.dispatch.request import Request
     from pipeline.policy.roles import RoleSpec
-    from pipeline.process import Completed, Sandbox
+    from pipeline.process import Box, Completed
     from pipeline.programs import Program
 
 _FILES: Final = "{files}"
@@ -47,7 +47,7 @@ class Workbench(FileTools):
     Args:
         spec: The role.
         view: How the box shows the workspace.
-        sandbox: Where commands run.
+        box: Where commands run.
         grants: The production files that the task names.
         tests: What counts as a test, and the task's test files.
         artifacts: Read-only mounts of what the prompt names by absolute path.
@@ -72,7 +72,7 @@ class Workbench(FileTools):
         """Run one listed command.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         ruling = judge_command(text, shell=self.spec.shell)
         if not ruling.allowed:
@@ -83,7 +83,7 @@ class Workbench(FileTools):
         """Run the tests with these ids, or all.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         ruling = judge_selectors(selectors, shell=self.spec.shell)
         if not ruling.allowed:
@@ -96,7 +96,7 @@ class Workbench(FileTools):
         """Run the project's configured checks; the exit code is the first that is not 0.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         ruling = judge_selectors((), shell=self.spec.shell)
         if not ruling.allowed:
@@ -117,7 +117,7 @@ class Workbench(FileTools):
         """Return the lines that match a regular expression, as `path:line: text`; links are not followed.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         place = self.relative(path)
         if place != "." and (fault := malformed(place)):
@@ -125,7 +125,7 @@ class Workbench(FileTools):
         if "\0" in pattern or not _is_text(pattern):
             return ToolAnswer("no command line holds this pattern", Mishap.PATTERN)
         player = Mount(_SEARCHER, _SEARCHER_INSIDE)
-        program = str(self.sandbox.inside(player.source, player.target))
+        program = str(self.box.inside(player.source, player.target))
         argv = ("-I", "-S", program, pattern, place)
         completed = await self._run(locate(sys.executable), argv, (player,), timeout_s=self.search_s)
         output = _output(completed, self.workspace)
@@ -144,7 +144,7 @@ class Workbench(FileTools):
         """Return what was changed in the workspace since the dispatch began: new files by name, others as a diff.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         try:
             git = locate("git", self.search_path)
@@ -171,7 +171,7 @@ class Workbench(FileTools):
         timeout_s: float | None = None,
     ) -> Completed:
         shown = (*program.mounts, *self.tools.mounts, *mounts, self.view)
-        return await self.sandbox.run(
+        return await self.box.run(
             Command(
                 argv=program.argv(*arguments),
                 cwd=self.workspace,
@@ -188,7 +188,7 @@ def bench_of(
     request: Request,
     view: Mount,
     tools: Tools,
-    sandbox: Sandbox,
+    box: Box,
     *,
     search_path: str,
     artifacts: tuple[Mount, ...] = (),
@@ -201,7 +201,7 @@ def bench_of(
         request: What it is asked.
         view: How the box shows the workspace.
         tools: What `request.tools` says for this view, or nothing.
-        sandbox: Where commands run.
+        box: Where commands run.
         search_path: Where programs are looked up on the host, behind those of the project.
         artifacts: The mounts of what the prompt names.
         checks: `[checks] commands`.
@@ -209,7 +209,7 @@ def bench_of(
     return Workbench(
         spec,
         view,
-        sandbox,
+        box,
         grants=request.grants,
         tests=request.tests,
         artifacts=artifacts,

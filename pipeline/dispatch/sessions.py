@@ -14,14 +14,14 @@ from pipeline.process import Mount
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.runs.info import DispatchRecord, DispatchResult
 
 SESSION: Final = Path("/redfirst-session")
 
 
 def session_of(
-    top: Path, record: DispatchRecord, before: DispatchResult | None, product: str, *, box: Sandbox, prompt: str
+    top: Path, record: DispatchRecord, before: DispatchResult | None, product: str, *, box: Box, prompt: str
 ) -> Session:
     """Return the slot's session; one of another product is forgotten.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
-    from pipeline.process import Mount, Sandbox
+    from pipeline.process import Box, Mount
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Toolchain(Protocol):
 
     async def run_tests(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         selection: Selection | None = None,
@@ -179,19 +179,17 @@ class Toolchain(Protocol):
         """Run the tests in the box and return what was observed.
 
         Raises:
-            SandboxError: the box did not work; nothing is known about the tests.
+            BoxError: the box did not work; nothing is known about the tests.
         """
         ...
 
-    async def check_types(
-        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
-    ) -> Observation:
+    async def check_types(self, box: Box, view: View, env: Environment, *, timeout_s: float = 900.0) -> Observation:
         """Return what does not compile or type-check, tests included, as collection errors; nothing of it is run.
 
         Where a language has no such check (Python without a type checker), what cannot be parsed is an error.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         ...
 

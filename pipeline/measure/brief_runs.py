@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
 
@@ -60,9 +60,9 @@ class Unjournalled:
         return self.lender.checkout
 
     @property
-    def sandbox(self) -> Sandbox:
+    def box(self) -> Box:
         """Return the lender's box."""
-        return self.lender.sandbox
+        return self.lender.box
 
     @property
     def toolchain(self) -> Toolchain:

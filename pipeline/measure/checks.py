@@ -10,7 +10,7 @@ from pipeline.git import Entry, TreeChange
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.tools import kit_of
-from pipeline.process import WORKSPACE, Command, Mount, SandboxError
+from pipeline.process import WORKSPACE, BoxError, Command, Mount
 from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
@@ -126,7 +126,7 @@ async def _run(
         why = f"{shown} is tracked, and would be shown with all that is ignored in it; use one that is not"
         raise UnmeasurableError(f"[checks] {argv[0]}: the environment {why}")
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
-    workspace = ctx.sandbox.inside(folder, WORKSPACE)
+    workspace = ctx.box.inside(folder, WORKSPACE)
     view = Mount(folder, workspace, writable=True)
     tools = kit.tools(view)
     command = Command(
@@ -137,8 +137,8 @@ async def _run(
         timeout_s=ctx.config.toolchains.of(ctx.toolchain.name).timeout_s,
     )
     try:
-        completed = await ctx.sandbox.run(command)
-    except SandboxError as error:
+        completed = await ctx.box.run(command)
+    except BoxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     output = redact(completed.stdout + completed.stderr, ctx.secrets, shapes=False).decode(errors="replace")
     return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]

@@ -14,7 +14,7 @@ from pipeline.languages.projects.combined import Several, left_out
 from pipeline.languages.protocol import Cache, Missing, Selection, View
 from pipeline.measure import kept_runs
 from pipeline.measure.sharding import measure_in_parts, remember
-from pipeline.process import WORKSPACE, Mount, SandboxError
+from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipeline.engine.events import JournalEvent
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
     from pipeline.views.renames import Traces
@@ -53,7 +53,7 @@ class MeasurementContext(Protocol):
     @property
     def config(self) -> Config: ...  # noqa: D102
     @property
-    def sandbox(self) -> Sandbox: ...  # noqa: D102
+    def box(self) -> Box: ...  # noqa: D102
     @property
     def toolchain(self) -> Toolchain: ...  # noqa: D102
     @property
@@ -168,8 +168,8 @@ async def measure(
     async def run(chosen: Selection | None) -> Observation:
         with ctx.copies.lent(tree, traces.append) as folder:
             return await ctx.toolchain.run_tests(
-                ctx.sandbox,
-                View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True)),
+                ctx.box,
+                View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True)),
                 env,
                 chosen,
                 trace=trace,
@@ -184,7 +184,7 @@ async def measure(
             observation = await measure_in_parts(run, ctx.checkout.root, cache.folder, paths, limits.workers)
         else:
             observation = await run(selection)
-    except SandboxError as error:
+    except BoxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     observation = observation.model_copy(update=_traced(ctx, traces, observation))
     observation = quiet_observation(observation, ctx.secrets)
@@ -227,9 +227,9 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     try:
         with ctx.copies.lent(tree) as folder:
-            view = View(Mount(folder, ctx.sandbox.inside(folder, WORKSPACE), writable=True))
-            seen = await ctx.toolchain.check_types(ctx.sandbox, view, env, timeout_s=limits.timeout_s)
-    except SandboxError as error:
+            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
+            seen = await ctx.toolchain.check_types(ctx.box, view, env, timeout_s=limits.timeout_s)
+    except BoxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     seen = quiet_observation(seen, ctx.secrets)
     ctx.say(

@@ -57,7 +57,7 @@ async def measure_in_parts(
         workers: How many parts at a time.
 
     Raises:
-        SandboxError: the box did not work for one of them.
+        BoxError: the box did not work for one of them.
     """
     known = _baseline(root)
     files = _files(known, paths) if known is not None else frozenset[str]()

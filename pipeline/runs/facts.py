@@ -45,7 +45,7 @@ class UsageFacts:
 
 
 @dataclass(frozen=True)
-class SandboxFacts:
+class BoxFacts:
     """What isolated the agents when the run was last driven; None where the journal does not say."""
 
     backend: str | None
@@ -123,13 +123,13 @@ def gate_of(run: Run) -> str | None:
     return run.state.trunk.gate if run.state.trunk.step is Step.GATE else None
 
 
-def sandbox_of(run: Run) -> SandboxFacts:
+def box_facts_of(run: Run) -> BoxFacts:
     """Return what isolated the agents, as the driver of the last epoch that said so journalled it."""
     for line in reversed(run.journal.lines):
         if isinstance(line.data, RunStarted | RunResumed) and line.data.sandbox:
             said = line.data.sandbox
-            return SandboxFacts(said.get("sandbox") or None, said.get("network") or None)
-    return SandboxFacts(None, None)
+            return BoxFacts(said.get("sandbox") or None, said.get("network") or None)
+    return BoxFacts(None, None)
 
 
 def commits_of(run: Run) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.languages.protocol import Toolchain
@@ -103,7 +103,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
         run = Run.create(folder, info, sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, options.environ, say)
         ctx.start = start_point
-        facts = ", ".join(f"{name} {value}" for name, value in ctx.sandbox_facts.items())
+        facts = ", ".join(f"{name} {value}" for name, value in ctx.box_facts.items())
         say(f"{run.info.run_id}: {options.issue} on {start_point.branch}, {facts}")
         return await finish(ctx)
     finally:
@@ -234,7 +234,7 @@ def build_context(
     repository: Repository,
     run: Run,
     config: Config,
-    box: Box,
+    box: ProvableBox,
     environ: Mapping[str, str],
     say: Callable[[str], None],
 ) -> Context:
@@ -260,13 +260,13 @@ def build_context(
         repository=repository,
         checkout=checkout,
         config=config,
-        sandbox=box,
+        box=box,
         dispatcher=dispatcher,
         toolchain=_toolchain(repository, config, run.info.start_commit),
         search_path=search_path,
         environ=environ,
         say=say,
-        sandbox_facts=isolation(config, box),
+        box_facts=isolation(config, box),
         secrets=dispatcher.secrets,
     )
 

@@ -16,7 +16,7 @@ from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
 from pipeline.config.load import load, require_agents
-from pipeline.config.model import SandboxMode
+from pipeline.config.model import BoxMode
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.git import Repository
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
     from pipeline.dispatch.agent_choice import Choice
@@ -79,7 +79,7 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         else:
             message = "not looked for: that would start what the repository asks for, which you have not allowed"
             checks.append(_warned("tests", message, "redfirst trust"))
-    mode = SandboxMode.AUTO if loaded is None else loaded.config.sandbox
+    mode = BoxMode.AUTO if loaded is None else loaded.config.sandbox
     checks += await check_isolation(mode, state_folder(environ))
     checks.append(_state(state_folder(environ)))
     if repository is not None:
@@ -90,10 +90,10 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
     return DoctorDocument(ok=proceed != "block", proceed=proceed, checks=tuple(checks), version=VERSION, agents=found)
 
 
-async def _box(mode: SandboxMode) -> Box | None:
+async def _box(mode: BoxMode) -> ProvableBox | None:
     try:
         return await open_box(mode.value)
-    except UserError:  # said by the check of the sandbox
+    except UserError:  # said by the check of the box
         return None
 
 

@@ -12,7 +12,7 @@ from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import JournalLine
-from pipeline.runs.facts import Counter, SandboxFacts, UsageFacts
+from pipeline.runs.facts import BoxFacts, Counter, UsageFacts
 from pipeline.runs.info import Usage, ViolationRecord
 
 
@@ -178,7 +178,7 @@ class ShowDocument(_Document):
     dispatches: tuple[DispatchLine, ...]
     commits: tuple[str, ...]
     follow_ups: tuple[str, ...]
-    sandbox: SandboxFacts
+    sandbox: BoxFacts
     usage: UsageFacts
     costs: tuple[CostLine, ...]
     safe_next_actions: tuple[str, ...]

@@ -62,7 +62,7 @@ def resume(ctx: Context) -> None:
         )
     if ctx.state.reason is Reason.ENVIRONMENT:
         forget_cache(ctx)
-    ctx.run.resume(sandbox=ctx.sandbox_facts)
+    ctx.run.resume(sandbox=ctx.box_facts)
 
 
 def approve(ctx: Context) -> None:
@@ -83,7 +83,7 @@ def approve(ctx: Context) -> None:
     names = ["plan.md", *(f"task-{task_id}.md" for task_id in ctx.state.queue)]
     hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
-    ctx.run.resume(sandbox=ctx.sandbox_facts)
+    ctx.run.resume(sandbox=ctx.box_facts)
     ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
 
 
@@ -130,7 +130,7 @@ def reject(ctx: Context, feedback: str, to: str | None) -> None:
     where = to or next(iter(ways))
     if where not in ways:
         raise UserError(f"From the gate {gate!r} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
-    ctx.run.resume(sandbox=ctx.sandbox_facts)
+    ctx.run.resume(sandbox=ctx.box_facts)
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
     event = Event(signal=ways[where], note=feedback.strip().splitlines()[0], evidence=(name,))

@@ -17,14 +17,14 @@ from pipeline.backends.discovery import (
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.process import Command, SandboxError
+from pipeline.process import BoxError, Command
 from pipeline.service.doctor_document import AgentLine, LoginLine
 from pipeline.service.start_config import starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.service.start_config import Start
 
 _START_S: Final = 60.0
@@ -33,7 +33,7 @@ _LAST: Final = 200
 _NO_FOLDER: Final = Path("/tmp")  # noqa: S108  (of the box, which makes its own)
 
 
-async def agent_lines(environ: Mapping[str, str], box: Sandbox | None, *, thorough: bool) -> tuple[AgentLine, ...]:
+async def agent_lines(environ: Mapping[str, str], box: Box | None, *, thorough: bool) -> tuple[AgentLine, ...]:
     """Return what is here.
 
     Args:
@@ -106,7 +106,7 @@ def _config(start: Start) -> tuple[str, ...]:
     return tuple(str(line) for line in ("[agents]", *start.agents, *start.more) if str(line))
 
 
-async def _tried(found: Found, box: Sandbox | None) -> str:
+async def _tried(found: Found, box: Box | None) -> str:
     """Say whether the program starts in the box; a whole turn needs a model, and is not tried."""
     if box is None:
         return "not tried: no box works here"
@@ -118,7 +118,7 @@ async def _tried(found: Found, box: Sandbox | None) -> str:
     )
     try:
         ended = await box.run(command)
-    except SandboxError as error:
+    except BoxError as error:
         return f"does not start in the box: {visible(str(error)[-_LAST:])}"
     if ended.exit_code == 0:
         where = f"starts in the box ({box.name})" if box.name != "none" else "starts, without any box"

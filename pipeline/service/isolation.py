@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.boxes.box import hinted, open_box, refusal, try_boxes
 from pipeline.boxes.nobox import NoBox
-from pipeline.config.model import SandboxMode
+from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.outcomes import Reason
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.boxes.box import Box, Trial
+    from pipeline.boxes.box import ProvableBox, Trial
     from pipeline.config.model import Config
 
 
-async def box_of(config: Config) -> Box:
+async def box_of(config: Config) -> ProvableBox:
     """Return the box that a run with this configuration uses.
 
     Raises:
@@ -52,7 +52,7 @@ def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
             )
 
 
-def isolation(config: Config, box: Box) -> dict[str, str]:
+def isolation(config: Config, box: ProvableBox) -> dict[str, str]:
     """Return what isolates the agents of a run; journal, summary and JSON say it, and who may reach the network."""
     networks = sorted({config.agent(role).reaches.value for role in Role})
     facts = {"sandbox": box.name, "network": ", ".join(networks)}
@@ -65,14 +65,14 @@ def isolation(config: Config, box: Box) -> dict[str, str]:
     return facts
 
 
-async def check_isolation(mode: SandboxMode, state: Path) -> list[Check]:
+async def check_isolation(mode: BoxMode, state: Path) -> list[Check]:
     """Return what was found: the boxes are tried for real, since what one promises is proven by a probe or not at all.
 
     Args:
         mode: The configured one.
         state: The folder below which views are made; nothing is made there to find out.
     """
-    if mode is SandboxMode.NONE:
+    if mode is BoxMode.NONE:
         message = 'sandbox = "none": agents and tests run without isolation, with your rights'
         advice = 'install bubblewrap and set sandbox = "auto"'
         return [Check(id="sandbox", status="warn", message=message, advice=advice)]
@@ -90,7 +90,7 @@ def check_networks(config: Config, environ: Mapping[str, str]) -> list[Check]:
         return []
     try:
         require_providers(config, environ)
-        if config.sandbox is SandboxMode.NONE:
+        if config.sandbox is BoxMode.NONE:
             refuse_networks(config, NoBox.networks, config.sandbox)
     except UserError as error:
         return [Check(id="network", status="fail", message=error.message, advice="; ".join(error.actions))]

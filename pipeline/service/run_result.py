@@ -29,7 +29,7 @@ class TaskLine(_Document):
     state: TaskStatus
 
 
-class SandboxLine(_Document):
+class BoxLine(_Document):
     """What isolated the agents."""
 
     backend: str
@@ -65,7 +65,7 @@ class RunDocument(_Document):
     advisory: tuple[str, ...]
     safe_next_actions: tuple[str, ...]
     run_dir: str
-    sandbox: SandboxLine
+    sandbox: BoxLine
     usage: UsageLine
 
 
@@ -100,6 +100,6 @@ def run_document(ctx: Context) -> RunDocument:
         advisory=tuple(line for ledger in ledgers for line in ledger.advice),
         safe_next_actions=safe_next_actions(ctx.run),
         run_dir=str(ctx.run.folder),
-        sandbox=SandboxLine(backend=ctx.sandbox.name, network=ctx.sandbox_facts.get("network", "none")),
+        sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
         usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),
     )

@@ -9,7 +9,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason, exit_code
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.facts import commits_of, counters_of, gate_of, place_of, safe_next_actions, sandbox_of, usage_of
+from pipeline.runs.facts import box_facts_of, commits_of, counters_of, gate_of, place_of, safe_next_actions, usage_of
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
@@ -91,7 +91,7 @@ def show_run(folder: Path) -> ShowDocument:
         dispatches=tuple(dispatch_line(run, record, live=live) for record in run.records.values()),
         commits=commits_of(run),
         follow_ups=intended[-1].data.follow_ups if intended and commits_of(run) else (),
-        sandbox=sandbox_of(run),
+        sandbox=box_facts_of(run),
         usage=usage_of(run),
         costs=costs_of(run),
         safe_next_actions=safe_next_actions(run, live=live),

@@ -30,7 +30,7 @@ from pipeline.verification.without_run import WithoutRun
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
 
 _OF_AGENTS: Final = ("agents.", "providers.")
@@ -60,7 +60,7 @@ def opened_without_run(here: Path, environ: Mapping[str, str]) -> Generator[With
 def lent_without_run(
     repository: Repository,
     config: Config,
-    box: Box,
+    box: ProvableBox,
     environ: Mapping[str, str],
     say: Callable[[str], None],
     notes: tuple[str, ...] = (),
@@ -88,7 +88,7 @@ def lent_without_run(
                 repository=untouched,
                 checkout=checkout,
                 config=config,
-                sandbox=box,
+                box=box,
                 toolchain=choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain,
                 search_path=environ.get("PATH", os.defpath),
                 environ=environ,

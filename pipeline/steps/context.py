@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pipeline.engine.journal import Line
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import MatrixLane, RunState
     from pipeline.runs.checkout import PrivateCheckout
@@ -48,7 +48,7 @@ class Context:
     repository: Repository
     checkout: PrivateCheckout
     config: Config
-    sandbox: Sandbox
+    box: Box
     dispatcher: Dispatcher
     toolchain: Toolchain
     search_path: str
@@ -56,14 +56,14 @@ class Context:
     say: Callable[[str], None]
     environment: Environment | None = None
     stopping: Stopping = "no"
-    sandbox_facts: dict[str, str] = field(default_factory=dict[str, str])
+    box_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
     start: Start | None = None
     """Where the run starts, where this driver has just begun it; None where it goes on with one."""
 
     def __post_init__(self) -> None:
         watch = partial(watched, self.repository, self.run.info.run_id)
-        self.copies = Copies(self.checkout, "measured", self.sandbox, watch)
+        self.copies = Copies(self.checkout, "measured", self.box, watch)
         """What tests and checks run in; no agent ever gets one of them."""
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.engine.events import JournalEvent
     from pipeline.languages.protocol import Environment, Toolchain
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
 
 
@@ -32,7 +32,7 @@ class WithoutRun:
     repository: UntouchedRepository
     checkout: PrivateCheckout
     config: Config
-    sandbox: Sandbox
+    box: Box
     toolchain: Toolchain
     search_path: str
     environ: Mapping[str, str]
@@ -43,7 +43,7 @@ class WithoutRun:
     copies: Copies = field(init=False)
 
     def __post_init__(self) -> None:
-        self.copies = Copies(self.checkout, "measured", self.sandbox, partial(watched, self.repository))
+        self.copies = Copies(self.checkout, "measured", self.box, partial(watched, self.repository))
 
     def note(self, event: JournalEvent) -> None:
         """Take nothing down: there is no journal."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.git import GitError
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 from pipeline.runs.files import disk
 from pipeline.runs.ignored import ignored_names, put_ignored
 from pipeline.trees import remove_tree
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.manifest import Manifest
 
@@ -55,7 +55,7 @@ def move(checkout: PrivateCheckout, held: Movable, tree: str) -> bool:
         if paths is None:
             return False
         held.moved(paths)
-    except (SandboxError, GitError, OSError):
+    except (BoxError, GitError, OSError):
         return False
     held.tree = tree
     return True
@@ -103,7 +103,7 @@ class Copies:
 
     checkout: PrivateCheckout
     name: str
-    box: Sandbox
+    box: Box
     watch: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
     _copies: list[Copy] = field(default_factory=list[Copy], init=False)
     _made: int = field(default=0, init=False)
@@ -113,7 +113,7 @@ class Copies:
         """Return a copy that holds `tree`, and that nobody else has until it is taken back.
 
         Raises:
-            SandboxError: it could not be made.
+            BoxError: it could not be made.
             UserError: the disk does not take it.
         """
         idle = [copy for copy in self._copies if not copy.lent]
@@ -129,7 +129,7 @@ class Copies:
         """Put a copy back, given what is in it now."""
         try:
             copy.shadow.clean(after)
-        except (SandboxError, OSError):
+        except (BoxError, OSError):
             self.throw_away(copy)
         else:
             copy.lent = False
@@ -148,7 +148,7 @@ class Copies:
             told: Hears at the end what was done to it.
 
         Raises:
-            SandboxError: it could not be made.
+            BoxError: it could not be made.
             Exception: what `watch` raises.
         """
         copy = self.lend(tree)

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Final, cast
 
 from pipeline.git import GITLINK, NO_OBJECT
 from pipeline.git.process import refuse_disk
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Decoy:
             source: The tree that was checked out, so that what is stored already need not be stored again.
 
         Raises:
-            SandboxError: it could not be made.
+            BoxError: it could not be made.
             UserError: the disk does not take it.
         """
         with _told(self.folder):
@@ -110,7 +110,7 @@ class Decoy:
         """Put another commit in the place of the first, given the paths in which the files differ now.
 
         Raises:
-            SandboxError: it could not be made.
+            BoxError: it could not be made.
             UserError: the disk does not take it.
         """
         with _told(self.folder):
@@ -148,7 +148,7 @@ class Decoy:
         """Yield the bytes that these files have in the commit, through one process.
 
         Raises:
-            SandboxError: one of them is not in it.
+            BoxError: one of them is not in it.
         """
         lines: list[str] = []
         for path in paths:
@@ -173,7 +173,7 @@ class Decoy:
                     size = int(said[2]) if said[1:2] == [b"blob"] else -1
                     content = answers.read(size + 1)
                     if size < 0 or len(content) <= size:
-                        raise SandboxError(f"the decoy repository does not have {path!r}")
+                        raise BoxError(f"the decoy repository does not have {path!r}")
                     yield path, content[:size]
 
     def _import(self, commit: bytes, paths: Iterable[Path]) -> bytes:
@@ -205,11 +205,11 @@ class Decoy:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise SandboxError(f"git failed in the view: {error}") from error
+            raise BoxError(f"git failed in the view: {error}") from error
         refuse_disk(done, self.folder)
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
-            raise SandboxError(f"git failed in the view: {' '.join(arguments)}: {said}")
+            raise BoxError(f"git failed in the view: {' '.join(arguments)}: {said}")
         return done.stdout
 
 
@@ -220,7 +220,7 @@ def _told(folder: Path) -> Generator[None]:
         with disk(folder):
             yield
     except OSError as error:
-        raise SandboxError(f"the decoy repository could not be made: {error}") from error
+        raise BoxError(f"the decoy repository could not be made: {error}") from error
 
 
 def _lay_out(folder: Path) -> None:

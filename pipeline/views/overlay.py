@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.stage_process import ordered, received, tool
-from pipeline.process import Mount, Namespaces, SandboxError
+from pipeline.process import BoxError, Mount, Namespaces
 from pipeline.trees import opened_parent, read_regular
 from pipeline.views.comparison import compare, without
 from pipeline.views.layers import Layered, Touched, lower_entry
@@ -85,7 +85,7 @@ class OverlayView:
             release: Called when the view is closed.
 
         Raises:
-            SandboxError: this machine does not offer it.
+            BoxError: this machine does not offer it.
         """
         upper, merged, mount, user = _mounted(layers, where, owner)
         if os.getuid() == 0:  # the namespaces of root's own mounts belong to the host's user namespace
@@ -154,7 +154,7 @@ def overlay_works(folder: Path, owner: int | None) -> str | None:
             (lower / name).write_text(name)
         try:
             view = OverlayView.open((lower,), at, workspace=Path("/view"), writable=True, owner=owner)
-        except SandboxError as error:
+        except BoxError as error:
             return str(error)
         try:
             os.unlink("gone", dir_fd=view.merged)
@@ -191,7 +191,7 @@ def _mounted(layers: tuple[Path, ...], where: Path, owner: int | None) -> tuple[
             )
         if ended.returncode:
             words = ended.stderr.decode(errors="replace").strip()
-            raise SandboxError(f"no overlay view: {words or ended.returncode}")
+            raise BoxError(f"no overlay view: {words or ended.returncode}")
         return received(ours, 4)
 
 

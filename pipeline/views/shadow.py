@@ -13,7 +13,7 @@ import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 from pipeline.runs.files import disk
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 from pipeline.views.decoy import Decoy
@@ -73,7 +73,7 @@ class Shadow:
         """Return a copy of what `fill` writes into the folder `files`, which is empty; it may be that of a `source`.
 
         Raises:
-            SandboxError: the decoy could not be made.
+            BoxError: the decoy could not be made.
         """
         fill(files)
         base = scan(files)
@@ -140,11 +140,11 @@ class Shadow:
         """Put everything back, given what is in the folder now.
 
         Raises:
-            SandboxError, OSError: that cannot be done; the folder is to be thrown away.
+            BoxError, OSError: that cannot be done; the folder is to be thrown away.
         """
         unreadable = next((path for path, entry in after.items() if entry.kind is EntryKind.UNREADABLE), None)
         if unreadable is not None:
-            raise SandboxError(f"{unreadable!r} cannot be put back: it could not be looked into")
+            raise BoxError(f"{unreadable!r} cannot be put back: it could not be looked into")
         touched = [path for path, entry in after.items() if not _is_same(self.base.get(path), entry)]
         self.restore([*touched, *(self.base.keys() - after.keys())])
 
@@ -152,13 +152,13 @@ class Shadow:
         """Put these paths back as they are in the base: content, type, permissions, modification time.
 
         Raises:
-            SandboxError: the folder was replaced, or its decoy does not have the content.
+            BoxError: the folder was replaced, or its decoy does not have the content.
             OSError: an entry belongs to somebody else.
         """
         wanted = sorted(set(paths) - {TOP})
         now = self.files.lstat()
         if not stat.S_ISDIR(now.st_mode) or (now.st_ino, now.st_dev) != (self.top.inode, self.top.device):
-            raise SandboxError(f"{self.files} was replaced by something else")
+            raise BoxError(f"{self.files} was replaced by something else")
         self.files.chmod(stat.S_IMODE(self.top.mode) | stat.S_IRWXU)
         with opened(self.files) as top:
             _strip(top)
@@ -173,7 +173,7 @@ class Shadow:
         """Take note that these paths hold another tree's content now.
 
         Raises:
-            SandboxError: the decoy cannot follow.
+            BoxError: the decoy cannot follow.
         """
         moved = tuple(paths)
         self.decoy.advance(moved)
@@ -200,14 +200,14 @@ class Shadow:
                     remove_entry(parent, name)
                     os.symlink(entry.detail, name, dir_fd=parent)
                 case EntryKind.SPECIAL | EntryKind.UNREADABLE:
-                    raise SandboxError(f"{path!r} cannot be put back: it was {entry.kind} from the start")
+                    raise BoxError(f"{path!r} cannot be put back: it was {entry.kind} from the start")
                 case _:
                     assert_never(entry.kind)
 
     def _write(self, top: int, path: str, content: bytes) -> None:
         entry = self.base[path]
         if hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise SandboxError(f"{path!r} cannot be put back: its decoy holds something else")
+            raise BoxError(f"{path!r} cannot be put back: its decoy holds something else")
         with opened_parent(top, path) as (parent, name):
             write_new(parent, name, content, stat.S_IMODE(_stamp(entry).mode))
 
@@ -269,7 +269,7 @@ def _doubtful(entry: Entry) -> Entry:
 
 def _stamp(entry: Entry) -> Stamp:
     if entry.stamp is None:
-        raise SandboxError(f"a copy holds what could not be looked at: {entry.detail}")
+        raise BoxError(f"a copy holds what could not be looked at: {entry.detail}")
     return entry.stamp
 
 

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.process import Mount, SandboxError
+from pipeline.process import BoxError, Mount
 from pipeline.trees import opened, opened_parent, read_regular, remove_tree
 from pipeline.views.comparison import compare, without
 from pipeline.views.manifest import EntryKind, Limits
@@ -96,11 +96,11 @@ class ShadowView:
             writable: False for a role that changes nothing.
 
         Raises:
-            SandboxError: the folder is not empty or the copy could not be made.
+            BoxError: the folder is not empty or the copy could not be made.
         """
         where.mkdir(parents=True, exist_ok=True)
         if any(where.iterdir()):
-            raise SandboxError(f"a view needs an empty folder, and {where} is not")
+            raise BoxError(f"a view needs an empty folder, and {where} is not")
         beside = where.with_name(f".{where.name}.beside")
         beside.mkdir()
 

@@ -21,7 +21,7 @@ from pipeline.views.view import ShadowView
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.manifest import Manifest
     from pipeline.views.view import View
@@ -61,7 +61,7 @@ class Views:
     """
 
     checkout: PrivateCheckout
-    box: Box
+    box: ProvableBox
     overlay: bool = True
     _lowers: list[_Lower] = field(default_factory=list[_Lower], init=False)
     _made: int = field(default=0, init=False)
@@ -83,7 +83,7 @@ class Views:
         """Return a fresh view of `tree`.
 
         Raises:
-            SandboxError: it could not be made.
+            BoxError: it could not be made.
         """
         return self._overlay(tree, writable=writable) if self.fault is None else self._shadow(tree, writable=writable)
 

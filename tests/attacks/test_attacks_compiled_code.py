@@ -20,7 +20,7 @@ from pipeline.evidence.observation import Ended, Observation, RunState
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.process import Command, Completed, Sandbox
+    from pipeline.process import Box, Command, Completed
 
 pytestmark = [pytest.mark.slow, needs_cargo]
 
@@ -146,7 +146,7 @@ def working(box: Bubblewrap) -> Bubblewrap:
     return box
 
 
-def forged(box: Sandbox) -> Ended:
+def forged(box: Box) -> Ended:
     """Return how the test ends that production does not satisfy."""
     return Ended.PASSED if isinstance(box, Thawed) else Ended.FAILED
 

@@ -13,7 +13,7 @@ from steps.probed import seen, tree_of, without_run
 from pipeline.dispatch.escape import EscapeError
 from pipeline.git import Repository
 from pipeline.measure.measuring import measure_types
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 from pipeline.runs.store import publish_ref
 from pipeline.views.copies import Copies
 
@@ -82,7 +82,7 @@ def test_without_the_watch_nobody_would_have_noticed(tmp_path: Path) -> None:
     project.write({"tests/test_greet.py": planting(project, HOOK) + TEST_GREET})
     project.commit()
     with without_run(project) as lab:
-        lab.copies = Copies(lab.checkout, "unwatched", lab.sandbox)
+        lab.copies = Copies(lab.checkout, "unwatched", lab.box)
         assert len(seen(lab).records) == 1
         assert is_planted(project)
 
@@ -99,7 +99,7 @@ def test_what_is_remembered_is_not_watched(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with without_run(project) as lab:
         first = seen(lab)
-        lab.copies = Copies(lab.checkout, "none", lab.sandbox, watch=_nobody_asks)
+        lab.copies = Copies(lab.checkout, "none", lab.box, watch=_nobody_asks)
         assert seen(lab) == first
 
 
@@ -115,7 +115,7 @@ def test_tests_that_end_their_box_are_watched_all_the_same(tmp_path: Path) -> No
 
 def _plants_and_breaks(project: Project) -> None:
     exec(planting(project, HOOK), {})  # noqa: S102  (as a test would)
-    raise SandboxError("the box broke")
+    raise BoxError("the box broke")
 
 
 def test_what_type_checks_is_watched_too(tmp_path: Path) -> None:

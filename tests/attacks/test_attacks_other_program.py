@@ -22,7 +22,7 @@ from pipeline.languages.runners.guarded_start import REPLACED
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 pytestmark = pytest.mark.slow
 
@@ -130,7 +130,7 @@ GO: Final = {
 
 
 @pytest.fixture(params=["bubblewrap", "none"])
-def box(request: pytest.FixtureRequest) -> Sandbox:
+def box(request: pytest.FixtureRequest) -> Box:
     bwrap = shutil.which("bwrap") or ""
     made = NoBox() if request.param == "none" else Bubblewrap(bwrap)
     if isinstance(made, Bubblewrap) and (not bwrap or not anyio.run(made.canary).ok):
@@ -149,14 +149,14 @@ STAYS: Final = {"wanted": Ended.FAILED, "beside": Ended.FAILED, "fails": Ended.P
 
 
 @crates.needs_cargo
-def test_no_other_program_speaks_for_a_rust_test(tmp_path: Path, box: Sandbox) -> None:
+def test_no_other_program_speaks_for_a_rust_test(tmp_path: Path, box: Box) -> None:
     seen = crates.measure(write(tmp_path, RUST), box=box)
     assert outcomes(seen) == {**STAYS, "leaves": Ended.CRASHED}, seen.tail
     assert REPLACED in seen.records["greet::lib::tests::wanted"].reason
 
 
 @modules.needs_go
-def test_no_other_program_speaks_for_a_go_test(tmp_path: Path, box: Sandbox) -> None:
+def test_no_other_program_speaks_for_a_go_test(tmp_path: Path, box: Box) -> None:
     seen = modules.measure(write(tmp_path, GO), box=box)
     assert outcomes(seen) == STAYS, seen.tail
     assert REPLACED in seen.records[".::TestWanted"].reason

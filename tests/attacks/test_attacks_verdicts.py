@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from attacks.world import World
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.evidence.compare import GreenVerdict
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import TestRecord
@@ -40,7 +40,7 @@ class Evidence:
 
     ledger: RedLedger
     kept: Mapping[str, TestRecord]
-    box: Box
+    box: ProvableBox
 
     def judge(self, folder: Path, files: Mapping[str, str]) -> GreenVerdict:
         """Return what a measurement of these files in the box says."""

@@ -30,7 +30,7 @@ from pipeline.runs.info import DispatchRecord
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.process import Mount
     from pipeline.runs.info import DispatchResult
 
@@ -54,7 +54,7 @@ _ASKED: Final[Mapping[Role, tuple[str, str]]] = {
 _TIMEOUT_S: Final = 30
 
 
-def make_box(name: str) -> tuple[Box | None, str]:
+def make_box(name: str) -> tuple[ProvableBox | None, str]:
     """Return the box that the product opens for this setting, or None, and why."""
     trials = anyio.run(try_boxes, name)
     if not trials:
@@ -97,7 +97,7 @@ class World:
     """A host and what stands between it and the attacks."""
 
     host: Host
-    box: Box
+    box: ProvableBox
     checkout: PrivateCheckout
     base: str
     overlay: bool
@@ -239,7 +239,7 @@ class World:
 
 
 @contextmanager
-def make_world(root: Path, box: Box, *, overlay: bool) -> Generator[World]:
+def make_world(root: Path, box: ProvableBox, *, overlay: bool) -> Generator[World]:
     """Make a world below `root`, which is empty, and take it away again."""
     with make_host(root) as host:
         base = host.repository.tree_of(str(host.repository.resolve("HEAD")))

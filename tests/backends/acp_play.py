@@ -17,14 +17,14 @@ from pipeline.process import Mount
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, AgentResult
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
 
 AGENT = Path(__file__).with_name("acp_agent.py")
 REPORT = json.dumps(COMPLETE)
 DONE = ["say", f"All done.\n{REPORT}"]
 
 
-def stand(folder: Path, box: Box | None = None, **more: Any) -> Stand:
+def stand(folder: Path, box: ProvableBox | None = None, **more: Any) -> Stand:
     argv = (sys.executable, "-I", "-S", str(AGENT))
     return Stand(folder, Profile.CUSTOM, box or NoBox(), argv, **more)
 
@@ -39,7 +39,7 @@ def told(place: Stand, job: dict[str, Any], **said: Any) -> AgentJob:
 
 
 def play(
-    folder: Path, *turn: list[Any], box: Box | None = None, job: dict[str, Any] | None = None, **said: Any
+    folder: Path, *turn: list[Any], box: ProvableBox | None = None, job: dict[str, Any] | None = None, **said: Any
 ) -> AgentResult:
     """Return how one dispatch to the scripted agent went."""
     return anyio.run(AcpBackend().run, told(stand(folder, box), {**(job or {})}, turn=turn, **said))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.policy.scope import ChangeKind
 
 SECRET = "sk-the-real-credential/0123456789"
@@ -83,7 +83,7 @@ class Stand:
 
     folder: Path
     profile: Profile
-    box: Box
+    box: ProvableBox
     argv: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=lambda: {"app.py": "a = 1\n"})
     writable: bool = True
@@ -110,7 +110,7 @@ class Stand:
         exchange.mkdir(mode=0o700)
         network = changes.get("network", "none")
         settings: dict[str, Any] = {
-            "sandbox": self.box,
+            "box": self.box,
             "document": json.dumps({"schema": "redfirst.dispatch/1", "role": "make", "kind": "implement"}).encode(),
             "view": self.view.mount,
             "exchange": exchange,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pipeline.backends.protocol import AgentResult
     from pipeline.policy.scope import Change
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 SECRET = "the-real-credential-0123456789"
 WORK = Path("/redfirst-view")
@@ -54,7 +54,7 @@ class Play:
 
     folder: Path
     api: Api = Api.CHAT
-    box: Sandbox = field(default_factory=NoBox)
+    box: Box = field(default_factory=NoBox)
     role: Role = Role.MAKE
     kind: str = "implement"
     grants: tuple[Grant, ...] = GRANTS
@@ -82,7 +82,7 @@ class Play:
         described = {"url": url, "api": (self.api,), "credential_env": "THE_KEY", **changes.pop("provider", {})}
         provider = Provider.model_validate(described)
         settings: dict[str, Any] = {
-            "sandbox": self.box,
+            "box": self.box,
             "document": b"{}",
             "view": self.view.mount,
             "exchange": exchange,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
     from pipeline.policy.scope import ChangeKind
 
 SECRET = "sk-the-real-credential/0123456789"
@@ -69,7 +69,7 @@ class Stand:
     folder: Path
     backend: str
     program: Path
-    box: Box
+    box: ProvableBox
     files: Mapping[str, str] = field(default_factory=lambda: {"app.py": "a = 1\n"})
     writable: bool = True
     asked: int = 0
@@ -95,7 +95,7 @@ class Stand:
             url=service.url, credential_env="THE_KEY", header=CredentialHeader.BEARER, paths=PATHS, timeout_s=60
         )
         settings: dict[str, Any] = {
-            "sandbox": self.box,
+            "box": self.box,
             "document": json.dumps({"schema": "redfirst.dispatch/1", "role": "make", "kind": "implement"}).encode(),
             "view": self.view.mount,
             "exchange": exchange,

@@ -176,10 +176,10 @@ def test_a_login_that_is_missing_is_the_users_to_mend(tmp_path: Path) -> None:
 
 
 def test_without_a_box_a_login_cannot_be_shown_and_nothing_is_kept(tmp_path: Path) -> None:
-    asked = replace(job(tmp_path), sandbox=NoBox())
+    asked = replace(job(tmp_path), box=NoBox())
     with pytest.raises(UserError, match="bubblewrap"):
         home_for(PLACE, Exchange.open(asked))
-    asked = replace(job(tmp_path / "second", login=False), sandbox=NoBox())
+    asked = replace(job(tmp_path / "second", login=False), box=NoBox())
     home = home_for(PLACE, Exchange.open(asked))
     assert home.path.is_dir()
     assert (home.mounts, home.session) == ((), None)

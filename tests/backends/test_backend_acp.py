@@ -20,15 +20,15 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
 
 
 @pytest.fixture(params=["bwrap", "none"])
-def box(request: pytest.FixtureRequest) -> Box:
+def box(request: pytest.FixtureRequest) -> ProvableBox:
     return boxed() if request.param == "bwrap" else NoBox()
 
 
-def test_a_turn(box: Box, tmp_path: Path) -> None:
+def test_a_turn(box: ProvableBox, tmp_path: Path) -> None:
     result = play(
         tmp_path, ["think", "hm"], ["say", "Let me "], ["say", "look."], ["call", "read", "app.py"], DONE, box=box
     )
@@ -43,7 +43,7 @@ def test_a_turn(box: Box, tmp_path: Path) -> None:
     assert result.denials == ()
 
 
-def test_it_is_asked_in_the_workspace_with_the_prompt(box: Box, tmp_path: Path) -> None:
+def test_it_is_asked_in_the_workspace_with_the_prompt(box: ProvableBox, tmp_path: Path) -> None:
     result = play(tmp_path, ["write", "made.txt", "x"], DONE, box=box, echo=True)
     assert "# This request: implement" in spoken(result)
     assert (tmp_path / "view").exists()
@@ -59,7 +59,7 @@ def test_no_line_of_the_transcript_can_be_taken_for_a_report(tmp_path: Path) -> 
     )
 
 
-def test_the_report_file_counts_before_the_last_words(box: Box, tmp_path: Path) -> None:
+def test_the_report_file_counts_before_the_last_words(box: ProvableBox, tmp_path: Path) -> None:
     result = play(tmp_path, ["report", '{"from": "file"}'], DONE, box=box)
     assert result.report_file == b'{"from": "file"}'
 
@@ -232,7 +232,7 @@ def test_an_answer_that_is_no_greeting(tmp_path: Path, hello: dict[str, Any]) ->
     assert result.report_file is None
 
 
-def test_no_answer_to_the_greeting(box: Box, tmp_path: Path) -> None:
+def test_no_answer_to_the_greeting(box: ProvableBox, tmp_path: Path) -> None:
     result = play(tmp_path, box=box, hello="silence", job={"timeout_s": 1})
     assert result.ended is Ended.TIMED_OUT
     assert "within 1 seconds" in (result.complaint or "")
@@ -298,7 +298,7 @@ def test_a_conversation_that_is_gone_begins_anew_with_the_whole_prompt(tmp_path:
     assert result.report_file == REPORT.encode()
 
 
-def test_what_an_agent_keeps_it_finds_again(box: Box, tmp_path: Path) -> None:
+def test_what_an_agent_keeps_it_finds_again(box: ProvableBox, tmp_path: Path) -> None:
     place = stand(tmp_path, box)
     for number in range(2):
         turn = [["count", "XDG_STATE_HOME"], ["say", REPORT]]

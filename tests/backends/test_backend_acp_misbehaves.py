@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
 
 
 @pytest.fixture(params=["bwrap", "none"])
-def box(request: pytest.FixtureRequest) -> Box:
+def box(request: pytest.FixtureRequest) -> ProvableBox:
     return boxed() if request.param == "bwrap" else NoBox()
 
 
@@ -68,7 +68,7 @@ def test_a_message_without_end_breaks_the_wire(tmp_path: Path) -> None:
     assert result.report_file is None
 
 
-def test_requests_without_end_break_the_wire(box: Box, tmp_path: Path) -> None:
+def test_requests_without_end_break_the_wire(box: ProvableBox, tmp_path: Path) -> None:
     result = play(tmp_path, ["flood", 20_000], DONE, box=box, job={"timeout_s": 30})
     assert result.complaint is not None
     assert "waiting for an answer" in result.complaint
@@ -98,7 +98,9 @@ def test_a_long_turn_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
         (["kill", 11], Ended.SIGNAL, "signal 11"),
     ],
 )
-def test_an_agent_that_dies_in_its_turn(box: Box, tmp_path: Path, act: list[Any], ended: Ended, words: str) -> None:
+def test_an_agent_that_dies_in_its_turn(
+    box: ProvableBox, tmp_path: Path, act: list[Any], ended: Ended, words: str
+) -> None:
     result = play(tmp_path, DONE, ["err", "broken\n"], act, box=box)
     assert result.ended is ended
     assert words in (result.complaint or "")
@@ -109,7 +111,7 @@ def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
         anyio.run(AcpBackend().run, Stand(tmp_path, Profile.CUSTOM, NoBox(), ("/no/such/agent",)).job())
 
 
-def test_an_agent_that_is_no_agent(box: Box, tmp_path: Path) -> None:
+def test_an_agent_that_is_no_agent(box: ProvableBox, tmp_path: Path) -> None:
     result = anyio.run(AcpBackend().run, Stand(tmp_path, Profile.CUSTOM, box, ("/bin/echo", "hello")).job())
     assert (result.ended, result.complaint) == (Ended.OK, "The agent ended before it had answered.")
     assert lines(result) == [["noise", "hello"]]
@@ -123,7 +125,7 @@ def test_at_the_time_limit_it_is_told_to_stop(tmp_path: Path) -> None:
     assert spoken(result) == f"All done.\n{REPORT}"
 
 
-def test_one_that_does_not_stop_is_stopped(box: Box, tmp_path: Path) -> None:
+def test_one_that_does_not_stop_is_stopped(box: ProvableBox, tmp_path: Path) -> None:
     mark = secrets.token_hex(8)
     result = play(tmp_path, ["hang", 60], box=box, job={"timeout_s": 1, "env": {"MARK": mark}})
     assert result.ended is Ended.TIMED_OUT
@@ -131,7 +133,7 @@ def test_one_that_does_not_stop_is_stopped(box: Box, tmp_path: Path) -> None:
     assert [pid for pid in pids() if carries(pid, f"MARK={mark}")] == []
 
 
-def test_a_cancelled_dispatch_leaves_nothing(box: Box, tmp_path: Path) -> None:
+def test_a_cancelled_dispatch_leaves_nothing(box: ProvableBox, tmp_path: Path) -> None:
     mark = secrets.token_hex(8)
     place = stand(tmp_path, box)
 

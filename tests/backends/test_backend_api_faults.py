@@ -40,7 +40,7 @@ from pipeline.errors import UserError
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import Allowance
 from pipeline.policy.scope import Action, Grant
-from pipeline.process import Completed, SandboxError
+from pipeline.process import BoxError, Completed
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -276,11 +276,11 @@ def test_a_broken_box_is_no_answer_of_the_model(play: Play) -> None:
             return host or target
 
         async def run(self, command: object) -> Completed:
-            raise SandboxError(f"no box for {type(command).__name__}")
+            raise BoxError(f"no box for {type(command).__name__}")
 
     with ModelService([conversation(Use(call("run", {"command": "cat app.py"})))], secret=SECRET) as service:
-        bench = replace(play.bench(), sandbox=Broken())
-        with pytest.raises(SandboxError, match="no box for Command"):
+        bench = replace(play.bench(), box=Broken())
+        with pytest.raises(BoxError, match="no box for Command"):
             play.run(service, bench=bench)
 
 

@@ -178,7 +178,7 @@ def test_without_the_isolation_it_would(tmp_path: Path) -> None:
     with ModelService([conversation(Report(COMPLETE))]) as service:
         job = place.job(service)
         ended = anyio.run(
-            job.sandbox.run,
+            job.box.run,
             Command(
                 argv=(str(place.program), "-p", "--permission-mode", "bypassPermissions"),
                 cwd=job.view.target,

@@ -25,7 +25,7 @@ from pipeline.views.view import ShadowView
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
 
 BWRAP = shutil.which("bwrap")
 WORK = Path("/view")
@@ -65,7 +65,7 @@ class Bench:
     """One backend in one box; `play` has the agent do what the entry says."""
 
     backend: str
-    box: Box
+    box: ProvableBox
     folder: Path
     view: ShadowView = field(init=False)
     number: int = 0
@@ -83,7 +83,7 @@ class Bench:
         script = self.folder / f"script-{self.number}.yaml"
         script.write_text(json.dumps([entry]))
         settings: dict[str, Any] = {
-            "sandbox": self.box,
+            "box": self.box,
             "document": json.dumps(DISPATCH).encode(),
             "view": self.view.mount,
             "exchange": exchange,

@@ -75,7 +75,7 @@ class Slot:
         }
         mount = self.view.mount
         settings: dict[str, Any] = {
-            "sandbox": NoBox(),
+            "box": NoBox(),
             "document": json.dumps(document).encode(),
             "view": mount,
             "exchange": exchange,

@@ -7,7 +7,7 @@ import pytest
 from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load, require_agents
-from pipeline.config.model import Config, OnBlockers, SandboxMode
+from pipeline.config.model import BoxMode, Config, OnBlockers
 from pipeline.config.sources import Layer, Origin, RepositoryFile
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -264,7 +264,7 @@ def test_variables_give_words_without_quotes_and_other_values_as_toml(tmp_path: 
             "REDFIRST_FINAL_REVIEW__ON_BLOCKERS": "park",
         },
     ).config
-    assert config.sandbox is SandboxMode.NONE
+    assert config.sandbox is BoxMode.NONE
     assert config.base == "2026"
     assert config.budget.cost_usd == 7
     assert config.stub_first.of("pytest") is True

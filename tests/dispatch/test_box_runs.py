@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.boxes.box import Box, open_box
+from pipeline.boxes.box import ProvableBox, open_box
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.process import Command, Completed, Mount, SandboxError
+from pipeline.process import BoxError, Command, Completed, Mount
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ OWNERS = [None, BOX_USER] if os.geteuid() == 0 else [None]
 
 
 @pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
-def box(request: pytest.FixtureRequest) -> Box:
+def box(request: pytest.FixtureRequest) -> ProvableBox:
     return Bubblewrap(str(BWRAP)) if request.param == "bwrap" else NoBox()
 
 
@@ -44,7 +44,7 @@ def bwrap() -> Bubblewrap:
 
 
 def sh(
-    box: Box,
+    box: ProvableBox,
     script: str,
     *mounts: Mount,
     cwd: Path = Path("/"),
@@ -59,7 +59,7 @@ def sh(
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_a_command_has_the_signals_of_any_program(box: Box, owner: int | None) -> None:
+def test_a_command_has_the_signals_of_any_program(box: ProvableBox, owner: int | None) -> None:
     """A shell starts what runs in the background with SIGINT ignored, `nohup` with SIGHUP: a test may need them."""
     if owner is not None and isinstance(box, Bubblewrap):
         box = Bubblewrap(box.program, owner)
@@ -90,47 +90,47 @@ def alive(marker: str) -> list[str]:
     return found
 
 
-def test_output_and_exit_code_come_back(box: Box) -> None:
+def test_output_and_exit_code_come_back(box: ProvableBox) -> None:
     ended = sh(box, "cat; echo err >&2; exit 3", stdin=b"given")
     assert (ended.exit_code, ended.signal, ended.timed_out, ended.truncated) == (3, None, False, False)
     assert (ended.stdout, ended.stderr) == (b"given", b"err\n")
 
 
-def test_a_signal_is_told_apart_from_an_exit_code(box: Box) -> None:
+def test_a_signal_is_told_apart_from_an_exit_code(box: ProvableBox) -> None:
     ended = sh(box, "kill -SEGV $$")
     assert (ended.exit_code, ended.signal) == (None, signal.SIGSEGV)
 
 
-def test_a_program_that_does_not_exist_is_an_exit_code_not_a_broken_box(box: Box) -> None:
+def test_a_program_that_does_not_exist_is_an_exit_code_not_a_broken_box(box: ProvableBox) -> None:
     ended = anyio.run(box.run, Command(("/no/such/program",), Path("/")))
     assert ended.exit_code == 127
     assert b"/no/such/program" in ended.stderr
 
 
-def test_a_working_folder_that_does_not_exist_is_a_broken_box(box: Box) -> None:
-    with pytest.raises(SandboxError):
+def test_a_working_folder_that_does_not_exist_is_a_broken_box(box: ProvableBox) -> None:
+    with pytest.raises(BoxError):
         sh(box, "true", cwd=Path("/no/such/folder"))
 
 
-def test_a_program_that_reads_nothing_is_not_waited_for(box: Box) -> None:
+def test_a_program_that_reads_nothing_is_not_waited_for(box: ProvableBox) -> None:
     assert sh(box, "exit 0", stdin=b"x" * 5_000_000).exit_code == 0
 
 
-def test_the_time_limit_ends_children_and_daemons(box: Box) -> None:
+def test_the_time_limit_ends_children_and_daemons(box: ProvableBox) -> None:
     ended = sh(box, "setsid sleep 31731 >/dev/null 2>&1 & sleep 31731", timeout_s=0.3)
     assert (ended.timed_out, ended.exit_code, ended.signal) == (True, None, None)
     assert ended.seconds < 10
     assert alive("31731") == []
 
 
-def test_a_daemon_does_not_outlive_its_command(box: Box) -> None:
+def test_a_daemon_does_not_outlive_its_command(box: ProvableBox) -> None:
     ended = sh(box, "setsid sleep 31732 & echo done")
     assert (ended.exit_code, ended.stdout, ended.timed_out) == (0, b"done\n", False)
     assert ended.seconds < 10, "the daemon holds stdout, which must not matter"
     assert alive("31732") == []
 
 
-def test_a_cancelled_command_is_dead(box: Box) -> None:
+def test_a_cancelled_command_is_dead(box: ProvableBox) -> None:
     async def cancel() -> bool:
         with anyio.move_on_after(0.3) as scope:
             await box.run(Command(("/bin/sh", "-c", "setsid sleep 31733 & sleep 31733"), Path("/")))
@@ -140,7 +140,7 @@ def test_a_cancelled_command_is_dead(box: Box) -> None:
     assert alive("31733") == []
 
 
-def test_a_command_that_is_cancelled_at_once_leaves_nothing(box: Box) -> None:
+def test_a_command_that_is_cancelled_at_once_leaves_nothing(box: ProvableBox) -> None:
     async def cancel(delay: float) -> None:
         with anyio.move_on_after(delay):
             await box.run(Command(("/bin/sh", "-c", "sleep 31734"), Path("/")))
@@ -150,7 +150,7 @@ def test_a_command_that_is_cancelled_at_once_leaves_nothing(box: Box) -> None:
     assert alive("31734") == []
 
 
-def test_when_the_driver_is_killed_its_commands_die(box: Box) -> None:
+def test_when_the_driver_is_killed_its_commands_die(box: ProvableBox) -> None:
     if isinstance(box, NoBox) and shutil.which("setpriv") is None:
         pytest.skip("setpriv is not installed")
     driver = f"""
@@ -189,7 +189,7 @@ def _is(folder: Path, marker: str) -> bool:
         return False
 
 
-def test_huge_output_keeps_head_and_tail(box: Box) -> None:
+def test_huge_output_keeps_head_and_tail(box: ProvableBox) -> None:
     ended = sh(box, "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last", output_limit=1000)
     assert ended.truncated
     assert ended.stdout.startswith(b"first\n")
@@ -199,13 +199,13 @@ def test_huge_output_keeps_head_and_tail(box: Box) -> None:
 
 
 @pytest.mark.parametrize("size", [999, 1000, 1001])
-def test_output_is_cut_only_beyond_its_limit(box: Box, size: int) -> None:
+def test_output_is_cut_only_beyond_its_limit(box: ProvableBox, size: int) -> None:
     ended = sh(box, f"head -c {size} /dev/zero", output_limit=1000)
     assert ended.truncated is (size > 1000)
     assert ended.stdout.count(b"\0") == min(size, 1000)
 
 
-def test_the_environment_is_fixed(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_fixed(box: ProvableBox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_THE_USER", "x")
     ended = sh(box, "env", env={"GIVEN": "yes"})
     names = dict(line.split("=", 1) for line in ended.stdout.decode().splitlines())
@@ -218,20 +218,20 @@ def test_the_environment_is_fixed(box: Box, monkeypatch: pytest.MonkeyPatch) -> 
     }  # fmt: skip
 
 
-def test_home_and_temporary_folder_can_be_written(box: Box) -> None:
+def test_home_and_temporary_folder_can_be_written(box: ProvableBox) -> None:
     assert sh(box, 'echo x > "$HOME/a" && echo x > "$TMPDIR/b" && ls "$HOME"').exit_code == 0
 
 
-def test_no_core_file_can_appear(box: Box) -> None:
+def test_no_core_file_can_appear(box: ProvableBox) -> None:
     assert sh(box, "ulimit -c").stdout == b"0\n"
 
 
-def test_what_a_command_leaves_in_its_home_is_gone(box: Box) -> None:
+def test_what_a_command_leaves_in_its_home_is_gone(box: ProvableBox) -> None:
     assert sh(box, 'echo x > "$HOME/left"').exit_code == 0
     assert b"left" not in sh(box, 'ls -a "$HOME"').stdout
 
 
-def test_two_commands_side_by_side_do_not_disturb_each_other(box: Box) -> None:
+def test_two_commands_side_by_side_do_not_disturb_each_other(box: ProvableBox) -> None:
     results: list[Completed] = []
 
     async def both() -> None:
@@ -307,7 +307,7 @@ def test_no_network_by_default(bwrap: Bubblewrap) -> None:
 
 
 def test_a_network_that_the_box_does_not_know_is_refused(bwrap: Bubblewrap) -> None:
-    with pytest.raises(SandboxError, match="model"):
+    with pytest.raises(BoxError, match="model"):
         sh(bwrap, "true", network="model")
 
 
@@ -352,13 +352,13 @@ def test_a_link_in_the_way_of_a_mount_point_is_not_followed(bwrap: Bubblewrap, t
     view.mkdir()
     extra.mkdir()
     (view / ".venv").symlink_to(tmp_path)
-    with pytest.raises(SandboxError, match="in the way"):
+    with pytest.raises(BoxError, match="in the way"):
         sh(bwrap, "true", Mount(view, WORK, writable=True), Mount(extra, WORK / ".venv/lib"))
     assert not (tmp_path / "lib").exists()
 
 
 def test_a_missing_mount_source_is_a_broken_box(bwrap: Bubblewrap, tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match="nowhere"):
+    with pytest.raises(BoxError, match="nowhere"):
         sh(bwrap, "true", Mount(tmp_path / "nowhere", WORK))
 
 

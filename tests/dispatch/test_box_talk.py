@@ -19,14 +19,14 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
-    from pipeline.boxes.box import Box
+    from pipeline.boxes.box import ProvableBox
 
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")
 
 
 @pytest.fixture(params=[pytest.param("bwrap", marks=needs_bwrap), "none"])
-def box(request: pytest.FixtureRequest) -> Box:
+def box(request: pytest.FixtureRequest) -> ProvableBox:
     return Bubblewrap(str(BWRAP)) if request.param == "bwrap" else NoBox()
 
 
@@ -34,7 +34,7 @@ class TalkError(Exception):
     """What a talk may raise."""
 
 
-def talked(box: Box, script: str, talk: Talk, *, timeout_s: float = 20) -> Completed:
+def talked(box: ProvableBox, script: str, talk: Talk, *, timeout_s: float = 20) -> Completed:
     return anyio.run(box.run, Command(("/bin/sh", "-c", script), Path("/"), timeout_s=timeout_s, talk=talk))
 
 
@@ -66,7 +66,7 @@ def alive(marker: str) -> list[str]:
     return found
 
 
-def test_what_is_said_is_answered(box: Box) -> None:
+def test_what_is_said_is_answered(box: ProvableBox) -> None:
     answers: list[bytes] = []
 
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
@@ -80,7 +80,7 @@ def test_what_is_said_is_answered(box: Box) -> None:
     assert (ended.stdout, ended.stderr) == (b"", b"noted\n")
 
 
-def test_a_command_may_write_after_the_talk(box: Box) -> None:
+def test_a_command_may_write_after_the_talk(box: ProvableBox) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         """Say nothing."""
 
@@ -89,7 +89,7 @@ def test_a_command_may_write_after_the_talk(box: Box) -> None:
     assert ended.stdout == b""
 
 
-def test_a_command_that_ends_first_is_heard_to_the_end(box: Box) -> None:
+def test_a_command_that_ends_first_is_heard_to_the_end(box: ProvableBox) -> None:
     said: list[bytes] = []
 
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
@@ -100,7 +100,7 @@ def test_a_command_that_ends_first_is_heard_to_the_end(box: Box) -> None:
     assert (ended.exit_code, ended.signal) == (None, signal.SIGSEGV)
 
 
-def test_a_word_to_a_command_that_is_dead_is_an_error_of_the_talk(box: Box) -> None:
+def test_a_word_to_a_command_that_is_dead_is_an_error_of_the_talk(box: ProvableBox) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await to_the_end(stdout)
         while True:
@@ -112,7 +112,7 @@ def test_a_word_to_a_command_that_is_dead_is_an_error_of_the_talk(box: Box) -> N
 
 @pytest.mark.slow  # a grace is used up
 @pytest.mark.broad(but_first=1)
-def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: Box) -> None:
+def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: ProvableBox) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await anyio.sleep_forever()
 
@@ -121,7 +121,7 @@ def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: Box) ->
     assert ended.seconds < 15
 
 
-def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: Box) -> None:
+def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: ProvableBox) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await heard(stdout, 3)
         raise TalkError("enough")
@@ -133,7 +133,7 @@ def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: Box)
 
 @pytest.mark.slow  # a grace is used up
 @pytest.mark.broad
-def test_a_command_that_does_not_end_after_the_talk_is_killed(box: Box) -> None:
+def test_a_command_that_does_not_end_after_the_talk_is_killed(box: ProvableBox) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await heard(stdout, 3)
 
@@ -143,7 +143,7 @@ def test_a_command_that_does_not_end_after_the_talk_is_killed(box: Box) -> None:
     assert alive("41732") == []
 
 
-def test_the_time_limit_holds_over_the_talk(box: Box) -> None:
+def test_the_time_limit_holds_over_the_talk(box: ProvableBox) -> None:
     cancelled: list[bool] = []
 
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
@@ -160,7 +160,7 @@ def test_the_time_limit_holds_over_the_talk(box: Box) -> None:
     assert alive("41733") == []
 
 
-def test_the_time_limit_holds_over_the_farewell(box: Box) -> None:
+def test_the_time_limit_holds_over_the_farewell(box: ProvableBox) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         """Say nothing."""
 
@@ -170,7 +170,7 @@ def test_the_time_limit_holds_over_the_farewell(box: Box) -> None:
     assert alive("41734") == []
 
 
-def test_a_cancelled_talk_leaves_nothing(box: Box) -> None:
+def test_a_cancelled_talk_leaves_nothing(box: ProvableBox) -> None:
     async def cancel() -> bool:
         with anyio.CancelScope() as scope:
 
@@ -187,7 +187,7 @@ def test_a_cancelled_talk_leaves_nothing(box: Box) -> None:
     assert alive("41735") == []
 
 
-def test_megabytes_go_both_ways_at_once(box: Box) -> None:
+def test_megabytes_go_both_ways_at_once(box: ProvableBox) -> None:
     size, piece = 8_000_000, b"x" * 100_000
     received: list[int] = []
 
@@ -205,7 +205,7 @@ def test_megabytes_go_both_ways_at_once(box: Box) -> None:
     assert received == [size]
 
 
-def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: Box) -> None:
+def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: ProvableBox) -> None:
     said: list[bytes] = []
 
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
@@ -217,7 +217,7 @@ def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: Box) -> None:
     assert alive("41736") == []
 
 
-def test_a_program_that_does_not_exist_ends_the_talk(box: Box) -> None:
+def test_a_program_that_does_not_exist_ends_the_talk(box: ProvableBox) -> None:
     said: list[bytes] = []
 
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:

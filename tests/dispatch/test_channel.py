@@ -18,7 +18,7 @@ from pipeline.process import NO_ANSWER, Answer, Command, Completed, Mount
 from pipeline.programs import locate
 
 if TYPE_CHECKING:
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 BWRAP = shutil.which("bwrap")
 BOXES = [
@@ -37,7 +37,7 @@ asked = b"".join(iter(lambda: os.read(number, 1 << 16), b""))
 """
 
 
-def run(box: Sandbox, code: str, request: bytes, limit: int = 1_000_000, timeout_s: float = 30.0) -> Completed:
+def run(box: Box, code: str, request: bytes, limit: int = 1_000_000, timeout_s: float = 30.0) -> Completed:
     """Return how a Python program with a request ended."""
     python = locate(sys.executable)
     command = Command(
@@ -52,14 +52,14 @@ def run(box: Sandbox, code: str, request: bytes, limit: int = 1_000_000, timeout
 
 
 @pytest.mark.parametrize("box", BOXES)
-def test_a_command_reads_its_request_and_answers(box: Sandbox) -> None:
+def test_a_command_reads_its_request_and_answers(box: Box) -> None:
     request = os.urandom(700_000)  # more than a socket holds
     done = run(box, "while asked: asked = asked[os.write(number, asked):]", request)
     assert (done.exit_code, done.answer) == (0, Answer(request))
 
 
 @pytest.mark.parametrize("box", BOXES)
-def test_a_command_that_does_not_read_its_request_ends_all_the_same(box: Sandbox) -> None:
+def test_a_command_that_does_not_read_its_request_ends_all_the_same(box: Box) -> None:
     python = locate(sys.executable)
     argv = python.argv("-I", "-S", "-c", "print('early')")
     done = anyio.run(box.run, Command(argv=argv, cwd=Path("/"), mounts=python.mounts, request=bytes(5_000_000)))
@@ -67,7 +67,7 @@ def test_a_command_that_does_not_read_its_request_ends_all_the_same(box: Sandbox
 
 
 @pytest.mark.parametrize("box", BOXES)
-def test_more_than_the_limit_is_not_kept(box: Sandbox) -> None:
+def test_more_than_the_limit_is_not_kept(box: Box) -> None:
     done = run(box, "while True: os.write(number, bytes(100_000))", b"", limit=300_000)
     assert done.answer.fault == "the records are larger than 300000 bytes"
     assert len(done.answer.data) <= 300_000
@@ -75,7 +75,7 @@ def test_more_than_the_limit_is_not_kept(box: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("box", BOXES)
-def test_what_another_process_writes_is_a_fault(box: Sandbox) -> None:
+def test_what_another_process_writes_is_a_fault(box: Box) -> None:
     forks = """
 os.write(number, b"mine")
 if os.fork() == 0:
@@ -88,7 +88,7 @@ os.wait()
 
 
 @pytest.mark.parametrize("box", BOXES)
-def test_a_socket_cannot_be_opened_by_its_name(box: Sandbox) -> None:
+def test_a_socket_cannot_be_opened_by_its_name(box: Box) -> None:
     opens = """
 for mode in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
     try:
@@ -122,7 +122,7 @@ os.write(number, b"|" + subprocess.run(argv, stdout=subprocess.PIPE, start_new_s
 
 
 @pytest.mark.parametrize("box", BOXES[1:])
-def test_what_was_started_beside_a_command_cannot_open_its_socket_as_it_can_the_pipes_of_the_init(box: Sandbox) -> None:
+def test_what_was_started_beside_a_command_cannot_open_its_socket_as_it_can_the_pipes_of_the_init(box: Box) -> None:
     record, _, opened = run(box, STRANGER, b"").answer.data.decode().partition("|")
     assert record == "the record"
     kinds = {line.strip() for line in opened.splitlines()}
@@ -132,7 +132,7 @@ def test_what_was_started_beside_a_command_cannot_open_its_socket_as_it_can_the_
 
 
 @pytest.mark.parametrize("box", BOXES)
-def test_a_command_that_never_ends_is_ended_with_what_it_said(box: Sandbox) -> None:
+def test_a_command_that_never_ends_is_ended_with_what_it_said(box: Box) -> None:
     done = run(box, "os.write(number, b'begun')\nwhile True: os.read(0, 1) or os.sched_yield()", b"", timeout_s=2.0)
     assert done.timed_out
     assert done.answer == Answer(b"begun")

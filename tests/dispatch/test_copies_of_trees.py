@@ -128,7 +128,7 @@ def test_permissions_that_an_ordinary_user_took_away_are_given_back() -> None:
     with tempfile.TemporaryDirectory() as top:  # the tests' own folder may be closed to that user
         argv = [sys.executable, "-c", AS_ORDINARY_USER, top, *scripts]
         done = subprocess.run(argv, cwd=Path.cwd(), capture_output=True, text=True, check=False)
-    assert done.stdout == "True 0o40755 True 0o40755 SandboxError\n", done.stderr
+    assert done.stdout == "True 0o40755 True 0o40755 BoxError\n", done.stderr
 
 
 # --- copies for measurements -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from runs.real import alone, make_repository
 
 from pipeline.errors import UserError
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.views.decoy import Decoy, Source
 
@@ -97,7 +97,7 @@ def test_the_content_of_files_is_read_from_the_commit(tree: Path) -> None:
         "app.py": 6, "line\nbreak": 2, "empty": 0, "large": 200_000, "kept.log": 25,
     }  # fmt: skip
     for missing in ("nowhere", "app.py/inner", "no\nwhere"):
-        with pytest.raises(SandboxError):
+        with pytest.raises(BoxError):
             list(decoy.contents(["app.py", missing]))
 
 
@@ -166,7 +166,7 @@ def test_a_git_that_fails_is_broken_machinery(tree: Path, tmp_path: Path, monkey
     program.write_text("#!/bin/sh\necho no >&2; exit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SandboxError, match=r"git failed in the view: .*fast-import.*: no"):
+    with pytest.raises(BoxError, match=r"git failed in the view: .*fast-import.*: no"):
         Decoy(tree / ".git", tree).make()
     program.unlink()
     with pytest.raises(UserError, match="Cannot write"):
@@ -177,5 +177,5 @@ def test_a_git_that_is_not_there_is_broken_machinery(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SandboxError, match="decoy"):
+    with pytest.raises(BoxError, match="decoy"):
         Decoy(tree / ".git", tree).make()

@@ -16,7 +16,7 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.caches import CACHE, Cache
-from pipeline.process import WORKSPACE, Command, Completed, Mount, SandboxError
+from pipeline.process import WORKSPACE, BoxError, Command, Completed, Mount
 from pipeline.views.overlay import OverlayView
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_a_folder_that_became_a_link_is_not_shown_from_where_the_link_leads(
     home, elsewhere = tmp_path / "home", tmp_path / "project/src"
     home.mkdir()
     assert sh(box, f"mv src away; ln -s {home} src", view).exit_code == 0
-    with pytest.raises(SandboxError, match="src"):
+    with pytest.raises(BoxError, match="src"):
         sh(box, f"echo x > {elsewhere}/escaped", view, view.below("src", elsewhere))
     assert list(home.iterdir()) == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.policy.scope import ChangeKind
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 from pipeline.views.manifest import Limits
 from pipeline.views.view import ShadowView
 
@@ -196,7 +196,7 @@ def test_closing_removes_everything_and_nothing_outside(view: ShadowView, tmp_pa
 
 def test_a_folder_that_is_not_empty_is_no_place_for_a_view(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
-    with pytest.raises(SandboxError, match="empty"):
+    with pytest.raises(BoxError, match="empty"):
         ShadowView.open(fill, tmp_path, workspace=Path("/view"), writable=True)
     assert (tmp_path / "mine").exists()
 
@@ -204,8 +204,8 @@ def test_a_folder_that_is_not_empty_is_no_place_for_a_view(tmp_path: Path) -> No
 def test_a_fill_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     def broken(folder: Path) -> None:
         (folder / "half").write_text("x")
-        raise SandboxError("no such tree")
+        raise BoxError("no such tree")
 
-    with pytest.raises(SandboxError, match="no such tree"):
+    with pytest.raises(BoxError, match="no such tree"):
         ShadowView.open(broken, tmp_path / "view", workspace=Path("/view"), writable=True)
     assert list(tmp_path.iterdir()) == []

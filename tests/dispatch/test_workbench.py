@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.backends.protocol import ToolAnswer
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ PROJECT = {
 
 
 @pytest.fixture(scope="module", params=["bubblewrap", "none"])
-def box(request: pytest.FixtureRequest) -> Sandbox:
+def box(request: pytest.FixtureRequest) -> Box:
     if request.param == "none":
         return NoBox()
     made = Bubblewrap(BWRAP)
@@ -65,11 +65,11 @@ def box(request: pytest.FixtureRequest) -> Sandbox:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, box: Sandbox) -> Workbench:
+def bench(tmp_path: Path, box: Box) -> Workbench:
     return workbench(tmp_path, box)
 
 
-def workbench(tmp_path: Path, box: Sandbox, role: Role = Role.MAKE) -> Workbench:
+def workbench(tmp_path: Path, box: Box, role: Role = Role.MAKE) -> Workbench:
     tree = write(tmp_path / "tree", PROJECT)
     env = environment()
     return Workbench(
@@ -269,12 +269,12 @@ def test_a_pattern_without_end_is_given_up(bench: Workbench) -> None:
     assert (answer.rule, answer.text) == ("pattern", "the search did not end within 1 s; make it simpler")
 
 
-def test_a_role_without_a_shell_searches(tmp_path: Path, box: Sandbox) -> None:
+def test_a_role_without_a_shell_searches(tmp_path: Path, box: Box) -> None:
     bench = workbench(tmp_path, box, Role.CHECK)
     assert search(bench, "def answer").text == "core.py:1: def answer():\n"
 
 
-def test_what_was_changed_is_shown(tmp_path: Path, box: Sandbox) -> None:
+def test_what_was_changed_is_shown(tmp_path: Path, box: Box) -> None:
     def fill(top: Path) -> None:
         write(top, PROJECT)
 
@@ -291,7 +291,7 @@ def test_what_was_changed_is_shown(tmp_path: Path, box: Sandbox) -> None:
     view.close()
 
 
-def test_the_bench_of_a_dispatch_finds_the_projects_programs(tmp_path: Path, box: Sandbox) -> None:
+def test_the_bench_of_a_dispatch_finds_the_projects_programs(tmp_path: Path, box: Box) -> None:
     bench = workbench(tmp_path, box)
     made = bench_of(
         bench.spec,

@@ -101,7 +101,7 @@ def test_what_the_agent_was_shown_beside_the_view_is_read_by_its_absolute_path(b
     (outside / "task" / "1.md").write_text("the task\n")
     (outside / "link").symlink_to("/etc/passwd")
     folder = replace(bench, artifacts=(Mount(outside, Path("/run/artifacts")),))
-    shown = bench.sandbox.inside(outside, Path("/run/artifacts"))
+    shown = bench.box.inside(outside, Path("/run/artifacts"))
     assert folder.read(f"{shown}/task/1.md").text == "the task\n"
     assert folder.read(f"{shown}/task").text == "1.md"
     assert folder.read(f"{shown}").text == "app.py\nlink\ntask/"

@@ -19,7 +19,7 @@ from pipeline.process import Mount
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 TOOLCHAIN = CargoToolchain()
 MANIFEST = '[package]\nname = "greet"\nversion = "0.1.0"\nedition = "2021"\n'
@@ -44,7 +44,7 @@ def measure(
     timeout_s: float = 120.0,
     per_test_timeout_s: float | None = None,
     env: Environment | None = None,
-    box: Sandbox | None = None,
+    box: Box | None = None,
     cache: Cache | None = None,
 ) -> Observation:
     """Return what a run of the project in `root` showed."""

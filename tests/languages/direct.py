@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.evidence.observation import Observation
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 TOOLCHAIN = PytestToolchain()
 
@@ -72,7 +72,7 @@ def measure(
     timeout_s: float = 60.0,
     per_test_timeout_s: float | None = None,
     env: Environment | None = None,
-    box: Sandbox | None = None,
+    box: Box | None = None,
 ) -> Observation:
     """Return what a run of the project in `root` showed."""
 

@@ -19,7 +19,7 @@ from pipeline.process import Mount
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 TOOLCHAIN = GoToolchain()
 MANIFEST = "module example.com/greet\n\ngo 1.19\n"
@@ -75,7 +75,7 @@ def measure(
     timeout_s: float = 300.0,
     per_test_timeout_s: float | None = None,
     env: Environment | None = None,
-    box: Sandbox | None = None,
+    box: Box | None = None,
     cache: Cache | None = None,
 ) -> Observation:
     """Return what a run of the project in `root` showed; what was compiled is shared between the tests of a process."""
@@ -97,7 +97,7 @@ def measure(
     return anyio.run(run)
 
 
-def check_types(root: Path, box: Sandbox | None = None) -> Observation:
+def check_types(root: Path, box: Box | None = None) -> Observation:
     """Return what of the project in `root` does not compile."""
     sandbox, env, used = box or NoBox(), environment(), compiled()
 

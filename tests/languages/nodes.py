@@ -18,7 +18,7 @@ from pipeline.process import Mount
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 TOOLCHAIN = NodeToolchain()
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []
@@ -62,7 +62,7 @@ def measure(
     trace: bool = False,
     timeout_s: float = 120.0,
     per_test_timeout_s: float | None = None,
-    box: Sandbox | None = None,
+    box: Box | None = None,
     env: Environment | None = None,
 ) -> Observation:
     """Return what a run of the project in `root` showed, with the packages of a set."""

@@ -22,7 +22,7 @@ from pipeline.languages.protocol import Environment, Selection
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 pytestmark = pytest.mark.slow
 
@@ -267,7 +267,7 @@ def test_a_manifest_that_cannot_be_read_makes_the_measurement_unusable(tmp_path:
 
 
 @pytest.fixture
-def box() -> Sandbox:
+def box() -> Box:
     made = Bubblewrap(shutil.which("bwrap") or "bwrap")
     if not anyio.run(made.canary).ok:
         pytest.skip("this machine has no working bubblewrap")
@@ -284,7 +284,7 @@ test('cannot change what is installed', () => {
 """
 
 
-def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Sandbox) -> None:
+def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Box) -> None:
     head = TWO["vitest"][1]
     body = "import { greet } from './greet';\ntest('fails', () => { assert.equal(greet('a'), 'b'); });\n"
     files = {
@@ -306,7 +306,7 @@ def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Sandbo
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(files)
 
 
-def test_what_is_installed_cannot_be_changed_by_tests(tmp_path: Path, box: Sandbox) -> None:
+def test_what_is_installed_cannot_be_changed_by_tests(tmp_path: Path, box: Box) -> None:
     before = sorted(entry.name for entry in (installed_set("vitest") / "node_modules").iterdir())
     write(
         tmp_path,

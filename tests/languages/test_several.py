@@ -28,7 +28,7 @@ from pipeline.process import WORKSPACE, Mount
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.process import Command, Completed, Sandbox
+    from pipeline.process import Box, Command, Completed
 
 FILES = {
     "greet.py": "def greet(name):\n    return f'Hello, {name}!'\n",
@@ -86,7 +86,7 @@ def measure(
     root: Path,
     selection: Selection | None = None,
     *,
-    box: Sandbox | None = None,
+    box: Box | None = None,
     cache: Cache | None = None,
 ) -> Observation:
     sandbox, env = box or NoBox(), environment()
@@ -153,7 +153,7 @@ def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: P
 @pytest.mark.broad(but_first=1)
 def test_tests_of_one_language_cannot_change_what_is_measured_of_the_other(tmp_path: Path, kind: str) -> None:
     program = shutil.which("bwrap") or ""
-    box: Sandbox = NoBox() if kind == "nobox" else Bubblewrap(program)
+    box: Box = NoBox() if kind == "nobox" else Bubblewrap(program)
     if isinstance(box, Bubblewrap) and not (program and anyio.run(box.canary).ok):
         pytest.skip("this machine has no working bubblewrap")
     forged = """

@@ -15,13 +15,13 @@ from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import (
     ACTIONS,
     TaskFacts,
+    box_facts_of,
     commits_of,
     counters_of,
     gate_of,
     place_of,
     progress_of,
     safe_next_actions,
-    sandbox_of,
     tasks_of,
     work_tree,
 )
@@ -160,14 +160,14 @@ def test_a_configured_limit_is_the_one_that_is_shown(repository: Repository) -> 
     assert "reask 1 of 3 (@test, visit 7)" in {str(counter) for counter in counters_of(run)}
 
 
-def test_the_sandbox_is_the_one_of_the_last_driver_that_said_so(run: Run) -> None:
-    assert (sandbox_of(run).backend, sandbox_of(run).network) == ("bubblewrap", "none")
+def test_the_box_is_the_one_of_the_last_driver_that_said_so(run: Run) -> None:
+    assert (box_facts_of(run).backend, box_facts_of(run).network) == ("bubblewrap", "none")
     run.decide(event(Signal.OK))
     run.decide(event(Signal.CANCELLED))
     run.resume(sandbox={"sandbox": "none", "network": "open"})
     run.decide(event(Signal.CANCELLED))
     run.resume()
-    assert (sandbox_of(load(run)).backend, sandbox_of(load(run)).network) == ("none", "open")
+    assert (box_facts_of(load(run)).backend, box_facts_of(load(run)).network) == ("none", "open")
 
 
 def test_commits_count_only_when_they_are_published(run: Run) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kit import Project
 
     from pipeline.evidence.observation import Observation
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 PYPROJECT = BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n'
 
@@ -42,7 +42,7 @@ def repository(tmp_path: Path, before: Mapping[str, str], after: Mapping[str, st
 def without_run(
     project: Project,
     toolchain: str = "pytest",
-    box: Sandbox | None = None,
+    box: Box | None = None,
     config: Config | None = None,
     search_path: str | None = None,
 ) -> Generator[WithoutRun]:
@@ -55,7 +55,7 @@ def without_run(
         repository=untouched,
         checkout=checkout,
         config=config or Config(),
-        sandbox=box or NoBox(),
+        box=box or NoBox(),
         toolchain=LANGUAGES[toolchain].toolchain,
         search_path=search_path or project.environment()["PATH"],
         environ=os.environ,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kit import Project
 
     from pipeline.measure.probes.evidence import ProbeEvidence
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.verification.without_run import WithoutRun
 
 pytestmark = pytest.mark.slow
@@ -91,7 +91,7 @@ def probed(
     project: Project,
     wanted: Probes | None = None,
     new_ids: tuple[str, ...] = (),
-    box: Sandbox | None = None,
+    box: Box | None = None,
     old: tuple[str, ...] = (),
 ) -> ProbeEvidence:
     with without_run(project, box=box) as lab:

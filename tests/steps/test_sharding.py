@@ -24,7 +24,7 @@ from pipeline.evidence.observation import CollectionError, Ended, Observation, R
 from pipeline.languages.protocol import Selection
 from pipeline.languages.runners import durations
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.process import Command, Completed, SandboxError
+from pipeline.process import BoxError, Command, Completed
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +167,7 @@ class Counting(NoBox):
     async def run(self, command: Command) -> Completed:
         self.runs.append(command)
         if self.broken and len(self.runs) % 2 == 0:
-            raise SandboxError("no room")
+            raise BoxError("no room")
         return await super().run(command)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.languages.go.project import Project, Test, Unit
     from pipeline.languages.protocol import Cache, Environment, Selection, View
     from pipeline.languages.runners.sessions import Session
-    from pipeline.process import Completed, Sandbox
+    from pipeline.process import Box, Completed
 
 TARGET: Final = Path("/redfirst-go")
 """Where a box shows what is compiled."""
@@ -43,13 +43,13 @@ class Bench(bench.Bench):
     cache: Cache | None
 
     @classmethod
-    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
+    def under(cls, place: Path, box: Box, view: View, env: Environment, cache: Cache | None) -> Bench:
         """Lay the place out: our program, and the folders of what is made."""
         compiled = BoxFolder.made(place, "cache")
         if cache is not None and not cache.warm:
             compiled.fill(cache.folder / _KEPT)
         program = bench.lay_out(place, "go", "runner.py", "frames.py")
-        return cls(sandbox, view, env, program, compiled, BoxFolder.made(place, "tests"), cache)
+        return cls(box, view, env, program, compiled, BoxFolder.made(place, "tests"), cache)
 
     async def build(
         self, limit_s: float, *, selection: Selection | None = None, trace: bool = False, check: bool = False
@@ -90,7 +90,7 @@ class Bench(bench.Bench):
         return found if isinstance(found, GoTest) else GoTest()
 
     def _inside(self, folder: BoxFolder) -> Path:
-        return self.sandbox.inside(folder.path, TARGET / folder.path.name)
+        return self.box.inside(folder.path, TARGET / folder.path.name)
 
     def _folders(self, selection: Selection | None) -> list[str] | None:
         """Return the folders of the packages whose tests are chosen, None for all."""

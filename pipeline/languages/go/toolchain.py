@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.languages.go.project import Project, Test
     from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
     from pipeline.languages.runners.sessions import Session
-    from pipeline.process import Completed, Sandbox
+    from pipeline.process import Box, Completed
 
 _MARKERS: Final = ("go.mod", "go.work")
 _CONTROL: Final = frozenset(
@@ -61,7 +61,7 @@ class GoToolchain(Scaffolding):
 
     async def run_tests(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         selection: Selection | None = None,
@@ -74,7 +74,7 @@ class GoToolchain(Scaffolding):
         """Compile, run the selected tests (None: all), and return what was observed.
 
         Args:
-            sandbox: Where it runs.
+            box: Where it runs.
             view: The files; tests may write into them, so the view is disposable.
             env: From `find_environment`.
             selection: Which of the tests to run; all are listed in any case. A subtest runs with its whole test.
@@ -84,7 +84,7 @@ class GoToolchain(Scaffolding):
             cache: Where what the baseline compiled is kept.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         # the parser is a shared library that only Go projects need
         from pipeline.languages.go import bench as go_bench  # noqa: PLC0415
@@ -93,7 +93,7 @@ class GoToolchain(Scaffolding):
         deadline = anyio.current_time() + timeout_s
         command = _shown(env, selection)
         with private_place("redfirst-go-") as place:
-            bench = go_bench.Bench.under(place, sandbox, view, env, cache)
+            bench = go_bench.Bench.under(place, box, view, env, cache)
             session, completed = await bench.build(timeout_s, selection=selection, trace=trace)
             tail = records.rendered(session)
             project = _project(session, completed, view)
@@ -121,21 +121,21 @@ class GoToolchain(Scaffolding):
             )
 
     async def check_types(
-        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0, cache: Cache | None = None
+        self, box: Box, view: View, env: Environment, *, timeout_s: float = 900.0, cache: Cache | None = None
     ) -> Observation:
         """Return what does not compile, tests included, as collection errors; no program is made and nothing runs.
 
         Without a `cache` Go 1.20 and newer compile their own library first, which takes most of a minute.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         from pipeline.languages.go import bench as go_bench  # noqa: PLC0415  (see run_tests)
         from pipeline.languages.go import known_subtests, records  # noqa: PLC0415
 
         command = ("go", "test", "-run", "^$", "./...")
         with private_place("redfirst-go-") as place:
-            bench = go_bench.Bench.under(place, sandbox, view, env, cache)
+            bench = go_bench.Bench.under(place, box, view, env, cache)
             session, completed = await bench.build(timeout_s, check=True)
         tail = records.rendered(session)
         project = _project(session, completed, view)

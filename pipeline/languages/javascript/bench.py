@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.languages.javascript.command import Invocation
     from pipeline.languages.protocol import Environment, Selection, View
     from pipeline.languages.runners.sessions import Session
-    from pipeline.process import Completed, Sandbox
+    from pipeline.process import Box, Completed
 
 _SCRIPTS: Final = "js"
 _RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
@@ -38,13 +38,13 @@ class Bench(bench.Bench):
     shared: BoxFolder
 
     @classmethod
-    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment) -> Bench:
+    def under(cls, place: Path, box: Box, view: View, env: Environment) -> Bench:
         """Lay the place out: our programs, and a folder for what the runners keep for each other."""
         shared = BoxFolder.made(place, "shared")
         program = bench.lay_out(place, "javascript", "runner.py", "channel.py")
         shutil.copytree(Path(__file__).with_name(_SCRIPTS), program / _SCRIPTS)
         shared.add("cache")
-        return cls(sandbox, view, env, program, shared)
+        return cls(box, view, env, program, shared)
 
     @property
     def node(self) -> str:
@@ -59,12 +59,12 @@ class Bench(bench.Bench):
         """Run our program with its request, and return what it wrote."""
         path = {"PATH": devshell.box_path(self.env.prefix, self.env.variables)}
         shared = self.shared.mount(self.shared.path)
-        with linked(self.env, self.view, isolated=self.sandbox.maps_paths):
+        with linked(self.env, self.view, isolated=self.box.maps_paths):
             return await self.ask(request, limit_s, ADAPTER, path, shared, packages=self._packages)
 
     @property
     def _packages(self) -> tuple[Mount, ...]:
-        if self.sandbox.maps_paths:
+        if self.box.maps_paths:
             return installed_mounts(self.env, self.view)
         return tuple(Mount(folder.path, folder.path) for folder in self.env.installed)
 

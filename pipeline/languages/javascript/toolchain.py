@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pipeline.languages.javascript.command import Invocation
     from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 _CONTROL: Final = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "pnpm-workspace.yaml",
@@ -67,7 +67,7 @@ class NodeToolchain(Scaffolding):
 
     async def run_tests(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         selection: Selection | None = None,
@@ -83,7 +83,7 @@ class NodeToolchain(Scaffolding):
         process along, or that had to be ended with it, the rest is run in another one, a few times.
 
         Args:
-            sandbox: Where it runs.
+            box: Where it runs.
             view: The files; tests may write into them, so the view is disposable.
             env: From `find_environment`.
             selection: Which of the tests to run.
@@ -93,7 +93,7 @@ class NodeToolchain(Scaffolding):
             cache: Not used.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         # the parser is a shared library that only such projects need
         from pipeline.languages.javascript.bench import Bench  # noqa: PLC0415
@@ -107,7 +107,7 @@ class NodeToolchain(Scaffolding):
         sources = Sources.read(view.host, project.names)
         files = files_with_tests(sources.files, invocation.arguments) if invocation.runner == "node" else []
         with private_place("redfirst-node-") as place:
-            bench = Bench.under(place, sandbox, view, env)
+            bench = Bench.under(place, box, view, env)
             projects = project.folders_with(invocation.runner, sources.files)
             jobs = bench.jobs(invocation, files, projects, selection, trace=trace)
             request = {"do": "test", "jobs": jobs, "per_test_s": per_test_timeout_s}
@@ -115,13 +115,11 @@ class NodeToolchain(Scaffolding):
         run = Run(sources, session, str(view.workspace), invocation, selection, trace, str(place))
         return run.observe(timed_out=completed.timed_out, command=command)
 
-    async def check_types(
-        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
-    ) -> Observation:
+    async def check_types(self, box: Box, view: View, env: Environment, *, timeout_s: float = 900.0) -> Observation:
         """Return what does not type-check (`tsc --noEmit`) or cannot be parsed, as collection errors; nothing is run.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         from pipeline.languages.javascript import types  # noqa: PLC0415  (see run_tests)
         from pipeline.languages.javascript.bench import Bench  # noqa: PLC0415
@@ -132,7 +130,7 @@ class NodeToolchain(Scaffolding):
             return Observation(state=RunState.UNUSABLE, detail=project)
         sources = Sources.read(view.host, project.names)
         with private_place("redfirst-node-") as place:
-            bench = Bench.under(place, sandbox, view, env)
+            bench = Bench.under(place, box, view, env)
             plan = types.plan(bench, project, sources)
             session, completed = await bench.run({"do": "check", "jobs": plan.jobs}, timeout_s)
         return types.observe(plan, session, sources, str(view.workspace), timed_out=completed.timed_out)

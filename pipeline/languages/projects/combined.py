@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
     from pipeline.views.renames import Traces
 
 
@@ -128,7 +128,7 @@ class Several:
 
     async def run_tests(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         selection: Selection | None = None,
@@ -141,7 +141,7 @@ class Several:
         """Run what of the selection is a part's, and list the tests of every part.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         files = contents(view.host)
         others = {part.name: set(self.sources).difference(part.toolchain.sources) for part in self._there(env)}
@@ -149,10 +149,10 @@ class Several:
         seen = {name: self._memory.unrun(name, key, selection) for name, key in keys.items()}
         running = [part for part in self._there(env) if seen[part.name] is None]
         traces: list[Traces] = []
-        with own_views(sandbox, view, [part.name for part in running], traces.append) as views:
+        with own_views(box, view, [part.name for part in running], traces.append) as views:
             for part in running:
                 shown = await part.toolchain.run_tests(
-                    sandbox,
+                    box,
                     views[part.name],
                     environment_of(env, part.toolchain),
                     selection,
@@ -174,7 +174,7 @@ class Several:
 
     async def check_types(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         *,
@@ -183,12 +183,12 @@ class Several:
         """Return what does not compile or type-check, of all parts.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         seen: dict[str, Observation] = {}
         for part in self._there(env):
             inner = environment_of(env, part.toolchain)
-            seen[part.name] = await part.toolchain.check_types(sandbox, view, inner, timeout_s=part.table.timeout_s)
+            seen[part.name] = await part.toolchain.check_types(box, view, inner, timeout_s=part.table.timeout_s)
         return merging.together(seen)
 
     def is_test_path(self, path: str, observation: Observation) -> bool:

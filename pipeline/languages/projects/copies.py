@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from pathlib import Path
 
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 
 def cache_of(cache: Cache | None, name: str) -> Cache | None:
@@ -30,13 +30,11 @@ def cache_of(cache: Cache | None, name: str) -> Cache | None:
 
 
 @contextmanager
-def own_views(
-    sandbox: Sandbox, view: View, names: Iterable[str], told: Callable[[Traces], None]
-) -> Generator[dict[str, View]]:
+def own_views(box: Box, view: View, names: Iterable[str], told: Callable[[Traces], None]) -> Generator[dict[str, View]]:
     """Lend a view to each runner: the first the view itself, the others copies of it, made before anything runs.
 
     Args:
-        sandbox: Where they run.
+        box: Where they run.
         view: The files as they are.
         names: The runners, in the order in which they run.
         told: Hears at the end what was done to each of the copies.
@@ -49,7 +47,7 @@ def own_views(
                 continue
             copy = place / name
             shutil.copytree(view.host, copy, symlinks=True)
-            shown = sandbox.inside(copy, view.workspace)
+            shown = box.inside(copy, view.workspace)
             views[name] = View(Mount(copy, shown, writable=view.mount.writable))
             watched.enter_context(_watched(copy, told))
         yield views

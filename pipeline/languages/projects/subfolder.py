@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.evidence.red_classes import Symbol
-    from pipeline.process import Command, Completed, Mount, Sandbox
+    from pipeline.process import Box, Command, Completed, Mount
 
 _NOTHING: Final = Path("/dev/null")
 
@@ -70,7 +70,7 @@ class Rooted:
 
     async def run_tests(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         selection: Selection | None = None,
@@ -83,13 +83,13 @@ class Rooted:
         """Run the selected tests below the folder; a tree without the folder has none.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         problem = self._nowhere(view)
         if problem is not None:
             return problem
         seen = await self.inner.run_tests(
-            _Wider(sandbox, view.mount),
+            _Wider(box, view.mount),
             self.view(view),
             env,
             self.place.selected(selection),
@@ -100,18 +100,16 @@ class Rooted:
         )
         return self.place.observed(seen)
 
-    async def check_types(
-        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
-    ) -> Observation:
+    async def check_types(self, box: Box, view: View, env: Environment, *, timeout_s: float = 900.0) -> Observation:
         """Return what below the folder does not compile or type-check, as collection errors.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         problem = self._nowhere(view)
         if problem is not None:
             return problem
-        wider = _Wider(sandbox, view.mount)
+        wider = _Wider(box, view.mount)
         return self.place.observed(await self.inner.check_types(wider, self.view(view), env, timeout_s=timeout_s))
 
     def view(self, view: View) -> View:
@@ -193,17 +191,17 @@ def view_of(toolchain: Toolchain, view: View) -> View:
 class _Wider:
     """A box that shows the whole view around the folder that a command is about."""
 
-    def __init__(self, sandbox: Sandbox, whole: Mount) -> None:
-        self._sandbox = sandbox
+    def __init__(self, box: Box, whole: Mount) -> None:
+        self._box = box
         self._whole = whole
-        self.name = sandbox.name
-        self.maps_paths = sandbox.maps_paths
+        self.name = box.name
+        self.maps_paths = box.maps_paths
 
     def inside(self, host: Path, target: Path) -> Path:
-        return self._sandbox.inside(host, target)
+        return self._box.inside(host, target)
 
     async def run(self, command: Command) -> Completed:
-        return await self._sandbox.run(replace(command, mounts=(self._whole, *command.mounts)))
+        return await self._box.run(replace(command, mounts=(self._whole, *command.mounts)))
 
 
 def _with_siblings(env: Environment, checkouts: tuple[Path, Path], folder: str) -> Environment:

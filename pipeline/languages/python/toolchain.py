@@ -36,7 +36,7 @@ from pipeline.languages.python.scratch import (
 )
 from pipeline.languages.runners import durations
 from pipeline.languages.runners.outcomes import TAIL, shortened
-from pipeline.process import Command, Completed, Mount, Sandbox
+from pipeline.process import Box, Command, Completed, Mount
 
 if TYPE_CHECKING:
     from pipeline.box_folder import BoxFolder
@@ -79,7 +79,7 @@ class PytestToolchain(Scaffolding):
 
     async def run_tests(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         selection: Selection | None = None,
@@ -95,7 +95,7 @@ class PytestToolchain(Scaffolding):
         process the rest is run in a new one, a few times.
 
         Args:
-            sandbox: Where it runs.
+            box: Where it runs.
             view: The files; tests may write into them, so the view is disposable.
             env: From `find_environment`.
             selection: Which of the collected tests to run.
@@ -105,7 +105,7 @@ class PytestToolchain(Scaffolding):
             cache: Compiled modules to share between runs; None compiles everything again.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         sessions: list[Session] = []
         done: set[str] = set()
@@ -117,7 +117,7 @@ class PytestToolchain(Scaffolding):
             filled: BoxFolder | None = None
             while True:
                 nonce = secrets.token_hex(16)
-                isolated = sandbox.maps_paths
+                isolated = box.maps_paths
                 asked = request(
                     view, env, selection, isolated=isolated, trace=trace, limit=per_test_timeout_s, done=done
                 )
@@ -128,7 +128,7 @@ class PytestToolchain(Scaffolding):
                     _command(view, env, scratch, folder, cache, left, isolated=isolated),
                     request=asked_of(asked, nonce, folder, view),
                 )
-                completed = await sandbox.run(command)
+                completed = await box.run(command)
                 output = _tail(completed, view)
                 sessions.append(answer(completed, nonce))
                 crashed = sessions[-1].unfinished
@@ -141,15 +141,13 @@ class PytestToolchain(Scaffolding):
                 durations.write(cache.folder, seconds_by_file(sessions))
         return observe(sessions, command=_shown(env, selection), tail=output)
 
-    async def check_types(
-        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
-    ) -> Observation:
+    async def check_types(self, box: Box, view: View, env: Environment, *, timeout_s: float = 900.0) -> Observation:
         """Return what cannot be collected: Python has no type check of its own, and this loads every module in use.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
-        return await self.run_tests(sandbox, view, env, Selection.nothing(), timeout_s=timeout_s)
+        return await self.run_tests(box, view, env, Selection.nothing(), timeout_s=timeout_s)
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
         """Return whether pytest collects the file, or would if it were new; a text with examples is one."""

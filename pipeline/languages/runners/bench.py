@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.languages.runners.sessions import Line, Session, read_session
-from pipeline.process import Command, Completed, Mount, Sandbox
+from pipeline.process import Box, Command, Completed, Mount
 from pipeline.programs import locate
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _Line = TypeVar("_Line", bound=Line)
 class Bench:
     """The box, the view, and our program, by its folder."""
 
-    sandbox: Sandbox
+    box: Box
     view: View
     env: Environment
     program: Path
@@ -59,7 +59,7 @@ class Bench:
         """
         nonce = secrets.token_hex(16)
         python = locate(sys.executable)
-        completed = await self.sandbox.run(
+        completed = await self.box.run(
             Command(
                 argv=python.argv("-I", "-S", str(self.program)),
                 cwd=self.view.workspace,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.languages.protocol import Cache, Environment, View
     from pipeline.languages.runners.sessions import Session
     from pipeline.languages.rust.project import Doctest, Project, Test
-    from pipeline.process import Completed, Sandbox
+    from pipeline.process import Box, Completed
 
 TARGET: Final = Path("/redfirst-target")
 """Where a box shows the compiled files: at one path, which is part of what cargo compares."""
@@ -40,26 +40,26 @@ class Bench(bench.Bench):
     cache: Cache | None
 
     @classmethod
-    def under(cls, place: Path, sandbox: Sandbox, view: View, env: Environment, cache: Cache | None) -> Bench:
+    def under(cls, place: Path, box: Box, view: View, env: Environment, cache: Cache | None) -> Bench:
         """Lay the place out: our program, the folder of compiled files, and the one that integration tests may fill."""
         compiled, temporary = BoxFolder.made(place, "target"), BoxFolder.made(place, _TEMPORARY)
         if cache is not None and not cache.warm:
             compiled.fill(cache.folder / _KEPT)
         compiled.add(_TEMPORARY)
         program = bench.lay_out(place, "rust", "runner.py", "processes.py")
-        return cls(sandbox, view, env, program, compiled, temporary, cache)
+        return cls(box, view, env, program, compiled, temporary, cache)
 
     @property
     def target(self) -> Path:
         """Return where the box shows what is compiled."""
-        return self.sandbox.inside(self.compiled.path, TARGET)
+        return self.box.inside(self.compiled.path, TARGET)
 
     async def run(
         self, request: Mapping[str, object], limit_s: float, *, frozen: bool = False
     ) -> tuple[Session, Completed]:
         """Run our program; `frozen` if what was compiled is not to be changed by what runs now."""
         folders = [self.compiled.mount(self.target, writable=not frozen)]
-        if self.sandbox.maps_paths:  # integration tests are given this folder to write into
+        if self.box.maps_paths:  # integration tests are given this folder to write into
             folders.append(self.temporary.mount(self.target / _TEMPORARY))
         asked = {**request, "cargo": self.env.command}
         return await self.ask(asked, limit_s, ADAPTER, self.variables, *folders)

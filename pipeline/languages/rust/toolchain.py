@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.languages.protocol import Cache, Environment, Missing, View
     from pipeline.languages.runners.sessions import Session
     from pipeline.languages.rust.project import Doctest, Project
-    from pipeline.process import Completed, Sandbox
+    from pipeline.process import Box, Completed
 
 _CONTROL: Final = frozenset(
     {
@@ -63,7 +63,7 @@ class CargoToolchain(Scaffolding):
 
     async def run_tests(
         self,
-        sandbox: Sandbox,
+        box: Box,
         view: View,
         env: Environment,
         selection: Selection | None = None,
@@ -76,7 +76,7 @@ class CargoToolchain(Scaffolding):
         """Compile, run the selected tests (None: all), and return what was observed.
 
         Args:
-            sandbox: Where it runs.
+            box: Where it runs.
             view: The files; tests may write into them, so the view is disposable.
             env: From `find_environment`.
             selection: Which of the tests to run; all are listed in any case.
@@ -87,7 +87,7 @@ class CargoToolchain(Scaffolding):
             cache: Where the dependencies that the baseline compiled are kept.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         # the parser is a shared library that only Rust projects need
         from pipeline.languages.rust import project as cargo_project  # noqa: PLC0415
@@ -98,7 +98,7 @@ class CargoToolchain(Scaffolding):
         command = _shown(env, selection)
         limited: dict[str, object] = {"do": "test", "per_test_s": per_test_timeout_s}
         with private_place("redfirst-cargo-") as place:
-            bench = Bench.under(place, sandbox, view, env, cache)
+            bench = Bench.under(place, box, view, env, cache)
             session, completed = await bench.run({"do": "build"}, timeout_s)
             tail = records.rendered(session)
             executables = [line.message.executable for line in session.of(ArtifactLine)]
@@ -138,19 +138,17 @@ class CargoToolchain(Scaffolding):
             project, ran, asked, trace=trace, timed_out=completed.timed_out, command=command, tail=tail
         )
 
-    async def check_types(
-        self, sandbox: Sandbox, view: View, env: Environment, *, timeout_s: float = 900.0
-    ) -> Observation:
+    async def check_types(self, box: Box, view: View, env: Environment, *, timeout_s: float = 900.0) -> Observation:
         """Return what does not compile, tests included, as collection errors; no program is made and nothing runs.
 
         Raises:
-            SandboxError: the box did not work.
+            BoxError: the box did not work.
         """
         from pipeline.languages.rust import records  # noqa: PLC0415  (see run_tests)
 
         command = ("cargo", "check", "--workspace", "--tests")
         with private_place("redfirst-cargo-") as place:
-            bench = Bench.under(place, sandbox, view, env, None)
+            bench = Bench.under(place, box, view, env, None)
             session, completed = await bench.run({"do": "check"}, timeout_s)
         tail = records.rendered(session)
         project = _project(session, completed, view)

@@ -118,7 +118,7 @@ async def faults(
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
-    if ctx.sandbox.name == NoBox.name:
+    if ctx.box.name == NoBox.name:
         return MutationEvidence(trouble=_UNBOXED)
     allowance = Allowance(wanted.mutants, wanted.seconds, wanted.jobs)
     return await mutation_probe(ctx, base, tree, judges, layout, allowance)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.engine.events import DecisionMade
-from pipeline.process import SandboxError
+from pipeline.process import BoxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.routing.machine import limit_of, purse
@@ -189,7 +189,7 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
 async def _run(ctx: Context, slot: Request, record: DispatchRecord, broken: list[str]) -> None:
     try:
         result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.lane.step.phase, why=ctx.why())
-    except SandboxError as error:
+    except BoxError as error:
         broken.append(str(error))
         return
     ctx.run.finish_dispatch(result)

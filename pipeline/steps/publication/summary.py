@@ -51,7 +51,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
         ("Advisory Notes (not filed)", bullets(_advisory(ctx))),
         ("Decisions", bullets(_decisions(ctx))),
         ("Rejected Writes", bullets(_rejected(ctx))),
-        ("Isolation", bullets(f"{key}: {value}" for key, value in sorted(ctx.sandbox_facts.items()))),
+        ("Isolation", bullets(f"{key}: {value}" for key, value in sorted(ctx.box_facts.items()))),
         ("Usage", bullets(_usage(ctx))),
     )
     return ctx.write("summary.md", text)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from languages.sums.texts import Check
 
     from pipeline.languages.protocol import Selection, View
-    from pipeline.process import Sandbox
+    from pipeline.process import Box
 
 Sums = dict[str, tuple[str, Sum]]
 """Each function by its name, with its file."""
@@ -43,7 +43,7 @@ class SumsToolchain:
 
     async def run_tests(
         self,
-        _: Sandbox,
+        _: Box,
         view: View,
         __: Environment,
         selection: Selection | None = None,
@@ -85,7 +85,7 @@ class SumsToolchain:
             command=("sums",),
         )
 
-    async def check_types(self, sandbox: Sandbox, view: View, env: Environment, **_: object) -> Observation:
+    async def check_types(self, sandbox: Box, view: View, env: Environment, **_: object) -> Observation:
         return await self.run_tests(sandbox, view, env)
 
     def is_test_path(self, path: str, _: Observation) -> bool:
