@@ -275,6 +275,7 @@ def test_a_start_with_other_people_s_commits_after_it_is_no_start(forger: Forger
         (EVIDENCE, b"[" * 100_000),
     ],
 )
+@pytest.mark.broad(but_first=1)
 def test_what_cannot_be_read_is_no_bug_of_ours(forger: Forger, name: str, content: bytes) -> None:
     code, commit = forger.clone.check(forger.forge(put={name: content}))
     assert commit["status"] in {"refuted", "unchecked"}, (code, commit)
@@ -325,6 +326,7 @@ def test_a_task_file_takes_long_for_no_text(text: str) -> None:
 
 @pytest.mark.parametrize("mode", ["120000", "160000"], ids=["link", "submodule"])
 @pytest.mark.parametrize("name", [EVIDENCE, TASK_FILE])
+@pytest.mark.broad(but_first=1)
 def test_a_link_or_a_submodule_is_no_evidence(forger: Forger, mode: str, name: str) -> None:
     forger.put({name: b"/etc/passwd"}, mode, forger.commit if mode == "160000" else None)
     code, commit = forger.clone.check(forger.commit)

@@ -181,6 +181,7 @@ def test_a_check_that_changes_the_repository_ends_the_run(tmp_path: Path) -> Non
     assert_escaped(project, project.run(), part="hooks", step="sanity", start=start)
 
 
+@pytest.mark.broad
 def test_in_a_box_the_same_tests_reach_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     shielded = f"try:\n    exec({planting(project, HOOK)!r})\nexcept OSError:\n    pass\n"

@@ -60,7 +60,7 @@ CONFIG: Final = f"export default {{ test: {{ {KEPT}, experimental: {{ {KEPT} }} 
     [("vitest", ""), ("vitest-3", ""), ("newest", ""), ("vitest", CONFIG), ("newest", CONFIG)],
     ids=["vitest", "vitest-3", "newest", "vitest-keeping", "newest-keeping"],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_what_is_compiled_is_no_file_that_the_next_process_reads(version: str, config: str, tmp_path: Path) -> None:
     start = {
         "package.json": '{"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "4"}}',

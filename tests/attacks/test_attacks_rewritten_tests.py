@@ -135,7 +135,7 @@ def test_tests_that_are_not_what_was_judged_are_no_green(attack: str, tmp_path: 
 @pytest.mark.parametrize(
     "gone", ["", "import os, shutil\nshutil.rmtree(os.path.dirname(__file__))\n"], ids=["left", "removed"]
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_folder_in_the_place_of_a_module_of_tests_is_no_green(gone: str, tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/test_a.py": FIRST})
     cheat = {**MAKE, "files": {"greet.py": SHADOW.format(gone=gone) + GREET}}

@@ -197,7 +197,7 @@ def test_the_run_json_cannot_name_another_folder(project: Project, run: Run, vic
         ("started_at", "\x1b]0;owned\x07"),
     ],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_what_run_json_names_is_a_name(project: Project, run: Run, key: str, value: str) -> None:
     rewrite(run.folder / "run.json", lambda info: info.update({key: value}))
     for done in some_of_it(project):
@@ -218,7 +218,7 @@ def test_what_run_json_names_is_a_name(project: Project, run: Run, key: str, val
         ("decision", {"evidence": ["evidence/../../x.md"]}),
     ],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_what_the_journal_names_is_a_name(project: Project, run: Run, kind: str, data: dict[str, Any]) -> None:
     add_line(run, kind, **data)
     for words in READING[:-1]:
@@ -243,6 +243,7 @@ def test_a_dispatch_that_is_somewhere_else_is_damage(project: Project, run: Run)
     ("key", "value"),
     [("session", "--dangerously-skip-permissions"), ("tree", "--output=/tmp/x"), ("dispatch", "../x")],
 )
+@pytest.mark.broad(but_first=1)
 def test_what_a_result_names_is_a_name(project: Project, run: Run, key: str, value: str) -> None:
     run.decide(event(Signal.CLAIMED))
     record = start_dispatch(run, Role.ORCHESTRATOR, "plan")
@@ -269,7 +270,7 @@ FILES: Final = (
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 def test_no_file_of_a_run_is_a_link(project: Project, run: Run, victim: Path, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -286,7 +287,7 @@ def test_no_file_of_a_run_is_a_link(project: Project, run: Run, victim: Path, na
 
 
 @pytest.mark.parametrize("name", ["evidence", "reviews", "dispatches", "tracker", "quarantine"])
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 def test_no_folder_of_a_run_is_a_link(project: Project, run: Run, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "001-x").mkdir(parents=True)
@@ -326,7 +327,7 @@ def test_a_tracker_that_became_a_link_is_not_written_through(project: Project, r
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 def test_a_fifo_hangs_no_command(project: Project, run: Run, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -370,7 +371,7 @@ def test_an_exchange_cannot_send_a_hand_in_elsewhere(project: Project, run: Run,
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 def test_a_file_without_end_takes_no_memory(project: Project, run: Run, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -382,6 +383,7 @@ def test_a_file_without_end_takes_no_memory(project: Project, run: Run, name: st
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "run.json", "dispatches/001-PLAN-orchestrator/result.json"])
+@pytest.mark.broad(but_first=1)
 def test_a_document_of_any_depth_is_damage(project: Project, run: Run, name: str) -> None:
     run.decide(event(Signal.CLAIMED))
     record = start_dispatch(run, Role.ORCHESTRATOR, "plan")
@@ -413,7 +415,7 @@ def test_folders_without_end_are_refused(project: Project, run: Run) -> None:
 
 
 @pytest.mark.parametrize("odd", ["two\nlines", "two\u2028lines", "\x1b]0;owned\x07", "b\udcff"], ids=ascii)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_no_name_of_a_run_or_a_file_in_it_breaks_a_line(project: Project, run: Run, odd: str) -> None:
     shutil.copytree(run.folder, run.folder.parent / f"run-{odd}")
     (run.folder / "evidence").mkdir(exist_ok=True)

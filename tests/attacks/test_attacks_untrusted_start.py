@@ -159,12 +159,12 @@ def _box() -> None:
 WANTS_TRUST: Final = {"uv.lock": "version = 1\n", ".worktreeinclude": ".env\n"}
 PROGRAMS: Final = (".venv/bin/python", ".venv/bin/pytest", "node_modules/.bin/node")
 COMMANDS: Final = (
+    ("run", "GAL-1"),
     ("doctor",),
     ("config", "show"),
     ("tdd", "check-green", "--base", "main"),
     ("tdd", "check-red", "--base", "main"),
     ("verify", "HEAD"),
-    ("run", "GAL-1"),
     ("agents", "try", "make", "--kind", "implement", "--issue", "GAL-1", "--write", "greet.py"),
 )
 
@@ -177,14 +177,20 @@ def uv(hostile: Hostile) -> None:
     hostile.project.env["PATH"] = f"{folder}:{hostile.project.env['PATH']}"
 
 
-def test_what_wants_trust_is_refused_by_every_command_and_nothing_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("argv", COMMANDS, ids=lambda argv: " ".join(argv[:2]))
+@pytest.mark.broad(but_first=2)
+def test_what_wants_trust_is_refused_by_every_command_and_nothing_runs(tmp_path: Path, argv: tuple[str, ...]) -> None:
     hostile = Hostile(tmp_path, WANTS_TRUST, PROGRAMS)
     uv(hostile)
-    for argv in COMMANDS:
-        seen = hostile.redfirst(*argv)
-        hostile.nothing_ran(seen)
-        assert seen.exit_code == (0 if argv[0] == "config" else 2), seen.output
-        assert ".venv, uv.lock, .worktreeinclude" in seen.output or '.venv = "tracked"' in seen.output
+    seen = hostile.redfirst(*argv)
+    hostile.nothing_ran(seen)
+    assert seen.exit_code == (0 if argv[0] == "config" else 2), seen.output
+    assert ".venv, uv.lock, .worktreeinclude" in seen.output or '.venv = "tracked"' in seen.output
+
+
+def test_trust_asks_at_a_terminal_only_and_nothing_runs(tmp_path: Path) -> None:
+    hostile = Hostile(tmp_path, WANTS_TRUST, PROGRAMS)
+    uv(hostile)
     asked = hostile.redfirst("trust", "--json")
     hostile.nothing_ran(asked)
     assert "there is no terminal" in asked.output.lower()

@@ -26,7 +26,7 @@ def nested(depth: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("api", DIALECTS)
 @pytest.mark.parametrize("arguments", [nested(400), nested(900), {"path": "\ud800"}], ids=["deep", "deeper", "half"])
-@pytest.mark.broad(but_first=4)
+@pytest.mark.broad(but_first=1)
 def test_arguments_that_cannot_be_said_again(api: Api, arguments: dict[str, Any], tmp_path: Path) -> None:
     play = Play(tmp_path, api)
     script = conversation(Use(call("read", arguments)), Report({"result": "COMPLETE", "summary": "done"}))

@@ -295,7 +295,7 @@ def test_what_the_configuration_leaves_out(play: Play, change: dict[str, Any], w
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.broad(but_first=4)
+@pytest.mark.broad(but_first=2)
 def test_a_situation_of_every_agent(case: Case, tmp_path: Path) -> None:
     named = ("app.py", "new.txt", "made.txt", "half.txt")
     grants = tuple(Grant(path, Action.MODIFY if path == "app.py" else Action.CREATE) for path in named)

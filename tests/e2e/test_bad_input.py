@@ -167,6 +167,7 @@ def test_a_folder_that_is_gone_is_told_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_words_that_name_nothing_are_refused(tmp_path: Path) -> None:
     project = ready(tmp_path)
     refused(project, "run", "GAL-404", kind="issue_not_found", says="redfirst issue list")
@@ -193,6 +194,7 @@ def test_without_json_the_same_is_said_on_stderr_and_stdout_is_empty(tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     project = ready(tmp_path)
     good = (project.home / "config" / "redfirst" / "config.toml").read_text()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 TWO = {**TASK, "acceptance_criteria": ['greet("") raises ValueError', "greet(None) raises ValueError"]}
 OLD = "tests/test_greet.py::test_greets_by_name"

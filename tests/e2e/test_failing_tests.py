@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 FAILING = {**FILES, "tests/test_greet.py": TEST_GREET_NEW}
 NAMES_IT = {"acceptance_criteria": [f"{NEW_ID} passes"]}

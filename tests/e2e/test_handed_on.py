@@ -26,7 +26,7 @@ from kit import AFTER_MAKE
 if TYPE_CHECKING:
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 FAST = '[agents.simplify]\nbackend = "off"\n'
 STUBS = FAST + "[stub_first]\npytest = true\n"

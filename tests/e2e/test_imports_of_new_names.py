@@ -11,7 +11,7 @@ from kit import FILES, GREET, Project, make_project
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 OLD = "from shop.greet import greet\n\n\ndef test_greets():\n    assert greet('a')\n"
 BYE = '\n\ndef farewell(name):\n    return f"Bye, {name}!"\n'

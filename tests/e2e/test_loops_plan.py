@@ -166,6 +166,7 @@ def test_a_review_that_finds_nothing_new_converges_and_leaves_a_blocker(converge
     assert (converged.document["outcome"], converged.document["_code"]) == ("completed_with_blockers", 3)
 
 
+@pytest.mark.broad
 def test_a_blocker_on_record_is_filed_as_a_followup_of_the_issue(converged: Played) -> None:
     assert converged.document["follow_ups"] == ["GAL-1.1"]
     child = converged.project.git("show", "work:TODO/GAL-1.1.md")
@@ -177,6 +178,7 @@ def test_a_blocker_on_record_is_filed_as_a_followup_of_the_issue(converged: Play
     assert "plan-1-01 [HIGH] The message is unclear" in converged.artifact("summary.md")
 
 
+@pytest.mark.broad
 def test_simplify_that_is_off_is_never_asked(converged: Played) -> None:
     assert converged.dispatches("review-plan", role="simplify") == []
     assert converged.dispatches("final-review", role="simplify") == []

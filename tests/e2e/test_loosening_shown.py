@@ -23,7 +23,7 @@ from kit import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 LOOSER = TEST_GREET_NEW.replace('greet("Ada") == "Hello, Ada!"', 'greet("Ada")')
 SAID = "tests/test_greet.py: test_greets_by_name: an assertion is loosened from == to truth (line 7)"

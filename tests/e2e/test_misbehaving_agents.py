@@ -137,6 +137,7 @@ report(result="COMPLETE", summary="attempt " + str(document["attempt"]))
     it.assert_explained("any/VIOLATION", "tests/test_greet.py", "test-file", "never changes tests")
 
 
+@pytest.mark.broad
 def test_a_program_in_the_box_reaches_nothing_of_the_host(tmp_path: Path) -> None:
     it = scene(tmp_path)
     source = f"""

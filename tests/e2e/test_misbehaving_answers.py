@@ -34,6 +34,7 @@ def raw_report(kind: str, command: str, **words: Any) -> Entry:
     return entry(kind, run=shell(f'{{ {command}; }} > "$REDFIRST_REPORT"'), **words)
 
 
+@pytest.mark.broad
 def test_each_slot_is_asked_once_more_when_its_answer_is_no_report_and_told_why(tmp_path: Path) -> None:
     it = scene(tmp_path)
     with_nan = 'echo \'{"problem": "x", "files": [], "risks": [NaN]}\''

@@ -30,6 +30,7 @@ def module_with(content: str) -> Entry:
     return {**MAKE, "files": {"greet.py": content}}
 
 
+@pytest.mark.broad
 def test_red_is_measured_whatever_the_agent_claims(tmp_path: Path) -> None:
     it = scene(tmp_path)
     redesign = judge("diagnose", diagnosis="test_design", notes="test the empty name")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kit import Entry
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 OLD, NEW = "tests/test_greet.py", "tests/test_greeting.py"
 MOVE = {"path": NEW, "action": "rename", "from": OLD}

@@ -100,6 +100,7 @@ def test_a_task_that_the_review_turns_down_comes_back_with_the_plan(tmp_path: Pa
     assert "+greet must refuse an empty name." in played.asked("review-plan", 3, role="check").text("changes")
 
 
+@pytest.mark.broad
 def test_a_task_that_is_not_hygienic_sends_the_plan_back(tmp_path: Path) -> None:
     nowhere = plan(test_files=[{"path": "greet_checks.txt", "action": "create"}])
     played = play(make_project(tmp_path), [nowhere, plan(), reviewed(), PLAN_SIMPLE, *WORK])

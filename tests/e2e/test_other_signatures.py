@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kit import Entry, Project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 EXAMPLE = '///\n/// ```\n/// assert!(greet::greet("Ada").is_ok());\n/// ```\n'
 PLAIN = GREET.replace(EXAMPLE, "")

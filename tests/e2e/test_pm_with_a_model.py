@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kit import Entry, Project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 MODEL = ("--agent", "pm=scripted")
 

@@ -24,7 +24,7 @@ from kit import FILES, GREET, GREET_DONE, Project, make_project
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 SRC_PROJECT = """[build-system]
 requires = ["hatchling"]

@@ -43,6 +43,7 @@ def standing(project: Project) -> tuple[str, str, str]:
     return project.git("rev-parse", "work"), project.git("write-tree"), project.git("status", "--porcelain")
 
 
+@pytest.mark.broad
 def test_whatever_is_in_the_way_parks_the_run_and_is_mended_one_by_one(tmp_path: Path) -> None:
     parked = parked_at_commit(tmp_path)
     project = parked.project

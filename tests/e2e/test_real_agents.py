@@ -42,7 +42,7 @@ def texts_of(project: Project) -> str:
 
 
 @pytest.mark.parametrize("agent", each(DRIVEN, "claude", "api-chat"))
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_real_agent_makes_the_same_commits(
     agent: Agent, cache: Path, known: list[tuple[str, str]], tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from kit import FILES, GREET, GREET_DONE, HONEST, Entry, Project, make_project
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 PYTEST_INI = {"pyproject.toml": FILES["pyproject.toml"]}
 TEST_GREET = "from greet import greet\n\n\ndef test_greets():\n    assert greet('a')\n"

@@ -145,6 +145,7 @@ def test_test_writers_change_nothing_but_test_regions(tmp_path: Path) -> None:
     assert "any/VIOLATION" in project.rows()
 
 
+@pytest.mark.broad
 def test_who_implements_may_not_loosen_the_tests_beside_the_code(tmp_path: Path) -> None:
     files = {**BASE, **beside(GREET)}
     project = make(tmp_path, files)

@@ -39,7 +39,7 @@ def ringing(project: Project, bell: Bell, number: int, then: str) -> list[Entry]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_one_signal_lets_the_dispatch_finish_and_stops_before_the_next(tmp_path: Path, number: signal.Signals) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)

@@ -11,7 +11,7 @@ from kit import AFTER_MAKE, ALL_WELL, MAKE, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SP
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 MORE = {"path": "pyproject.toml", "action": "modify", "why": "its version goes up"}
 WIDER: Entry = {**PLAN, "report": {**PLAN["report"], "files": [*PLAN["report"]["files"], MORE]}}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kit import Entry, Project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 STUB = "\n/// Says good bye.\npub fn bye(name: &str) -> String {\n    todo!()\n}\n"
 BYE = STUB.replace("todo!()", 'format!("Bye, {name}!")')

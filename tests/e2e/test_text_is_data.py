@@ -119,6 +119,7 @@ def sections_of(text: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_a_run_full_of_nasty_texts_writes_shows_and_asks_nothing_that_they_say(tmp_path: Path) -> None:
     project = nasty_project(tmp_path)
     use_script(project, nasty_answers())

@@ -11,7 +11,7 @@ from kit import AFTER_MAKE, FILES, GREET, GREET_DONE, MAKE, TESTS, UNTIL_TESTS, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 OLD = """EPS = 1e-9
 CASES = [("Ada", "Hello, Ada!"), ("Bob", "Hello, Bob!")]

@@ -10,7 +10,7 @@ from kit import FILES, make_project
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 
 @pytest.mark.broad

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.broad,
     pytest.mark.skipif(not (shutil.which("node") and shutil.which("npm")), reason="this machine has no node with npm"),
 ]
 

@@ -262,11 +262,12 @@ LANES = {
 }
 
 
-LANE_OF_EACH_RUNNER = ("node", "vitest", "jest")
+LANES_AT_FIRST = ("node", "vitest")
+"""Of which runners `make test` looks; `test_node_runs` and `test_node_promises` run jest."""
 
 
 EACH_LANE = [
-    pytest.param(lane, id=name, marks=() if name in LANE_OF_EACH_RUNNER else pytest.mark.broad)
+    pytest.param(lane, id=name, marks=() if name in LANES_AT_FIRST else pytest.mark.broad)
     for name, lane in LANES.items()
 ]
 
