@@ -1,4 +1,4 @@
-"""Text for people: what agents and issues say is shown, never obeyed by the terminal; colour only where wanted."""
+"""Prints for people: hidden characters are shown as escapes, and colour is used only where it is wanted."""
 
 from __future__ import annotations
 
@@ -17,19 +17,9 @@ if TYPE_CHECKING:
 Colour = Literal["red", "green", "yellow", "cyan"]
 
 
-def plain(text: str, *, keep: str = "") -> str:
-    """Return *text* with terminal controls, direction marks and invisible characters shown as escapes.
-
-    Args:
-        text: Anything that an agent, an issue or a file name may have brought.
-        keep: Characters to leave as they are, for example a newline.
-    """
-    return visible(text, keep=keep)
-
-
-def block(text: str) -> str:
-    """Return a text of several lines, otherwise as `plain` does."""
-    return plain(text, keep="\n\t")
+def visible_lines(text: str) -> str:
+    """Return a text of several lines with what is hidden in it as escapes, but for its line breaks and tabs."""
+    return visible(text, keep="\n\t")
 
 
 def colours() -> bool:

@@ -16,11 +16,11 @@ from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.routing.vocabulary import Role
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def lint(
         typer.echo(json.dumps({"schema": LINT_SCHEMA, "ok": not found, "problems": problems}, indent=2))
     else:
         for file, problem in found:
-            typer.echo(plain(f"{file}:{problem.line}: {problem}"))
+            typer.echo(visible(f"{file}:{problem.line}: {problem}"))
         typer.echo(f"{len(found)} problems" if found else "no problems")
     if found:
         raise typer.Exit(_PROBLEMS)
@@ -169,9 +169,9 @@ def explain(
         note = {} if ruling.note is None else {"note": ruling.note}
         typer.echo(json.dumps({"allowed": ruling.allowed, "rule": ruling.rule, "why": ruling.why, **note}))
         return
-    typer.echo(plain(f"{'allowed' if ruling.allowed else 'refused'}  {ruling.rule}: {ruling.why}"))
+    typer.echo(visible(f"{'allowed' if ruling.allowed else 'refused'}  {ruling.rule}: {ruling.why}"))
     if ruling.note is not None:
-        typer.echo(plain(f"note     {ruling.note}"))
+        typer.echo(visible(f"note     {ruling.note}"))
 
 
 def _usage(message: str) -> UserError:

@@ -9,7 +9,7 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.service.agent_files import ExportDocument, Target, export_roles
-from pipeline.terminal import block, print_document
+from pipeline.terminal import print_document, visible_lines
 
 
 def export(
@@ -25,7 +25,7 @@ def export(
     if as_document:
         print_document(document)
     else:
-        typer.echo(block(_text(document)))
+        typer.echo(visible_lines(_text(document)))
 
 
 def _text(document: ExportDocument) -> str:

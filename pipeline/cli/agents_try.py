@@ -15,11 +15,12 @@ from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.policy.characters import visible
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.service.run_config import RunOptions, refuse_recursion
 from pipeline.service.trial import trial_document, try_role
-from pipeline.terminal import block, plain
+from pipeline.terminal import visible_lines
 
 _ENDS: Final = {
     Signal.UNAVAILABLE: exit_code(Outcome.PARKED, Reason.AGENT_UNAVAILABLE),
@@ -77,7 +78,7 @@ def try_agent(
 
 
 def _say(text: str) -> None:
-    typer.echo(plain(text), err=True)
+    typer.echo(visible(text), err=True)
 
 
 def _named(artifacts: list[str]) -> dict[str, list[Path]]:
@@ -103,7 +104,7 @@ def _text(document: dict[str, Any]) -> str:
     lines.append(f"report: {json.dumps(document['report'], indent=2)}")
     if document["report_error"]:
         lines.append(f"does not count: {document['report_error']}")
-    return "\n".join(map(block, lines))
+    return "\n".join(map(visible_lines, lines))
 
 
 def _usage(usage: dict[str, Any]) -> str:

@@ -15,9 +15,9 @@ from pipeline.config.load import Loaded, load
 from pipeline.config.sources import Layer
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.git import Repository
+from pipeline.policy.characters import visible
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pipeline.config.sources import Origin
@@ -50,7 +50,7 @@ def show(
     if as_document:
         typer.echo(json.dumps({**document(loaded, widening, trusted=trusted), "notes": notes}, indent=2))
     else:
-        typer.echo("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {plain(note)}" for note in notes)]))
+        typer.echo("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {visible(note)}" for note in notes)]))
 
 
 def document(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> dict[str, Any]:
@@ -75,11 +75,11 @@ def text(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> st
     for key, value in loaded.values().items():
         origin = loaded.origins[key]
         shown = _HIDDEN if _is_hidden(key, origin) else "(not set)" if value is None else json.dumps(value)
-        rows.append((plain(f"{key} = {shown}"), plain(str(origin))))
+        rows.append((visible(f"{key} = {shown}"), visible(str(origin))))
     width = max(len(left) for left, _ in rows)
     lines = [f"{left:<{width}}  {origin}" for left, origin in rows]
     if not trusted:
-        keys = ", ".join(plain(item.key) for item in widening)
+        keys = ", ".join(visible(item.key) for item in widening)
         lines += ["", f"Not trusted yet, so that a run is refused: {keys}. See: redfirst trust"]
     return "\n".join(lines)
 

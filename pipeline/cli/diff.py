@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
-from pipeline.terminal import block, colours, paint, plain
+from pipeline.policy.characters import visible
+from pipeline.terminal import colours, paint, visible_lines
 
 if TYPE_CHECKING:
     from pipeline.service.documents import DiffDocument, DiffFile
@@ -53,7 +54,7 @@ def diff_text(document: DiffDocument) -> str:
         return _stat(document)
     if not sys.stdout.isatty():
         return document.patch
-    lines = block(document.patch).split("\n")
+    lines = visible_lines(document.patch).split("\n")
     return "\n".join(map(_painted, lines)) if colours() else "\n".join(lines)
 
 
@@ -62,7 +63,7 @@ def _painted(line: str) -> str:
 
 
 def _stat(document: DiffDocument) -> str:
-    names = [plain(file.path) for file in document.files]
+    names = [visible(file.path) for file in document.files]
     width = max(map(len, names), default=0)
     lines = [f"{name:{width}}  {_counts(file)}" for name, file in zip(names, document.files, strict=True)]
     if lines:

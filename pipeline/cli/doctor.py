@@ -8,7 +8,7 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.policy.characters import visible
-from pipeline.terminal import paint, plain
+from pipeline.terminal import paint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,10 +90,10 @@ def checkup_text(document: DoctorDocument, *, agents: bool = False) -> str:
     lines = [f"redfirst {document.version}"]
     for check in document.checks:
         lines.append(
-            f"  {paint(f'{check.status:4}', _COLOURS[check.status])}  {check.id:{width}}  {plain(check.message)}"
+            f"  {paint(f'{check.status:4}', _COLOURS[check.status])}  {check.id:{width}}  {visible(check.message)}"
         )
         if check.advice:
-            lines.append(f"  {'':4}  {'':{width}}  -> {plain(check.advice)}")
+            lines.append(f"  {'':4}  {'':{width}}  -> {visible(check.advice)}")
     lines += _agents_text(document, thorough=agents)
     said = {
         "true": "A run can be started.",

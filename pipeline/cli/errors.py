@@ -21,8 +21,9 @@ from pipeline import VERSION
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.policy.characters import visible
 from pipeline.runs.files import full_disk
-from pipeline.terminal import block, plain
+from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,7 +98,7 @@ def _tell(error: BaseException, *, json: bool) -> int:
             # A group that was called with nothing: its help is the message, or has been printed already.
             called_with_nothing = not usage or type(error).__name__ == "NoArgsIsHelpError"
             if called_with_nothing and not json:
-                print(block(usage), end="\n" if usage else "", file=sys.stderr)  # noqa: T201  (stderr is for people)
+                print(visible_lines(usage), end="\n" if usage else "", file=sys.stderr)  # noqa: T201  (stderr is for people)
             else:
                 message = "Missing command." if called_with_nothing else usage
                 _render(UserError(message, Reason.USAGE, actions=(f"{command} --help",)), json=json)
@@ -138,14 +139,14 @@ def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
         print(json_text.dumps(document, default=str), flush=True)  # noqa: T201  (stdout is this document)
         return
     lines = [f"redfirst: {error.message}", *(f"  - {action}" for action in error.actions)]
-    print("\n".join(map(plain, lines)), file=sys.stderr)  # noqa: T201  (stderr is for people)
+    print("\n".join(map(visible, lines)), file=sys.stderr)  # noqa: T201  (stderr is for people)
 
 
 def _tell_bug(error: BaseException, *, json: bool) -> None:
     log = _write_log(error)
     what = " ".join(f"{type(error).__name__}: {error}".split())
     if log is None:
-        print(block("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201  (stderr is for people)
+        print(visible_lines("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201  (stderr is for people)
     told = UserError(
         f"This is a bug in redfirst: {what}",
         Reason.ENVIRONMENT,

@@ -9,7 +9,8 @@ import typer
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import dispatch_text
 from pipeline.outcomes import Outcome
-from pipeline.terminal import paint, plain
+from pipeline.policy.characters import visible
+from pipeline.terminal import paint
 
 if TYPE_CHECKING:
     from pipeline.service.documents import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
@@ -67,8 +68,8 @@ def explain_text(document: ExplainDocument) -> str:
     if document.outcome is not None:
         stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
     head = (
-        f"{plain(document.run_id)} ({plain(document.issue)}): {plain(stands)}\n"
-        f"decided by {plain(document.workflow)} {plain(document.workflow_version)}, "
+        f"{visible(document.run_id)} ({visible(document.issue)}): {visible(stands)}\n"
+        f"decided by {visible(document.workflow)} {visible(document.workflow_version)}, "
         f"matrix {document.workflow_hash[:12]}"
     )
     paragraphs = [_paragraph(decision) for decision in document.decisions]
@@ -76,25 +77,25 @@ def explain_text(document: ExplainDocument) -> str:
 
 
 def _paragraph(line: DecisionLine) -> str:
-    task = f" task {plain(line.task)}" if line.task else ""
+    task = f" task {visible(line.task)}" if line.task else ""
     slot = f" from @{line.role.value}" if line.role else ""
     phase = f"phase {line.phase}, " if line.phase != "-" else ""
     signal = paint(line.signal.value, _colour(line))
     head = f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{line.at[:_SECONDS].replace('T', ' ')})"
     rows = [
-        *(("before", plain(text)) for text in line.before),
+        *(("before", visible(text)) for text in line.before),
         *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
         *(("measured", _tests_text(tests)) for tests in line.tests),
-        *([("signal", plain(line.note))] if line.note else []),
-        *(("found", plain(text)) for text in line.facts),
+        *([("signal", visible(line.note))] if line.note else []),
+        *(("found", visible(text)) for text in line.facts),
         (
             "rule",
             f"{line.row}" + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else ""),
         ),
         *(("paid", str(counter)) for counter in line.paid),
         *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
-        *([("blockers", f"on record: {', '.join(map(plain, line.blockers))}")] if line.blockers else []),
-        ("then", plain(line.then)),
+        *([("blockers", f"on record: {', '.join(map(visible, line.blockers))}")] if line.blockers else []),
+        ("then", visible(line.then)),
         *(("evidence", _evidence_text(evidence)) for evidence in line.evidence),
     ]
     return "\n".join([head, *_columns(rows)])
@@ -120,13 +121,13 @@ def _tests_text(line: TestsLine) -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(line.outcomes.items())) or "none ran"
     which = "all tests"
     if line.selected is not None:
-        shown = ", ".join(map(plain, line.selected[:_SHOWN_IDS])) or "collected only"
+        shown = ", ".join(map(visible, line.selected[:_SHOWN_IDS])) or "collected only"
         which = shown + (f" and {len(line.selected) - _SHOWN_IDS} more" if len(line.selected) > _SHOWN_IDS else "")
-    ended = "" if line.state == "complete" else f"; the run was {plain(line.state)}"
-    errors = f"; not collected: {', '.join(map(plain, line.collection_errors))}" if line.collection_errors else ""
+    ended = "" if line.state == "complete" else f"; the run was {visible(line.state)}"
+    errors = f"; not collected: {', '.join(map(visible, line.collection_errors))}" if line.collection_errors else ""
     return f"{outcomes} ({which}, over tree {line.tree[:12]}){ended}{errors}"
 
 
 def _evidence_text(line: EvidenceLine) -> str:
     said = {"as_decided": "", "changed": "  (written again since)", "missing": "  (gone)"}
-    return plain(line.path) + said[line.state]
+    return visible(line.path) + said[line.state]

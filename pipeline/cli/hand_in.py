@@ -13,13 +13,13 @@ import typer
 from pipeline.cli.arguments import AsDocument
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.reports.decode import Malformed, decode_object
 from pipeline.reports.fields import Verdict
 from pipeline.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
 from pipeline.service import human_answer
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,14 +77,14 @@ def hand_in(
 
 def _text(document: dict[str, Any]) -> str:
     lines = [f"handed in {document['dispatch']} of {document['run_id'] or 'a trial'}"]
-    lines += [f"  {change['kind']} {plain(change['path'])}" for change in document["changes"][:_SHOWN]]
+    lines += [f"  {change['kind']} {visible(change['path'])}" for change in document["changes"][:_SHOWN]]
     more = len(document["changes"]) - _SHOWN
     lines += [f"  and {more} more"] if more > 0 else []
     lines += [
-        f"  the task does not name {plain(path)}: the run will refuse it" for path in document["refused"][:_SHOWN]
+        f"  the task does not name {visible(path)}: the run will refuse it" for path in document["refused"][:_SHOWN]
     ]
     if document["left_out"]:
-        lines.append(f"  not taken over, since this role changes nothing: {plain(', '.join(document['left_out']))}")
+        lines.append(f"  not taken over, since this role changes nothing: {visible(', '.join(document['left_out']))}")
     if document["waiting"] is False:
         lines.append(f"  nobody drives the run now; it takes this when you say: redfirst resume {document['run_id']}")
     else:

@@ -19,11 +19,11 @@ from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.runs.files import disk
 from pipeline.service.run_config import file_at_head
 from pipeline.service.start_config import HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.trust_requests import widening_in
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,6 +186,6 @@ def _text(document: dict[str, Any]) -> str:
     if not document["written"]:
         return str(document["text"]).rstrip("\n")
     others = [name for name in document["found"] if name != document["agent"]]
-    lines = [f"wrote {plain(document['path'])} for {document['agent']} (also here: {', '.join(others) or 'nothing'})"]
+    lines = [f"wrote {visible(document['path'])} for {document['agent']} (also here: {', '.join(others) or 'nothing'})"]
     lines += ["made TODO/"] if document["tracker"] else []
     return "\n".join([*lines, "next:", *(f"  {step}" for step in document["next"])])

@@ -16,7 +16,8 @@ import typer
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.terminal import block, plain
+from pipeline.policy.characters import visible
+from pipeline.terminal import visible_lines
 from todo import (
     ErrorKind,
     FolderSource,
@@ -142,7 +143,7 @@ def show(issue_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson
         detail = IssueDetail(**asdict(_record(issue)), body=issue.body)
         _print_json(IssueDocument(issue=detail))
     else:
-        typer.echo(block(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
+        typer.echo(visible_lines(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
 
 
 @app.command(epilog='Example: redfirst issue new --title "Clean up the parser" --parent GAL-39 --label tech-debt')
@@ -210,7 +211,7 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
     else:
         for problem in found:
             place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-            typer.echo(plain(f"{place}: {problem.rule}: {problem.message}"))
+            typer.echo(visible(f"{place}: {problem.rule}: {problem.message}"))
         if not found:
             typer.echo("No problems.", err=True)
     if found:
@@ -289,7 +290,7 @@ def _print_issues(issues: Sequence[Issue], *, as_json: bool) -> None:
     width = max((len(issue.id) for issue in issues), default=0)
     for issue in issues:
         labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
-        typer.echo(plain(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}"))
+        typer.echo(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}"))
 
 
 def _print_json(document: IssueListDocument | IssueDocument | IssueLintDocument) -> None:

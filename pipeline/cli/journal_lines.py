@@ -17,6 +17,7 @@ from pipeline.engine.events import (
     RunStarted,
 )
 from pipeline.engine.journal import Journal
+from pipeline.policy.characters import visible
 from pipeline.runs.events import (
     ChangeAdmitted,
     ChangeRejected,
@@ -31,7 +32,6 @@ from pipeline.runs.events import (
 )
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +46,7 @@ _LONGEST: Final = 240
 
 def log_line(line: Line) -> str:
     """Return one event as a line: time (UTC), kind, what."""
-    what = plain(_what(line))
+    what = visible(_what(line))
     if len(what) > _LONGEST:
         what = f"{what[:_LONGEST]} ..."
     return f"{line.at[:_SECONDS].replace('T', ' ')}  {line.kind:<17}  {what}".rstrip()

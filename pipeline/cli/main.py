@@ -16,7 +16,8 @@ from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, group_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
-from pipeline.terminal import block, plain, print_document
+from pipeline.policy.characters import visible
+from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -200,7 +201,7 @@ def abandon(name: RunName, as_document: AsDocumentBesideProgress = False) -> Non
     if as_document:
         print_document(document)
     else:
-        typer.echo(block(run_text(document)))
+        typer.echo(visible_lines(run_text(document)))
 
 
 @app.command()
@@ -233,7 +234,7 @@ def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> Non
     if as_document:
         print_document(document)
     else:
-        typer.echo(block(run_text(document)))
+        typer.echo(visible_lines(run_text(document)))
     raise typer.Exit(document.exit_code)
 
 
@@ -252,7 +253,7 @@ def _repository() -> Repository:
 
 
 def _say(text: str) -> None:
-    typer.echo(plain(text), err=True)
+    typer.echo(visible(text), err=True)
 
 
 def program() -> TyperGroup:
@@ -273,7 +274,7 @@ def run_text(document: RunDocument) -> str:
     """Return the same for a person."""
     lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value})"]
     if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
-        lines.append(f"  {plain(document.note)}")
+        lines.append(f"  {visible(document.note)}")
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]

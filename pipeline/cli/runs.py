@@ -8,7 +8,8 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.outcomes import Outcome
-from pipeline.terminal import paint, plain
+from pipeline.policy.characters import visible
+from pipeline.terminal import paint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ def runs_text(document: RunsDocument) -> str:
         "AGE",
         *(("WORKTREE",) if several else ()),
     )
-    rows = [(*_row(line), *((plain(line.worktree),) if several else ())) for line in document.runs]
+    rows = [(*_row(line), *((visible(line.worktree),) if several else ())) for line in document.runs]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     shown = [_aligned(head, widths)]
     for line, row in zip(document.runs, rows, strict=True):
@@ -90,8 +91,8 @@ def runs_text(document: RunsDocument) -> str:
 def _row(line: RunLine) -> tuple[str, ...]:
     return (
         "*" if line.live else "",
-        plain(line.name),
-        plain(line.issue or "-"),
+        visible(line.name),
+        visible(line.issue or "-"),
         line.status,
         _where(line),
         f"{line.tasks_done}/{line.tasks_total}",
@@ -102,7 +103,7 @@ def _row(line: RunLine) -> tuple[str, ...]:
 
 def _where(line: RunLine) -> str:
     if line.problem is not None:
-        return plain(line.problem)
+        return visible(line.problem)
     task = f", task {line.task}" if line.task else ""
     if line.outcome is None:
         return f"{line.step}{task}"

@@ -11,10 +11,11 @@ from pipeline.cli.journal_lines import log_line
 from pipeline.cli.text import dispatch_text
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import Outcome
+from pipeline.policy.characters import visible
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.folder import RunFolder
 from pipeline.service.run_facts import finding_text
-from pipeline.terminal import paint, plain
+from pipeline.terminal import paint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,9 +80,11 @@ def show_text(document: ShowDocument) -> str:
         _section("Purses", [str(counter) + ("" if counter.holds else ", closed") for counter in document.counters]),
         _section("Dispatches", _dispatches_text(document)),
         _section("Costs", [cost_text(line) for line in document.costs]),
-        _section("Commits", [*document.commits, *(f"filed {plain(issue)}" for issue in document.follow_ups)]),
-        _section("Artifacts", [f"{plain(document.run_dir)}/", *(f"  {plain(name)}" for name in document.artifacts)]),
-        _section("Next", [plain(action) for action in document.safe_next_actions]),
+        _section("Commits", [*document.commits, *(f"filed {visible(issue)}" for issue in document.follow_ups)]),
+        _section(
+            "Artifacts", [f"{visible(document.run_dir)}/", *(f"  {visible(name)}" for name in document.artifacts)]
+        ),
+        _section("Next", [visible(action) for action in document.safe_next_actions]),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -91,16 +94,16 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def _head(document: ShowDocument) -> str:
-    title = f": {plain(document.title)}" if document.title else ""
+    title = f": {visible(document.title)}" if document.title else ""
     lines = [
-        f"{plain(document.run_id)}{title}",
+        f"{visible(document.run_id)}{title}",
         f"  state     {_state_text(document)}",
-        f"  stands    {plain(document.place)}",
+        f"  stands    {visible(document.place)}",
     ]
     if document.note:
-        lines.append(f"  because   {plain(document.note)}")
+        lines.append(f"  because   {visible(document.note)}")
     lines += [
-        f"  branch    {plain(document.branch)}, from {document.start_commit[:12]} (base {plain(document.base_branch)})",
+        visible(f"  branch    {document.branch}, from {document.start_commit[:12]} (base {document.base_branch})"),
         f"  sandbox   {_box_text(document)}",
         f"  usage     {_usage_text(document)}",
         f"  time      begun {document.started_at}, last event {document.last_at}",
@@ -123,7 +126,7 @@ def _box_text(document: ShowDocument) -> str:
     if facts.backend is None:
         return "not on record"
     warning = ": NOTHING WAS ISOLATED, as configured" if facts.backend == "none" else ""
-    return f"{plain(facts.backend)}, network {plain(facts.network or 'unknown')}{warning}"
+    return f"{visible(facts.backend)}, network {visible(facts.network or 'unknown')}{warning}"
 
 
 def _usage_text(document: ShowDocument) -> str:
@@ -135,7 +138,7 @@ def _usage_text(document: ShowDocument) -> str:
 
 
 def _task_text(task: TaskShown) -> list[str]:
-    lines = [f"{plain(task.id)} [{task.state.value}] {plain(task.title)}".rstrip()]
+    lines = [f"{visible(task.id)} [{task.state.value}] {visible(task.title)}".rstrip()]
     if task.evidence is not None and task.state is not TaskStatus.DROPPED:
         lines += [f"  {line}" for line in _evidence_text(task.evidence)]
     return lines
@@ -143,13 +146,13 @@ def _task_text(task: TaskShown) -> list[str]:
 
 def _evidence_text(evidence: EvidenceShown) -> list[str]:
     lines = [
-        f"RED {plain(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {plain(red.message)}"
+        f"RED {visible(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {visible(red.message)}"
         for red in evidence.red
     ]
-    lines += [f"guard {plain(id_)}: passes before and after" for id_ in evidence.guards]
+    lines += [f"guard {visible(id_)}: passes before and after" for id_ in evidence.guards]
     if evidence.not_testable is not None:
-        said = plain(str(evidence.not_testable.get("reason", "")))
-        signed = f", signed off in {plain(evidence.judged_by)}" if evidence.judged_by else ""
+        said = visible(str(evidence.not_testable.get("reason", "")))
+        signed = f", signed off in {visible(evidence.judged_by)}" if evidence.judged_by else ""
         lines.append(f"without tests ({said}){signed}")
     if evidence.green is not None:
         flaky = f", {len(evidence.green.flaky)} flaky" if evidence.green.flaky else ""
@@ -158,9 +161,9 @@ def _evidence_text(evidence: EvidenceShown) -> list[str]:
 
 
 def _review_text(review: ReviewShown) -> list[str]:
-    said = plain(review.verdict or "no verdict on record")
-    advice = f"; @simplify: {plain(review.advice)}" if review.advice else ""
-    fix = f", must fix {', '.join(map(plain, review.must_fix))}" if review.must_fix else ""
+    said = visible(review.verdict or "no verdict on record")
+    advice = f"; @simplify: {visible(review.advice)}" if review.advice else ""
+    fix = f", must fix {', '.join(map(visible, review.must_fix))}" if review.must_fix else ""
     lines = [f"{review.stage} {review.number}: {said}, counted as {review.signal.value}{fix}{advice}"]
     return [*lines, *(f"  {finding_text(finding)}" for finding in review.open)]
 

@@ -123,7 +123,7 @@ def _measure(
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
-    from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
     with opened_without_run(Path.cwd(), os.environ) as ctx:
@@ -131,7 +131,7 @@ def _measure(
     if as_document:
         print_document(document)
     else:
-        typer.echo(block(tdd_text(document)))
+        typer.echo(visible_lines(tdd_text(document)))
     raise typer.Exit(document.exit_code)
 
 

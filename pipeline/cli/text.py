@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.terminal import plain
+from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,21 +23,21 @@ def dispatch_text(line: DispatchLine) -> list[str]:
     asked = f"{line.dispatch}: @{line.role.value} {line.kind}{question}{task}, attempt {line.attempt}: "
     if line.state != "finished":
         return [asked + ("running" if line.state == "running" else "no result: its driver died; it is asked again")]
-    ended = f"{line.signal.value}: {plain(line.complaint or '')}" if line.signal else "answered"
+    ended = f"{line.signal.value}: {visible(line.complaint or '')}" if line.signal else "answered"
     lines = [asked + ended]
     if line.changed:
         lines.append(f"  {'admitted' if line.gate == 'admitted' else 'kept of it'}: {_listed(line.changed)}")
-    lines += [f"  refused {plain(v.path)}, rule {plain(v.rule)}: {plain(v.why)}" for v in line.violations]
+    lines += [f"  refused {visible(v.path)}, rule {visible(v.rule)}: {visible(v.why)}" for v in line.violations]
     if line.dropped:
         lines.append(f"  dropped as scratch: {_listed(line.dropped)}")
-    lines += [f"  note: {plain(note)}" for note in line.notes]
+    lines += [f"  note: {visible(note)}" for note in line.notes]
     if line.quarantine:
-        lines.append(f"  what was refused is kept in {plain(line.quarantine)}/")
+        lines.append(f"  what was refused is kept in {visible(line.quarantine)}/")
     return lines
 
 
 def _listed(paths: tuple[str, ...]) -> str:
-    return ", ".join(map(plain, paths))
+    return ", ".join(map(visible, paths))
 
 
 def count_of_tests(count: int) -> str:

@@ -16,9 +16,9 @@ from pipeline.config.load import load
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.service.run_config import file_at_head
 from pipeline.service.trust_requests import widening_in
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pipeline.config.trust import Widening
@@ -60,13 +60,13 @@ def _ask(worktree: Path, widening: tuple[Widening, ...]) -> None:
             actions=_lines(widening),
         )
     asked = [f"{worktree} asks for:", *_lines(widening), *store.instead(widening)]
-    typer.echo("\n".join(map(plain, asked)), err=True)
+    typer.echo("\n".join(map(visible, asked)), err=True)
     if not typer.confirm("Allow this?", err=True):
         raise UserError("Not allowed; nothing changed.", Reason.UNTRUSTED, path=str(worktree))
 
 
 def _lines(widening: tuple[Widening, ...]) -> tuple[str, ...]:
-    return tuple(plain(f"{item.key} = {json.dumps(item.value, default=str)}  ({item.why})") for item in widening)
+    return tuple(visible(f"{item.key} = {json.dumps(item.value, default=str)}  ({item.why})") for item in widening)
 
 
 def _answer(worktree: Path, widening: tuple[Widening, ...], *, as_document: bool, told: str) -> None:

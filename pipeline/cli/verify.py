@@ -60,7 +60,7 @@ def verify(
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
-    from pipeline.terminal import block, print_document  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
     with opened_without_run(Path.cwd(), os.environ) as ctx:
@@ -68,7 +68,7 @@ def verify(
     if as_document:
         print_document(document)
     else:
-        typer.echo(block(verify_text(document)))
+        typer.echo(visible_lines(verify_text(document)))
     raise typer.Exit(document.exit_code)
 
 

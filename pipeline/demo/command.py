@@ -21,7 +21,8 @@ from pipeline.demo.document import DemoDocument
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.errors import UserError
-from pipeline.terminal import plain, print_document
+from pipeline.policy.characters import visible
+from pipeline.terminal import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -47,7 +48,7 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
 
     def tell(text: str) -> None:
         for line in text.split("\n"):
-            (say if as_document else typer.echo)(plain(line))
+            (say if as_document else typer.echo)(visible(line))
 
     tell(f"{SCRIPTED}\n{REAL}\n")
     place = lay_out(folder, sandbox=_sandbox(tell))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.journal import Line
+from pipeline.policy.characters import visible
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.events import ChangeRejected
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,12 +85,12 @@ def _decision(made: DecisionMade) -> str:
     said = "" if made.signal == "VIOLATION" else made.note
     paid = "".join(f"; {key.partition('@')[0]} {count}" for key, count in made.counters.items())
     text = f"[{phase}] {made.step}{task}: {made.signal}" + (f": {said}" if said else "") + paid
-    return textwrap.shorten(plain(text), _WIDTH, placeholder=" ...")
+    return textwrap.shorten(visible(text), _WIDTH, placeholder=" ...")
 
 
 def _rejection(rejected: ChangeRejected) -> Iterator[str]:
     for violation in rejected.violations:
-        yield textwrap.shorten(f"GATE: rejected: {plain(violation.why)}", _WIDTH, placeholder=" ...")
+        yield textwrap.shorten(f"GATE: rejected: {visible(violation.why)}", _WIDTH, placeholder=" ...")
     yield from _note(REJECTED)
 
 

@@ -29,7 +29,7 @@ from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import bench_of
 from pipeline.dispatch.outage import Circuits
 from pipeline.dispatch.prompt import INSTRUCTIONS, continued_prompt
-from pipeline.dispatch.redaction import quiet_answer
+from pipeline.dispatch.redaction import redacted_answer
 from pipeline.dispatch.request import Tools
 from pipeline.dispatch.results import Left, result_of, together
 from pipeline.dispatch.sessions import session_of
@@ -177,7 +177,7 @@ class Dispatcher:
             with recorded(folder / "process.json", self.box.name):
                 answer = await self._ask(record, request, document, view.mount, folder, choice, gateway)
             uses += [gateway.use] if gateway is not None else []
-            answer = quiet_answer(answer, self.secrets)
+            answer = redacted_answer(answer, self.secrets)
             transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
             # What a person does in the repository meanwhile is their own business: nothing of an agent ran.

@@ -105,43 +105,43 @@ def _known(secrets: frozenset[str]) -> re.Pattern[bytes] | None:
     return pattern([form for form in forms if form not in MARK])
 
 
-def quiet_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
+def redacted_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
     """Return what an agent left, without secrets: what is read from it, rendered and committed has none either."""
     return replace(
         answer,
         stdout=redact(answer.stdout, secrets),
         stderr=redact(answer.stderr, secrets),
         report_file=None if answer.report_file is None else redact(answer.report_file, secrets),
-        complaint=None if answer.complaint is None else _quiet(answer.complaint, secrets, shapes=True),
-        denials=tuple(_quiet(line, secrets, shapes=True) for line in answer.denials),
+        complaint=None if answer.complaint is None else _redacted(answer.complaint, secrets, shapes=True),
+        denials=tuple(_redacted(line, secrets, shapes=True) for line in answer.denials),
     )
 
 
-def quiet_observation(observation: Observation, secrets: Collection[str]) -> Observation:
+def redacted_observation(observation: Observation, secrets: Collection[str]) -> Observation:
     """Return what a test run showed, without known secrets in what it says; ids and paths are facts and stay."""
     everything = observation.model_dump_json().encode()
     if redact(everything, secrets, shapes=False) == everything:
         return observation
 
     def of(fault: Fault) -> Fault:
-        chain = (raised.model_copy(update={"message": _quiet(raised.message, secrets)}) for raised in fault.chain)
+        chain = (raised.model_copy(update={"message": _redacted(raised.message, secrets)}) for raised in fault.chain)
         return fault.model_copy(update={"chain": tuple(chain)})
 
     records = {
         entry: record.model_copy(
             update={
-                "reason": _quiet(record.reason, secrets),
+                "reason": _redacted(record.reason, secrets),
                 "fault": of(record.fault) if record.fault is not None else None,
             }
         )
         for entry, record in observation.records.items()
     }
     errors = tuple(error.model_copy(update={"fault": of(error.fault)}) for error in observation.collection_errors)
-    said = {"detail": _quiet(observation.detail, secrets), "tail": _quiet(observation.tail, secrets)}
+    said = {"detail": _redacted(observation.detail, secrets), "tail": _redacted(observation.tail, secrets)}
     return observation.model_copy(update={"records": records, "collection_errors": errors, **said})
 
 
-def _quiet(text: str, secrets: Collection[str], *, shapes: bool = False) -> str:
+def _redacted(text: str, secrets: Collection[str], *, shapes: bool = False) -> str:
     return redact(text.encode(errors="surrogatepass"), secrets, shapes=shapes).decode(errors="surrogatepass")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pipeline.dispatch.redaction import quiet_observation
+from pipeline.dispatch.redaction import redacted_observation
 from pipeline.evidence.observation import Ended, Observation
 from pipeline.languages.projects.combined import Several, left_out
 from pipeline.languages.protocol import Cache, Missing, Selection, View
@@ -187,7 +187,7 @@ async def measure(
     except BoxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     observation = observation.model_copy(update=_traced(ctx, traces, observation))
-    observation = quiet_observation(observation, ctx.secrets)
+    observation = redacted_observation(observation, ctx.secrets)
     if warm and isinstance(ctx.toolchain, Several):
         for part in (part for part in ctx.toolchain.parts if part.table.workers > 1):
             ctx.say(f"    [toolchains.{part.name}] workers does not count where several languages are measured")
@@ -231,7 +231,7 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
             seen = await ctx.toolchain.check_types(ctx.box, view, env, timeout_s=limits.timeout_s)
     except BoxError as error:
         raise UnmeasurableError(f"the sandbox did not work: {error}") from error
-    seen = quiet_observation(seen, ctx.secrets)
+    seen = redacted_observation(seen, ctx.secrets)
     ctx.say(
         f"    types: {len(seen.collection_errors)} file(s) do not compile"
         if seen.collection_errors

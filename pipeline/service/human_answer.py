@@ -14,6 +14,7 @@ from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.policy.paths import scratch_pattern
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
@@ -24,7 +25,6 @@ from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
-from pipeline.terminal import plain
 
 SCHEMA: Final = "redfirst.hand-in/1"
 
@@ -163,7 +163,7 @@ def _difference(desk: Desk) -> Difference:
     try:
         return Difference.of(desk.manifest(), manifest_of(desk.files))
     except OSError as error:
-        where = plain(str(error.filename or desk.files))
+        where = visible(str(error.filename or desk.files))
         shown = where if len(where) <= _LONGEST else f"{where[:_LONGEST]}..."
         raise UserError(
             f"Nothing was handed in. {shown} cannot be read: {error.strerror}. Mend or remove it, then try again.",
@@ -174,7 +174,7 @@ def _difference(desk: Desk) -> Difference:
 
 def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:
     if asked.writable and difference.strange:
-        told = "; ".join(f"{plain(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
+        told = "; ".join(f"{visible(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
         raise UserError(f"Nothing was handed in. The run cannot take over {told}.", Reason.USAGE, path=str(desk.files))
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from pipeline.measure.task_evidence import TaskEvidence, name_of
+from pipeline.policy.characters import visible
 from pipeline.reports.findings import Stage
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.records import read_record
 from pipeline.service.documents import DispatchLine, EvidenceShown, FindingLine, GreenLine, RedLine
 from pipeline.steps.asking.reviews import ReviewRecord
-from pipeline.terminal import plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,8 +67,8 @@ def finding_line(finding: Finding) -> FindingLine:
 
 def finding_text(line: FindingLine) -> str:
     """Return one finding as a line."""
-    where = f" ({plain(line.location)})" if line.location else ""
-    return f"{line.id} [{line.severity.value}] {plain(line.headline)}{where}"
+    where = f" ({visible(line.location)})" if line.location else ""
+    return f"{line.id} [{line.severity.value}] {visible(line.headline)}{where}"
 
 
 def read_evidence(folder: Path, task: str) -> EvidenceShown | None:

@@ -21,10 +21,10 @@ from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
-from pipeline.terminal import plain
 from pipeline.verification.without_run import WithoutRun
 
 if TYPE_CHECKING:
@@ -118,4 +118,4 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> Config:
 
 
 def _say(text: str) -> None:
-    typer.echo(plain(text), err=True)
+    typer.echo(visible(text), err=True)

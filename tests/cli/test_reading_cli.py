@@ -41,6 +41,7 @@ from pipeline.engine.events import EVENTS, GateAnswered
 from pipeline.engine.journal import Line
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.policy.characters import visible
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.files import to_json
@@ -49,7 +50,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.service.doctor_document import DoctorDocument
 from pipeline.service.documents import DiffDocument, ExplainDocument, LogDocument, RunsDocument, ShowDocument
 from pipeline.service.run_list import list_runs
-from pipeline.terminal import block, plain
+from pipeline.terminal import visible_lines
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +105,7 @@ def refused(*words: str) -> UserError:
     return result.exception
 
 
-# --- plain text ------------------------------------------------------------------------------------------------------
+# --- hidden characters ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -122,13 +123,13 @@ def refused(*words: str) -> UserError:
     ],
 )
 def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> None:
-    assert plain(text) == shown
+    assert visible(text) == shown
 
 
 @given(st.text())
-def test_plain_text_can_be_printed_as_it_is(text: str) -> None:
-    assert not {unicodedata.category(char) for char in plain(text)} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    assert {char for char in block(text) if unicodedata.category(char) == "Cc"} <= {"\n", "\t"}
+def test_a_visible_text_can_be_printed_as_it_is(text: str) -> None:
+    assert not {unicodedata.category(char) for char in visible(text)} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert {char for char in visible_lines(text) if unicodedata.category(char) == "Cc"} <= {"\n", "\t"}
 
 
 @pytest.mark.parametrize("story", ["retries_used_up", "finished"])

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.backends.protocol import AgentResult, Ended
-from pipeline.dispatch.redaction import MARK, dotenv, quiet_answer, quiet_observation, redact, secrets_of
+from pipeline.dispatch.redaction import MARK, dotenv, redact, redacted_answer, redacted_observation, secrets_of
 from pipeline.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
 from pipeline.evidence.observation import Ended as Outcome
 from pipeline.runs.info import RunInfo
@@ -103,11 +103,11 @@ def answered(**said: bytes) -> AgentResult:
 
 def test_an_answer_is_quiet_wherever_it_says_something() -> None:
     said = b'{"summary": "the token is correct-horse-battery"}'
-    loud = replace(answered(stdout=said, stderr=said, report_file=said), complaint="it says: correct-horse-battery")
-    quiet = quiet_answer(loud, ["correct-horse-battery"])
-    assert b"correct-horse" not in quiet.stdout + quiet.stderr + (quiet.report_file or b"")
-    assert quiet.complaint == "it says: [redacted]"
-    assert quiet_answer(answered(), ["correct-horse-battery"]) == answered()
+    answer = replace(answered(stdout=said, stderr=said, report_file=said), complaint="it says: correct-horse-battery")
+    redacted = redacted_answer(answer, ["correct-horse-battery"])
+    assert b"correct-horse" not in redacted.stdout + redacted.stderr + (redacted.report_file or b"")
+    assert redacted.complaint == "it says: [redacted]"
+    assert redacted_answer(answered(), ["correct-horse-battery"]) == answered()
 
 
 def test_an_observation_is_quiet_in_what_it_says_and_keeps_its_facts() -> None:
@@ -121,15 +121,15 @@ def test_an_observation_is_quiet_in_what_it_says_and_keeps_its_facts() -> None:
     seen = Observation(
         state=RunState.COMPLETE, records={id_: record}, collection_errors=(error,), tail="a correct-horse-battery b"
     )
-    quiet = quiet_observation(seen, ["correct-horse-battery"])
-    assert quiet.tail == "a [redacted] b"
-    fault = quiet.records[id_].fault
+    redacted = redacted_observation(seen, ["correct-horse-battery"])
+    assert redacted.tail == "a [redacted] b"
+    fault = redacted.records[id_].fault
     assert fault is not None
     assert [raised.message for raised in fault.chain] == ["'[redacted]' != 'x'", "fine"]
-    assert quiet.records[id_].reason == "[redacted]"
-    assert quiet.collection_errors[0].fault == fault
-    assert quiet.records[id_].id == id_
-    assert quiet_observation(quiet, ["other-secret"]) is quiet
+    assert redacted.records[id_].reason == "[redacted]"
+    assert redacted.collection_errors[0].fault == fault
+    assert redacted.records[id_].id == id_
+    assert redacted_observation(redacted, ["other-secret"]) is redacted
 
 
 def test_run_json_names_the_variables_of_agents_and_holds_none_of_their_values() -> None:
@@ -149,7 +149,7 @@ def test_run_json_names_the_variables_of_agents_and_holds_none_of_their_values()
 def test_made_up_keys_of_tests_stay_readable() -> None:
     token = KEYS["web token"]
     seen = Observation(state=RunState.COMPLETE, tail=f"assert {token!r} == 'x'")
-    assert quiet_observation(seen, ["correct-horse-battery"]) == seen
+    assert redacted_observation(seen, ["correct-horse-battery"]) == seen
 
 
 def test_a_short_value_would_take_out_ordinary_words() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pipeline.backends.protocol import AgentResult, Ended
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
-from pipeline.dispatch.redaction import quiet_answer
+from pipeline.dispatch.redaction import redacted_answer
 from pipeline.dispatch.transcript import secrets_of_run
 
 if TYPE_CHECKING:
@@ -55,4 +55,4 @@ def test_the_variables_of_a_spare_are_known(tmp_path: Path) -> None:
 
 def test_a_call_that_was_refused_is_written_down_without_them() -> None:
     answer = AgentResult(Ended.OK, 0, None, None, b"", b"", False, 1.0, None, denials=(f"Bash: echo {TOKEN}",))
-    assert TOKEN not in str(quiet_answer(answer, {TOKEN}).denials)
+    assert TOKEN not in str(redacted_answer(answer, {TOKEN}).denials)
