@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.languages.sources.claims import compared, conditions, group, said, split, strengths
-from pipeline.languages.sources.suite_walk import Trees, line_of, text
+from pipeline.languages.sources.suite_walk import Trees
 from pipeline.languages.sources.suites import EXACT, PRESENCE, RELATION, Check, Words
+from pipeline.languages.sources.syntax_trees import line_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,14 +7,13 @@ that it tests; an import of another module is nobody's here.
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from pipeline.languages.go.syntax import imports, parse
 
-    from tree_sitter import Parser
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 _MODULE: Final = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
 _TEST: Final = "_test.go"
@@ -58,27 +57,6 @@ def _folder(path: str) -> str:
     return str(PurePosixPath(path).parent)
 
 
-def _imports(text: str) -> list[str] | None:
-    root = _parser().parse(text.encode()).root_node
-    if root.has_error:
-        return None
-    found: list[str] = []
-    for child in root.named_children:
-        if child.type == "import_declaration":
-            waiting = list(child.named_children)
-            while waiting:
-                node = waiting.pop()
-                path = node.child_by_field_name("path") if node.type == "import_spec" else None
-                if path is not None and path.text is not None:
-                    found.append(path.text.decode()[1:-1])
-                else:
-                    waiting += node.named_children
-    return found
-
-
-@cache
-def _parser() -> Parser:
-    import tree_sitter_go  # noqa: PLC0415  (only when such a file is read)
-    from tree_sitter import Language, Parser  # noqa: PLC0415
-
-    return Parser(Language(tree_sitter_go.language()))
+def _imports(text: str) -> Iterable[str] | None:
+    root = parse(text.encode())
+    return imports(root).values() if not root.has_error else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.go import syntax
+from pipeline.languages.sources.syntax_trees import line_of, names_below
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def read_file(path: str, source: bytes) -> Part:
         if kind:
             tests.append((_test(path, item, kind), item.node.text or b""))
         else:
-            helpers[item.name] = helpers.get(item.name, frozenset()) | syntax.mentions(item.node)
+            helpers[item.name] = helpers.get(item.name, frozenset()) | names_below(item.node, syntax.MENTIONED)
     return Part(tuple(tests), helpers, syntax.log_lines(top), syntax.imports(top), _common(top))
 
 
@@ -136,10 +137,10 @@ def _test(path: str, item: syntax.Item, kind: str) -> TestFunction:
         name=item.name,
         kind=kind,
         path=path,
-        first=node.start_point.row + 1,
+        first=line_of(node),
         last=node.end_point.row + 1,
         sha256="",
-        mentions=syntax.mentions(node),
+        mentions=names_below(node, syntax.MENTIONED),
         bare=syntax.bare_lines(node),
     )
 
@@ -196,7 +197,7 @@ def functions_of(files: Files, path: str) -> tuple[Function, ...]:
 def functions_in(source: bytes) -> tuple[Function, ...]:
     """Return the functions and methods of a source."""
     items = (item for item in syntax.items(syntax.parse(source)) if item.kind in {"func", "method"})
-    return tuple(Function(item.name, item.node.start_point.row + 1, item.node.end_point.row + 1) for item in items)
+    return tuple(Function(item.name, line_of(item.node), item.node.end_point.row + 1) for item in items)
 
 
 def names_of(files: Files, path: str) -> frozenset[str]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.go.stubs import STUB, names_of
-from pipeline.languages.go.syntax import below, field_text, imports, items, parse, text
+from pipeline.languages.go.syntax import imports, items, parse
 from pipeline.languages.protocol import StubFault
+from pipeline.languages.sources.syntax_trees import below, field_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

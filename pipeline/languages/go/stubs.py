@@ -10,8 +10,9 @@ import posixpath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.go.syntax import Item, below, items, parse
+from pipeline.languages.go.syntax import Item, items, parse
 from pipeline.languages.protocol import Stubbed
+from pipeline.languages.sources.syntax_trees import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language, Parser
 from tree_sitter_go import language
 
+from pipeline.languages.sources.syntax_trees import below, field_text, line_of, names_below, text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 _GO: Final = Language(language())
 _KINDS: Final = {"Test": "T", "Fuzz": "F"}
 _OUTPUT: Final = re.compile(r"(?i)\s*(?:unordered )?output:")
-_MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier"})
+MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier"})
+"""The nodes that are names."""
 _HANDLES: Final = frozenset({"t", "tb", "f", "b"})
 _LITERAL_NAMES: Final = frozenset({"true", "false", "nil"})
 _FAILS: Final = frozenset({"Fatal", "Fatalf", "Error", "Errorf", "Fail", "FailNow", "Failf", "FailNowf"})
@@ -46,30 +49,6 @@ class Item:
 def parse(source: bytes) -> Node:
     """Return the syntax of a whole file, which may have errors in it."""
     return Parser(_GO).parse(source).root_node
-
-
-def text(node: Node | None) -> str:
-    """Return the source of a node, empty for none."""
-    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
-
-
-def field_text(node: Node, name: str) -> str:
-    """Return the source of a field of a node, empty if there is none."""
-    return text(node.child_by_field_name(name))
-
-
-def below(top: Node) -> Iterator[Node]:
-    """Yield a node and everything in it, in the order of the source."""
-    stack = [top]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
-
-
-def mentions(node: Node) -> frozenset[str]:
-    """Return every name that stands in a piece of code."""
-    return frozenset(text(found) for found in below(node) if found.type in _MENTIONED)
 
 
 def items(top: Node) -> Iterator[Item]:
@@ -171,7 +150,7 @@ def log_lines(top: Node) -> frozenset[int]:
     for call in (node for node in below(top) if node.type == "call_expression"):
         name = _called(call)[1]
         if name in _LOGS or name in _FAILS:
-            lines[name in _LOGS].add(call.start_point.row + 1)
+            lines[name in _LOGS].add(line_of(call))
     return frozenset(lines[True] - lines[False])
 
 
@@ -186,9 +165,7 @@ def bare_lines(function: Node) -> frozenset[int]:
             continue
         stack += node.children
         if node.type == "expression_statement":
-            found |= {
-                call.start_point.row + 1 for call in node.children if call.type == "call_expression" and _says(call)
-            }
+            found |= {line_of(call) for call in node.children if call.type == "call_expression" and _says(call)}
     return frozenset(found)
 
 
@@ -216,4 +193,4 @@ def _called(call: Node) -> tuple[str, str]:
 
 
 def _names(node: Node) -> frozenset[str]:
-    return mentions(node) - _LITERAL_NAMES
+    return names_below(node, MENTIONED) - _LITERAL_NAMES

@@ -10,9 +10,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.go.asserts import NO_ERROR, Go
-from pipeline.languages.go.tree import root_of
-from pipeline.languages.sources.suite_walk import Helper, Walk, below, digest, line_of, marked, parts_of, text
+from pipeline.languages.go.syntax import parse
+from pipeline.languages.sources.suite_walk import Helper, Walk, digest, marked, parts_of
 from pipeline.languages.sources.suites import EXACT, RELATION, Check, Suite, Test
+from pipeline.languages.sources.syntax_trees import below, line_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ _STANDIN: Final = re.compile(r"gomock|sqlmock|mock|monkey|gock|httpmock|minimock
 
 def read(source: bytes, path: str) -> Suite:  # noqa: ARG001  (of every language)
     """Return the tests and fixtures of a source; what has errors in it is read as far as it goes."""
-    root = root_of(source)
+    root = parse(source)
     functions = [node for node in root.named_children if node.type in {"function_declaration", "method_declaration"}]
     helpers = {_name(node): Helper(_parameters(node), node) for node in functions if not _is_test(node)}
     walk = Walk(Go(frozenset(filter(None, map(_receiver, functions)))), helpers)

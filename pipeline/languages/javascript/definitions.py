@@ -12,12 +12,10 @@ from pipeline.languages.javascript.syntax import (
     FUNCTIONS,
     assigned_name,
     bare,
-    below,
     field,
-    field_text,
     literal,
-    text,
 )
+from pipeline.languages.sources.syntax_trees import below, field_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

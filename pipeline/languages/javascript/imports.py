@@ -7,10 +7,11 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.javascript.syntax import bare, below, field, field_text, literal, text
+from pipeline.languages.javascript.syntax import bare, field, literal
+from pipeline.languages.sources.syntax_trees import below, field_text, text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Container, Iterator
 
     from tree_sitter import Node
 
@@ -92,13 +93,16 @@ def is_own(module: str, packages: Collection[str]) -> bool:
 
 def resolved(importer: str, module: str, files: Collection[str]) -> str | None:
     """Return the file of the project that a relative name means, as node and the bundlers look for it."""
-    if not module.startswith("."):
-        return None
-    place = normpath(str(PurePosixPath(importer).parent / module))
+    return file_at(str(PurePosixPath(importer).parent / module), files) if module.startswith(".") else None
+
+
+def file_at(place: str, files: Container[str]) -> str | None:
+    """Return the file that a path means: as it stands, what it is compiled from, with an ending, as a folder."""
+    place = normpath(place)
     ending = PurePosixPath(place).suffix
-    tried = [place, *(place.removesuffix(ending) + other for other in _COMPILED.get(ending, ()))]
-    tried += [*(place + other for other in ENDINGS), *(f"{place}/index{other}" for other in ENDINGS)]
-    return next((one for one in tried if one in files), None)
+    candidates = [place, *(place.removesuffix(ending) + other for other in _COMPILED.get(ending, ()))]
+    candidates += [*(place + other for other in ENDINGS), *(f"{place}/index{other}" for other in ENDINGS)]
+    return next((path for path in candidates if path in files), None)
 
 
 def stem(path: str) -> str:

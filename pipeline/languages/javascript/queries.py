@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.languages.javascript import regions
 from pipeline.languages.javascript.imports import bindings
-from pipeline.languages.javascript.syntax import at, bare, below, field, field_text, functions, parse, qualname, text
+from pipeline.languages.javascript.syntax import at, bare, field, functions, parse, qualname
+from pipeline.languages.sources.syntax_trees import below, field_text, first_error, line_of, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -71,9 +72,8 @@ def has_markup(path: str, source: bytes) -> bool:
 
 def error_in(path: str, source: bytes) -> int | None:
     """Return the line on which the syntax is wrong, None where it is right."""
-    top = _parsed(path, source)
-    bad = next((node for node in below(top) if node.is_error or node.is_missing), None)
-    return bad.start_point.row + 1 if bad is not None else None
+    error = first_error(_parsed(path, source))
+    return line_of(error) if error is not None else None
 
 
 def looked_at(path: str, source: bytes, line: int, name: str, called: bool) -> Looked | None:

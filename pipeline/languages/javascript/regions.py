@@ -10,7 +10,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.javascript.syntax import FUNCTIONS, around, at, bare, below, field, field_text, literal, text
+from pipeline.languages.javascript.syntax import FUNCTIONS, around, at, bare, field, literal
+from pipeline.languages.sources.syntax_trees import below, field_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.javascript.definitions import definitions, is_declaration
 from pipeline.languages.javascript.stubs import STUB
-from pipeline.languages.javascript.syntax import COMMENTS, below, field, parse, text
+from pipeline.languages.javascript.syntax import COMMENTS, field, parse
 from pipeline.languages.named_definitions import Wanted
 from pipeline.languages.protocol import StubFault
+from pipeline.languages.sources.syntax_trees import below, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

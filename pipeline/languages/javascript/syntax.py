@@ -13,6 +13,8 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Language, Parser
 
+from pipeline.languages.sources.syntax_trees import below, field_text, text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -49,15 +51,6 @@ def parse(path: str, source: bytes) -> Node:
     return Parser(language_of(PurePosixPath(path).suffix)).parse(source).root_node
 
 
-def below(top: Node) -> Iterator[Node]:
-    """Yield a node and everything in it, in the order of the text."""
-    stack = [top]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
-
-
 def around(node: Node) -> Iterator[Node]:
     """Yield a node and everything that it lies in, the innermost first."""
     at: Node | None = node
@@ -66,23 +59,12 @@ def around(node: Node) -> Iterator[Node]:
         at = at.parent
 
 
-def text(node: Node) -> str:
-    """Return the source of a node."""
-    return (node.text or b"").decode("utf-8", "replace")
-
-
 def field(node: Node, *names: str) -> Node | None:
     """Return what is at a path of fields, None if there is no such field on the way."""
     at: Node | None = node
     for name in names:
         at = at.child_by_field_name(name) if at is not None else None
     return at
-
-
-def field_text(node: Node, name: str) -> str:
-    """Return the source of a field of a node, empty if there is none."""
-    found = node.child_by_field_name(name)
-    return text(found) if found is not None else ""
 
 
 def bare(node: Node | None) -> Node | None:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.javascript.asserts import FUNCTIONS, JavaScript, parameters, plain
-from pipeline.languages.javascript.tree import root_of
+from pipeline.languages.javascript.syntax import parse
 from pipeline.languages.sources.claims import size, values_in
-from pipeline.languages.sources.suite_walk import Helper, Walk, digest, line_of, marked, parts_of, text
+from pipeline.languages.sources.suite_walk import Helper, Walk, digest, marked, parts_of
 from pipeline.languages.sources.suites import Suite, Test
+from pipeline.languages.sources.syntax_trees import line_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ _IMPORTED: Final = re.compile(r"\{([^}]*)\}\s*(?:from|=\s*require\()\s*['\"](?:n
 
 def read(source: bytes, path: str) -> Suite:
     """Return the tests and hooks of a source; what has errors in it is read as far as it goes."""
-    reader = _Reader(root_of(source, path))
+    reader = _Reader(parse(path, source))
     reader.collect()
     return Suite(reader.tests, reader.whole)
 

@@ -1,26 +1,20 @@
-"""Rust for `suite_walk`: macros of the standard library, of approx, insta and their like.
-
-Importing this module loads the parser.
-"""
+"""Rust for `suite_walk`: macros of the standard library, of approx, insta and their like."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
-from tree_sitter_rust import language
-
 from pipeline.languages.sources.claims import compared, conditions, group, said, split, strengths
-from pipeline.languages.sources.suite_walk import Trees, below, line_of, text
+from pipeline.languages.sources.suite_walk import Trees
 from pipeline.languages.sources.suites import EXACT, PART, PRESENCE, RELATION, Check, Words
+from pipeline.languages.sources.syntax_trees import below, line_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from tree_sitter import Node, Tree
+    from tree_sitter import Node
 
-_RUST: Final = Language(language())
 _BINDS: Final = {"let_declaration": "pattern", "let_condition": "pattern", "const_item": "name", "static_item": "name"}
 _ASKED: Final = strengths(
     exact="eq approx_eq abs_diff_eq relative_eq ulps_eq",
@@ -34,11 +28,6 @@ _TRUE: Final = re.compile(r"(?:debug_|prop_)?assert")
 _FAILS: Final = frozenset({"panic", "unreachable"})
 TAKES_OUT: Final = {"unwrap": PRESENCE, "expect": PRESENCE, "unwrap_err": RELATION, "expect_err": RELATION}
 """What takes a value out of its wrapping, and fails where there is none."""
-
-
-def parse(source: bytes) -> Tree:
-    """Return the syntax tree of a Rust source, which may have errors in it."""
-    return Parser(_RUST).parse(source)
 
 
 class Rust(Trees):

@@ -8,15 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
-from tree_sitter_rust import language
+from pipeline.languages.rust.syntax import parse
+from pipeline.languages.sources.syntax_trees import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tree_sitter import Node
 
-_PARSER: Final = Parser(Language(language()))
 _NAMES: Final = frozenset({"identifier", "type_identifier", "crate", "self", "super", "metavariable"})
 _PATHS: Final = frozenset({"scoped_identifier", "scoped_type_identifier"})
 
@@ -47,9 +46,9 @@ class Facts:
     brought: frozenset[tuple[Path, str, Path]]
 
 
-def facts(text: str) -> Facts | None:
+def facts(source: str) -> Facts | None:
     """Return what a Rust source says of modules and paths, None where it cannot be parsed."""
-    root = _PARSER.parse(text.encode()).root_node
+    root = parse(source.encode())
     if root.has_error:
         return None
     declared: list[Declared] = []
@@ -69,7 +68,7 @@ def facts(text: str) -> Facts | None:
         elif node.type == "token_tree":
             paths.update((inside, path) for path in _in_tokens(node))
         elif node.type == "mod_item":
-            name = _text(node.child_by_field_name("name"))
+            name = text(node.child_by_field_name("name"))
             body = node.child_by_field_name("body")
             if body is None:
                 declared.append(Declared(inside, name, _path_attribute(node)))
@@ -93,7 +92,7 @@ def _used(node: Node, before: Path) -> Iterator[tuple[str, Path]]:
         case "use_as_clause":
             path = node.child_by_field_name("path")
             if path is not None:
-                yield _text(node.child_by_field_name("alias")), (*before, *_segments(path))
+                yield text(node.child_by_field_name("alias")), (*before, *_segments(path))
         case "use_wildcard":
             yield "*", (*before, *(part for child in node.named_children for part in _segments(child)))
         case _:
@@ -107,7 +106,7 @@ def _used(node: Node, before: Path) -> Iterator[tuple[str, Path]]:
 def _segments(node: Node) -> Path:
     """Return the names of a path, generic arguments left out."""
     if node.type in _NAMES:
-        return (_text(node),)
+        return (text(node),)
     if node.type in _PATHS:
         path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
         return (*(_segments(path) if path is not None else ()), *(_segments(name) if name is not None else ()))
@@ -123,7 +122,7 @@ def _in_tokens(node: Node) -> Iterator[Path]:
     joined = False
     for leaf in _leaves(node.children):
         if leaf.type in _NAMES:
-            run = [*run, _text(leaf)] if joined else [_text(leaf)]
+            run = [*run, text(leaf)] if joined else [text(leaf)]
             joined = False
         else:
             if leaf.type != "::" and len(run) > 1:
@@ -146,12 +145,8 @@ def _path_attribute(item: Node) -> str | None:
     """Return the file that `#[path = "..."]` names for a module."""
     above = item.prev_named_sibling
     while above is not None and above.type in {"attribute_item", "line_comment", "block_comment"}:
-        text = _text(above).replace(" ", "")
-        if text.startswith('#[path="') and text.endswith('"]'):
-            return text[8:-2]
+        attribute = text(above).replace(" ", "")
+        if attribute.startswith('#[path="') and attribute.endswith('"]'):
+            return attribute[8:-2]
         above = above.prev_named_sibling
     return None
-
-
-def _text(node: Node | None) -> str:
-    return (node.text or b"").decode() if node is not None else ""

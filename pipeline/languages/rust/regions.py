@@ -2,7 +2,7 @@
 
 They count at the top level and in inline modules that carry attributes of the compiler only. Without `--test` rustc
 drops such a module before anything in it means anything. Regions are found in tokens that all editions agree on
-(`rust_tokens`), and tree-sitter (`rust_syntax`) must see the same modules, or the source is not judged.
+(`tokens`), and tree-sitter (`syntax`) must see the same modules, or the source is not judged.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.rust.tokens import SourceFault, TokenKind, Tokens, read_tokens
+from pipeline.languages.sources.syntax_trees import first_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,16 +120,19 @@ def read_rust(source: bytes) -> RustFile | SourceFault:
     tokens = read_tokens(source)
     if isinstance(tokens, SourceFault):
         return tokens
-    from pipeline.languages.rust import tree as rust_syntax  # noqa: PLC0415  (a shared library that only Rust projects need)
+    from pipeline.languages.rust import syntax, tree  # noqa: PLC0415  (a shared library that only Rust projects need)
 
-    tree = rust_syntax.parse(source)
-    error = rust_syntax.first_error(tree)
-    if error is not None:
-        return SourceFault(error, "is not understood by the Rust parser; what a test region is would be a guess")
+    top = syntax.parse(source)
+    if top.has_error:
+        error = first_error(top)
+        return SourceFault(
+            error.start_byte if error is not None else 0,
+            "is not understood by the Rust parser; what a test region is would be a guess",
+        )
     found = tuple(_modules(tokens))
     regions = tuple(module for module in found if isinstance(module, Region))
     file = RustFile(source, tokens, regions, tuple(module for module in found if isinstance(module, Around)))
-    modules = rust_syntax.modules(tree)
+    modules = tree.modules(top)
     for region in file.regions:
         if file.inside(region) not in modules:
             return SourceFault(file.start(region), "begins a test region whose end could be read in two ways")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.rust import syntax
+from pipeline.languages.sources.syntax_trees import field_text, line_of, names_below
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class _Reader:
             is_region = not place.is_test and any(syntax.is_for_tests(words) for words in attributes)
             if is_region:
                 pieces.append((body.text or b"")[start.start_byte - body.start_byte : item.end_byte - body.start_byte])
-                lines = (start.start_point.row + 1, item.end_point.row + 1)
+                lines = (line_of(start), item.end_point.row + 1)
                 self.crate.regions.setdefault(place.path, []).append(lines)
             inside = Place(place.path, place.module, place.folder, place.is_test or is_region)
             if item.type == "mod_item":
@@ -187,10 +188,10 @@ class _Reader:
             elif not inside.is_test:
                 self.production(item, place.path)
             else:
-                self.crate.helpers |= {name: syntax.mentions(item) for name in syntax.names_in(item)}
+                self.crate.helpers |= {name: names_below(item, syntax.MENTIONED) for name in syntax.names_in(item)}
 
     def module(self, item: Node, attributes: list[str], place: Place, pieces: list[bytes]) -> None:
-        name = syntax.field_text(item, "name").removeprefix("r#")
+        name = field_text(item, "name").removeprefix("r#")
         module = f"{place.module}::{name}".removeprefix("::")
         body = item.child_by_field_name("body")
         named = next((found[1] for words in attributes if (found := _PATH.match(words))), None)
@@ -207,10 +208,10 @@ class _Reader:
         self.files += (Place(path, module, folder, place.is_test) for path in (f"{folder}.rs", f"{folder}/mod.rs"))
 
     def function(self, item: Node, attributes: list[str], start: Node, place: Place) -> None:
-        name = syntax.field_text(item, "name").removeprefix("r#")
+        name = field_text(item, "name").removeprefix("r#")
         if not any(syntax.is_test(words) for words in attributes):
             if place.is_test:
-                self.crate.helpers[name] = syntax.mentions(item)
+                self.crate.helpers[name] = names_below(item, syntax.MENTIONED)
             else:
                 self.crate.defined.setdefault(name, place.path)
             return
@@ -220,12 +221,12 @@ class _Reader:
         self.crate.tests[path] = TestFunction(
             name=path,
             path=place.path,
-            first=start.start_point.row + 1,
+            first=line_of(start),
             last=item.end_point.row + 1,
             sha256=hashlib.sha256(b"\0".join(parts)).hexdigest(),
             ignored=ignored,
             should_panic=any(syntax.word(words) == "should_panic" for words in attributes),
-            mentions=syntax.mentions(item),
+            mentions=names_below(item, syntax.MENTIONED),
             bare=frozenset(syntax.bare_lines(item)),
         )
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.named_definitions import Wanted
 from pipeline.languages.protocol import StubFault
-from pipeline.languages.rust.syntax import below, field_text, is_for_tests, items, owner_of, parse, text, trait_of
+from pipeline.languages.rust.syntax import is_for_tests, items, owner_of, parse, trait_of
+from pipeline.languages.sources.syntax_trees import below, field_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Stubbed
-from pipeline.languages.rust.syntax import field_text, items_of, owner_of, parse, trait_of
+from pipeline.languages.rust.syntax import items_of, owner_of, parse, trait_of
+from pipeline.languages.sources.syntax_trees import field_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

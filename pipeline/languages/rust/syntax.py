@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language, Parser
 from tree_sitter_rust import language
 
+from pipeline.languages.sources.syntax_trees import below, field_text, line_of, names_below, text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,7 +24,8 @@ _TEST_ATTRIBUTES: Final = frozenset({"test", "rstest", "test_case", "quickcheck"
 _CFG_TEST: Final = re.compile(r"cfg\((?:test|all\((?:.*,)?test(?:,.*)?\))\)")
 _REASON: Final = re.compile(r'ignore\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAYS: Final = frozenset({"panic", "unreachable"})
-_MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier", "shorthand_field_identifier"})
+MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier", "shorthand_field_identifier"})
+"""The nodes that are names; arguments of macros have them, too."""
 
 
 def parse(source: bytes) -> Node:
@@ -33,31 +36,6 @@ def parse(source: bytes) -> Node:
 def items_of(body: Node) -> Iterator[Node]:
     """Yield the items of a file or body that are not compiled for tests only."""
     return (item for item, attributes, _ in items(body) if not any(is_for_tests(words) for words in attributes))
-
-
-def mentions(node: Node) -> frozenset[str]:
-    """Return every name that stands in a piece of code, macros' arguments included."""
-    return frozenset(text(found) for found in below(node) if found.type in _MENTIONED)
-
-
-def below(top: Node) -> Iterator[Node]:
-    """Yield a node and everything in it."""
-    stack = [top]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(node.children)
-
-
-def text(node: Node) -> str:
-    """Return the source of a node."""
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def field_text(node: Node, name: str) -> str:
-    """Return the source of a field of a node, empty if there is none."""
-    found = node.child_by_field_name(name)
-    return text(found) if found is not None else ""
 
 
 def items(body: Node) -> Iterator[tuple[Node, list[str], Node]]:
@@ -115,8 +93,8 @@ def bare_lines(function: Node) -> Iterator[int]:
         body = function.child_by_field_name("body")
         alone = statement.parent is not None and statement.parent == body
         arguments = found.named_children[-1]
-        if (macro in _SAYS and alone) or (macro.startswith("assert") and not mentions(arguments)):
-            yield found.start_point.row + 1
+        if (macro in _SAYS and alone) or (macro.startswith("assert") and not names_below(arguments, MENTIONED)):
+            yield line_of(found)
 
 
 def owner_of(item: Node) -> str:
@@ -132,7 +110,7 @@ def trait_of(item: Node) -> str:
 def _bare(kind: Node | None) -> str:
     while kind is not None and kind.type in {"generic_type", "scoped_type_identifier", "reference_type"}:
         kind = kind.child_by_field_name("name" if kind.type == "scoped_type_identifier" else "type")
-    return text(kind) if kind is not None else ""
+    return text(kind)
 
 
 def names_in(item: Node) -> Iterator[str]:

@@ -128,10 +128,10 @@ def _new_reach(before: RustFile, after: RustFile) -> SourceFault | None:
 
 def _contents(source: bytes) -> Inside:
     """Return what stands in the regions of a source, nothing if they are uncertain."""
-    from pipeline.languages.rust import tree as rust_syntax  # noqa: PLC0415  (a shared library that only Rust projects need)
+    from pipeline.languages.rust import syntax, tree  # noqa: PLC0415  (a shared library that only Rust projects need)
 
     file = read_rust(source)
     if isinstance(file, SourceFault):
-        return rust_syntax.Inside()
-    modules = rust_syntax.modules(rust_syntax.parse(source))
-    return rust_syntax.look_inside(modules[file.inside(region)] for region in file.regions)
+        return tree.Inside()
+    modules = tree.modules(syntax.parse(source))
+    return tree.look_inside(modules[file.inside(region)] for region in file.regions)

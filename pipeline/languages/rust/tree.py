@@ -1,4 +1,4 @@
-"""Rust source as tree-sitter reads it: where modules end, and what stands inside them that deserves a note.
+"""Finds modules in Rust source, and what stands in test modules that deserves a note.
 
 Importing this module loads the parser; `pipeline.languages.rust.test_regions` does so only when a Rust file is judged.
 """
@@ -8,17 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
-from tree_sitter_rust import language
+from pipeline.languages.rust.syntax import is_test, items, word
+from pipeline.languages.sources.syntax_trees import below, field_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tree_sitter import Node, Tree
+    from tree_sitter import Node
 
-_RUST: Final = Language(language())
 _TYPES: Final = frozenset({"struct_item", "enum_item", "union_item", "trait_item", "type_item"})
-_COMMENTS: Final = frozenset({"line_comment", "block_comment"})
 
 
 @dataclass(frozen=True)
@@ -36,23 +34,10 @@ class Inside:
     foreign_impls: frozenset[str] = frozenset()
 
 
-def parse(source: bytes) -> Tree:
-    """Return the syntax tree of a Rust source, which may have errors in it."""
-    return Parser(_RUST).parse(source)
-
-
-def first_error(tree: Tree) -> int | None:
-    """Return the offset in bytes of the first piece that is no Rust, or that had to be made up, or None."""
-    if not tree.root_node.has_error:
-        return None
-    wrong = [node.start_byte for node in _below(tree.root_node) if node.is_error or node.is_missing]
-    return min(wrong, default=0)
-
-
-def modules(tree: Tree) -> dict[tuple[int, int], Node]:
+def modules(top: Node) -> dict[tuple[int, int], Node]:
     """Return the modules with a body, at the top level and in each other, by the first and last byte of the inside."""
     found: dict[tuple[int, int], Node] = {}
-    bodies = [tree.root_node]
+    bodies = [top]
     while bodies:
         for child in bodies.pop().named_children:
             body = child.child_by_field_name("body") if child.type == "mod_item" else None
@@ -68,60 +53,35 @@ def look_inside(insides: Iterable[Node]) -> Inside:
     foreign: set[str] = set()
     for module in insides:
         tests.update(_tests(module))
-        own = {_field(node, "name") for node in _below(module) if node.type in _TYPES}
-        impls = (node for node in _below(module) if node.type == "impl_item")
-        foreign.update(_head(node) for node in impls if own.isdisjoint({_field(node, "type"), _field(node, "trait")}))
+        own = {field_text(node, "name") for node in below(module) if node.type in _TYPES}
+        impls = (node for node in below(module) if node.type == "impl_item")
+        foreign.update(_head(node) for node in impls if own.isdisjoint({_named(node, "type"), _named(node, "trait")}))
     ignored = frozenset(test for test, is_ignored in tests.items() if is_ignored)
     return Inside(frozenset(tests), ignored, frozenset(foreign))
 
 
-def _below(top: Node) -> Iterator[Node]:
-    stack = [top]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(node.children)
-
-
 def _tests(module: Node) -> Iterator[tuple[str, bool]]:
     """Yield the path of each test function, and whether it is ignored."""
-    stack = [(_field(module, "name"), module)]
+    stack = [(field_text(module, "name"), module)]
     while stack:
         path, node = stack.pop()
         body = node.child_by_field_name("body")
-        attributes: list[str] = []
-        for child in body.named_children if body is not None else ():
-            if child.type == "attribute_item":
-                attributes.append(_attribute(child))
-            elif child.type == "mod_item":
-                stack.append((f"{path}::{_field(child, 'name')}", child))
-                attributes = []
-            elif child.type not in _COMMENTS:
-                if child.type == "function_item" and any(name.endswith("test") for name in attributes):
-                    yield f"{path}::{_field(child, 'name')}", "ignore" in attributes
-                attributes = []
-
-
-def _attribute(item: Node) -> str:
-    """Return the name in `#[name(...)]`, a path with `::` in it as it is written."""
-    attribute = item.named_children[0]
-    return _text(attribute.named_children[0]) if attribute.named_children else ""
+        for item, attributes, _ in items(body) if body is not None else ():
+            inside = f"{path}::{field_text(item, 'name')}"
+            if item.type == "mod_item":
+                stack.append((inside, item))
+            elif item.type == "function_item" and any(map(is_test, attributes)):
+                yield inside, any(word(attribute) == "ignore" for attribute in attributes)
 
 
 def _head(impl: Node) -> str:
     """Return `impl Trait for Type` of an impl, generics of the impl itself left out."""
     trait, kind = impl.child_by_field_name("trait"), impl.child_by_field_name("type")
-    parts = ["impl", *([_text(trait), "for"] if trait is not None else []), _text(kind) if kind is not None else "?"]
-    return " ".join(parts)
+    parts = ["impl", *([text(trait), "for"] if trait is not None else []), text(kind) if kind is not None else "?"]
+    return " ".join(" ".join(parts).split())
 
 
-def _field(node: Node, name: str) -> str:
-    """Return the text of a field, of a generic type the type without its arguments; empty if there is none."""
-    found = node.child_by_field_name(name)
-    if found is not None and found.type == "generic_type":
-        found = found.child_by_field_name("type")
-    return _text(found) if found is not None else ""
-
-
-def _text(node: Node) -> str:
-    return " ".join((node.text or b"").decode("utf-8", "replace").split())
+def _named(impl: Node, field: str) -> str:
+    """Return the type or trait of an impl, without its arguments."""
+    kind = impl.child_by_field_name(field)
+    return text(kind.child_by_field_name("type") if kind is not None and kind.type == "generic_type" else kind)

@@ -10,11 +10,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.rust.asserts import TAKES_OUT, Rust, parse
+from pipeline.languages.rust.asserts import TAKES_OUT, Rust
 from pipeline.languages.rust.examples import examples
+from pipeline.languages.rust.syntax import parse
 from pipeline.languages.sources.claims import values_in
-from pipeline.languages.sources.suite_walk import Helper, Walk, digest, line_of, marked, parts_of, text
+from pipeline.languages.sources.suite_walk import Helper, Walk, digest, marked, parts_of
 from pipeline.languages.sources.suites import EXACT, PART, Check, Suite, Test
+from pipeline.languages.sources.syntax_trees import line_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,13 +35,13 @@ _RULES: Final = Rust()
 def read(source: bytes, path: str) -> Suite:
     """Return the tests, fixtures and examples of a source; what has errors in it is read as far as it goes."""
     reader = _Reader()
-    reader.collect(parse(source).root_node, "", (), is_test=_TEST_PLACES.fullmatch(path) is not None)
+    reader.collect(parse(source), "", (), is_test=_TEST_PLACES.fullmatch(path) is not None)
     return Suite({**{found.name: reader.test(found) for found in reader.found}, **examples(source, _checks_of)})
 
 
 def _checks_of(code: str) -> tuple[Check, ...]:
     """Return what an example checks."""
-    function = parse(f"fn main() {{\n{code}\n}}".encode()).root_node.children[0]
+    function = parse(f"fn main() {{\n{code}\n}}".encode()).children[0]
     return tuple(Walk(_RULES, {}).read(function).checks)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from pipeline.languages.sources.claims import EMPTY, OPERATORS, called_in, group, is_literal, size, split, values_in
+from pipeline.languages.sources.syntax_trees import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -189,25 +190,6 @@ def parts_of(words: Words) -> tuple[str, ...]:
 def digest(words: Words) -> str:
     """Return a digest of some tokens."""
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:20]
-
-
-def below(top: Node) -> Iterator[Node]:
-    """Yield a node and everything in it, in the order of the text."""
-    stack = [top]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
-
-
-def text(node: Node | None) -> str:
-    """Return the source of a node, empty for none."""
-    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
-
-
-def line_of(node: Node) -> int:
-    """Return the line on which a node begins, counted from 1."""
-    return node.start_point.row + 1
 
 
 class Trees:

@@ -1,0 +1,49 @@
+"""Reads syntax trees of tree-sitter: nodes, their texts and places. No parser is loaded here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from tree_sitter import Node
+
+
+def below(top: Node) -> Iterator[Node]:
+    """Yield a node and everything in it, in the order of the text."""
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def text(node: Node | None) -> str:
+    """Return the source of a node, empty for none."""
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+def field_text(node: Node, name: str) -> str:
+    """Return the source of a field of a node, empty if there is none."""
+    return text(node.child_by_field_name(name))
+
+
+def named_children(node: Node | None) -> tuple[Node, ...]:
+    """Return what is directly in a node, comments aside."""
+    return tuple(child for child in node.named_children if "comment" not in child.type) if node is not None else ()
+
+
+def line_of(node: Node) -> int:
+    """Return the line on which a node begins, counted from 1."""
+    return node.start_point.row + 1
+
+
+def names_below(top: Node, kinds: Collection[str]) -> frozenset[str]:
+    """Return the texts of all nodes of some kinds in a node."""
+    return frozenset(text(node) for node in below(top) if node.type in kinds)
+
+
+def first_error(top: Node) -> Node | None:
+    """Return the first piece of a file that could not be parsed, or that had to be made up."""
+    return next((node for node in below(top) if node.is_error or node.is_missing), None) if top.has_error else None
