@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.prices import Tokens
+    from pipeline.gateway.prices import Tokens
 
 _LINES: Final = 20_000
 """An agent that is refused for ever must not fill the disk."""

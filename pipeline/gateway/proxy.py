@@ -15,11 +15,11 @@ from pipeline.gateway.exchange import Exchange, Upstream
 from pipeline.gateway.halting import PATIENCE, Halt, Patience, Trouble, Watch
 from pipeline.gateway.limits import GatewayUse, Meter
 from pipeline.gateway.log import Line, RequestLog
+from pipeline.gateway.prices import cost_of
 from pipeline.gateway.rules import Refusal, is_greeting, judge_request
 from pipeline.gateway.spending import Account, Allowance
 from pipeline.gateway.usage import consumes
 from pipeline.gateway.wire import Caller, accept, stream_of
-from pipeline.prices import cost_of
 
 if TYPE_CHECKING:
     import socket

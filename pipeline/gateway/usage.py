@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias, cast
 
-from pipeline.prices import Tokens
+from pipeline.gateway.prices import Tokens
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | None"
 

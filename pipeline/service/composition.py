@@ -20,7 +20,6 @@ from pipeline.errors import UserError
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
-from pipeline.orchestrator import drive_issue, tell
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
@@ -33,6 +32,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
 from pipeline.runs.store import next_name, state_of_run, workflow_folder
 from pipeline.service.isolation import box_of, isolation
+from pipeline.service.orchestrator import drive_issue, tell
 from pipeline.service.run_config import (
     RunOptions,
     config_hash,

@@ -18,11 +18,11 @@ from pipeline.config.load import load, require_agents
 from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
+from pipeline.gateway.prices import Tokens, cost_of
 from pipeline.gateway.providers import require_providers
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.prices import Tokens, cost_of
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Role
 from pipeline.runs.files import to_json

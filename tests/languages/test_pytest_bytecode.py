@@ -12,7 +12,7 @@ import anyio
 import pytest
 from languages.direct import TOOLCHAIN, environment, write
 
-from pipeline.box_folder import BoxFolder
+from pipeline.boxes.box_folder import BoxFolder
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Cache, Selection, View

@@ -13,7 +13,7 @@ import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.box_folder import remove_below
+from pipeline.boxes.box_folder import remove_below
 from pipeline.process import Mount
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.box_folder import BoxFolder
+from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.environments import devshell
 from pipeline.languages.go.command import GoTest, parse
 from pipeline.languages.go.messages import ADAPTER

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.box_folder import private_place
+from pipeline.boxes.box_folder import private_place
 from pipeline.languages.go import environment
 from pipeline.languages.go.command import GoTest, parse
 from pipeline.languages.limited_stubs import Scaffolding

@@ -13,7 +13,7 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from pipeline.box_folder import private_place
+from pipeline.boxes.box_folder import private_place
 from pipeline.evidence.observation import Observation, RunState
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.command import Unknown, of_words

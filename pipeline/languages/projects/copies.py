@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.box_folder import private_place
+from pipeline.boxes.box_folder import private_place
 from pipeline.languages.protocol import Cache, View
 from pipeline.process import Mount
 from pipeline.views.manifest import EntryKind, scan

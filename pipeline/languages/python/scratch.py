@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.box_folder import BoxFolder
+from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.protocol import Cache, Environment, Selection, View
 from pipeline.languages.python.bytecode import Place, lay_out
 from pipeline.languages.python.messages import Finished, Item, Session, read_session

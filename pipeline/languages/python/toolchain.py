@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.box_folder import private_place
+from pipeline.boxes.box_folder import private_place
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import editable_mounts, editable_paths
 from pipeline.languages.limited_stubs import Scaffolding
@@ -39,7 +39,7 @@ from pipeline.languages.runners.outcomes import TAIL, shortened
 from pipeline.process import Box, Command, Completed, Mount
 
 if TYPE_CHECKING:
-    from pipeline.box_folder import BoxFolder
+    from pipeline.boxes.box_folder import BoxFolder
     from pipeline.evidence.observation import Observation
 
 _MAX_CRASHES: Final = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.box_folder import BoxFolder
+from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.runners import bench
 from pipeline.languages.rust.messages import ADAPTER
 from pipeline.trees import remove_tree

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.box_folder import private_place
+from pipeline.boxes.box_folder import private_place
 from pipeline.languages.limited_stubs import Scaffolding
 from pipeline.languages.protocol import Selection
 from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
