@@ -16,12 +16,14 @@ demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 # Tests wait for processes and limits half of their time: two workers for each core.
 WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 2 * cores : 12)))
 
-# Style and types are looked at beside the tests. pytest comes last: its closing line is the last line of the log.
+# Style and types are looked at beside the tests. What is collected first is compiled once, and not by each worker.
+# pytest comes last: its closing line is the last line of the log.
 test: $(STAMP)  ## ten minutes; the tests of real agents need `make agents` once, and say so (docs/testing.md)
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
 	scripts/js-runners.sh --show
 	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(BIN)/pytest --collect-only -qq >/dev/null; \
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	wait $$lint || { cat $(VENV)/lint.log; echo 'make test: style, types or import contracts (above)'; exit 1; }; \
 	exit $$tests

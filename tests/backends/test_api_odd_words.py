@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.providers import Api
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def play(tmp_path: Path) -> Play:
         (Garbage(), Fault.UNAVAILABLE, "The model service ours gave no proper answer: "),
     ],
 )
-@pytest.mark.broad(but_first=4)
+@pytest.mark.broad(but_first=1)
 def test_what_is_no_answer_is_told_apart(tmp_path: Path, api: Api, turn: Turn, fault: Fault, sentence: str) -> None:
     play = Play(tmp_path, api)
     result = play.play(conversation(Use(edit("app.py", "a = 1", "a = 2")), turn))
