@@ -175,9 +175,21 @@ def judge_stubs(provisional_ids: Iterable[str], stubbed: Observation) -> tuple[s
     return tuple(sorted(entry for entry in provisional_ids if entry in records and passed(records[entry])))
 
 
+def failing(observation: Observation) -> tuple[str, ...]:
+    """Return the ids that ran and did not pass, skip or xfail, and the files that could not be collected."""
+    fine = {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}
+    bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in fine]
+    return tuple(sorted({*bad, *observation.unread}))
+
+
 def passed(record: TestRecord) -> bool:
     """Return whether the test passed."""
     return record.outcome in PASSING
+
+
+def passes(seen: Observation, entry: str) -> bool:
+    """Return whether there is such a test and it passed."""
+    return entry in seen.records and passed(seen.records[entry])
 
 
 def _provisional(ledger: RedLedger, observation: Observation) -> tuple[str, ...]:

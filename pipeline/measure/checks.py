@@ -8,9 +8,9 @@ from pipeline.dispatch.redaction import redact
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
 from pipeline.measure.composed_trees import compose, shares_file
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, working_box
 from pipeline.measure.tools import kit_of
-from pipeline.process import WORKSPACE, BoxError, Command, Mount
+from pipeline.process import WORKSPACE, Command, Mount
 from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
@@ -136,10 +136,8 @@ async def _run(
         env=tools.env,
         timeout_s=ctx.config.toolchains.of(ctx.toolchain.name).timeout_s,
     )
-    try:
+    with working_box():
         completed = await ctx.box.run(command)
-    except BoxError as error:
-        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
     output = redact(completed.stdout + completed.stderr, ctx.secrets, shapes=False).decode(errors="replace")
     return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]
 

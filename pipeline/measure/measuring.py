@@ -6,14 +6,16 @@ test run in the box.
 
 from __future__ import annotations
 
+import contextlib
+import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import redacted_observation
-from pipeline.evidence.observation import Ended, Observation
 from pipeline.languages.projects.combined import Several, left_out
 from pipeline.languages.protocol import Cache, Missing, Selection, View
 from pipeline.measure import kept_runs
 from pipeline.measure.sharding import measure_in_parts, remember
+from pipeline.policy.characters import as_utf8
 from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
@@ -21,11 +23,12 @@ from pipeline.runs.checkout import remove_tree
 from pipeline.runs.events import MeasuredTests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from pathlib import Path
 
     from pipeline.config.model import Config
     from pipeline.engine.events import JournalEvent
+    from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Box
@@ -137,6 +140,7 @@ async def measure(
     again: bool = False,
     warm: bool = False,
     what: str = "tests",
+    limit_s: float | None = None,
 ) -> Observation:
     """Return what the tests of *tree* show in a fresh view.
 
@@ -148,6 +152,7 @@ async def measure(
         again: Measure even if this tree was measured before.
         warm: Only for the baseline: fill the cache of compiled code that later runs share read-only.
         what: What it is measured for, in a word or two: told when it begins, and with what came of it.
+        limit_s: For one of many small measurements: no run takes longer, and it is neither told nor journalled.
 
     Raises:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
@@ -156,12 +161,13 @@ async def measure(
     if whole and not again and (known := kept_runs.whole_run(ctx.checkout.root, tree)) is not None:
         return known
     env = await environment(ctx)
-    if isinstance(ctx.toolchain, Several) and left_out(env):
-        require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
+    _require_nothing_left_out(ctx, env, tree)
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
+    longest = math.inf if limit_s is None else max(1, math.ceil(limit_s))
     slower = TRACED if trace else 1
     cache = _cache(ctx, warm=warm)
-    ctx.say(f"    {what} ...")
+    say = ctx.say if limit_s is None else _say_nothing
+    say(f"    {what} ...")
 
     traces: list[Traces] = []
 
@@ -173,27 +179,26 @@ async def measure(
                 env,
                 chosen,
                 trace=trace,
-                timeout_s=limits.timeout_s * slower,
-                per_test_timeout_s=limits.test_timeout_s * slower,
+                timeout_s=min(limits.timeout_s, longest) * slower,
+                per_test_timeout_s=min(limits.test_timeout_s, longest) * slower,
                 cache=cache,
             )
 
-    try:
+    with working_box():
         if whole and limits.workers > 1 and not (again or warm):
             paths = (entry.path for entry in ctx.repository.entries(tree))
             observation = await measure_in_parts(run, ctx.checkout.root, cache.folder, paths, limits.workers)
         else:
             observation = await run(selection)
-    except BoxError as error:
-        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
-    observation = observation.model_copy(update=_traced(ctx, traces, observation))
+    observation = observation.model_copy(update=_traced(say, traces, observation))
     observation = redacted_observation(observation, ctx.secrets)
     if warm and isinstance(ctx.toolchain, Several):
         for part in (part for part in ctx.toolchain.parts if part.table.workers > 1):
             ctx.say(f"    [toolchains.{part.name}] workers does not count where several languages are measured")
     if warm and limits.workers > 1:
         remember(ctx.checkout.root, observation)
-    _journal(ctx, tree, selection, observation, what)
+    if limit_s is None:
+        _journal(ctx, tree, selection, observation, what)
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)
     if whole:
@@ -203,16 +208,38 @@ async def measure(
     return observation
 
 
-def _traced(ctx: MeasurementContext, traces: Iterable[Traces], seen: Observation) -> dict[str, tuple[str, ...]]:
+def _say_nothing(_: str) -> None:
+    pass
+
+
+@contextlib.contextmanager
+def working_box() -> Generator[None]:
+    """Turn the failure of a box into an environment that is broken.
+
+    Raises:
+        UnmeasurableError: the box did not work.
+    """
+    try:
+        yield
+    except BoxError as error:
+        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
+
+
+def _require_nothing_left_out(ctx: MeasurementContext, env: Environment, tree: str) -> None:
+    if isinstance(ctx.toolchain, Several) and left_out(env):
+        require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
+
+
+def _traced(say: Callable[[str], None], traces: Iterable[Traces], seen: Observation) -> dict[str, tuple[str, ...]]:
     """Return the fields of an observation with names of files from the disk; what could not be watched is told."""
     touched, moved = set(seen.touched), set(seen.moved)
     for each in traces:
         touched |= each.touched
         moved |= each.renames.moved
         if each.renames.unwatched:
-            ctx.say(f"    folders that are renamed while tests run are not all seen: {each.renames.unwatched}")
+            say(f"    folders that are renamed while tests run are not all seen: {each.renames.unwatched}")
     named = {"touched": sorted(touched), "moved": sorted(moved), "command": seen.command}
-    return {field: tuple(map(printable, names)) for field, names in named.items()}
+    return {field: tuple(map(as_utf8, names)) for field, names in named.items()}
 
 
 async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
@@ -222,15 +249,11 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
     """
     env = await environment(ctx)
-    if isinstance(ctx.toolchain, Several) and left_out(env):
-        require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
+    _require_nothing_left_out(ctx, env, tree)
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
-    try:
-        with ctx.copies.lent(tree) as folder:
-            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
-            seen = await ctx.toolchain.check_types(ctx.box, view, env, timeout_s=limits.timeout_s)
-    except BoxError as error:
-        raise UnmeasurableError(f"the sandbox did not work: {error}") from error
+    with working_box(), ctx.copies.lent(tree) as folder:
+        view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
+        seen = await ctx.toolchain.check_types(ctx.box, view, env, timeout_s=limits.timeout_s)
     seen = redacted_observation(seen, ctx.secrets)
     ctx.say(
         f"    types: {len(seen.collection_errors)} file(s) do not compile"
@@ -275,15 +298,3 @@ def _journal(
     said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "no test ran"
     errors = f", {len(observation.collection_errors)} file(s) not collected" if observation.collection_errors else ""
     ctx.say(f"    {what}: {said}{errors}")
-
-
-def failing(observation: Observation) -> tuple[str, ...]:
-    """Return the ids that ran and did not pass, skip or xfail, and the files that could not be collected."""
-    fine = {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}
-    bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in fine]
-    return tuple(sorted({*bad, *observation.unread}))
-
-
-def printable(path: str) -> str:
-    r"""Return a path with bytes that are no UTF-8 escaped: the observation is kept as JSON, which has no such text."""
-    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")

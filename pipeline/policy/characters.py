@@ -35,6 +35,11 @@ def visible(text: str, *, keep: str = "") -> str:
     return HIDDEN.sub(lambda found: found[0] if found[0] in keep else escaped(found[0]), text)
 
 
+def as_utf8(path: str) -> str:
+    """Return a path in which bytes that are no UTF-8 are escapes, as documents of JSON need it."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def escaped(char: str) -> str:
     """Return the escape of one character."""
     code = ord(char)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.policy.characters import as_utf8
 from pipeline.runs.facts import progress_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
@@ -66,7 +66,7 @@ def _line(folder: Path, now: datetime) -> RunLine:
     done, total = progress_of(run)
     return RunLine(
         name=folder.name,
-        worktree=_printable(folder.parents[1]),
+        worktree=as_utf8(str(folder.parents[1])),
         issue=run.info.issue,
         live=live,
         status=status_of(run, live=live),
@@ -88,7 +88,7 @@ def _line(folder: Path, now: datetime) -> RunLine:
 def _damaged(folder: Path, why: str, *, live: bool) -> RunLine:
     return RunLine(
         name=folder.name,
-        worktree=_printable(folder.parent if folder.name == WORKFLOW else folder.parents[1]),
+        worktree=as_utf8(str(folder.parent if folder.name == WORKFLOW else folder.parents[1])),
         issue=None,
         live=live,
         status="damaged",
@@ -105,10 +105,6 @@ def _damaged(folder: Path, why: str, *, live: bool) -> RunLine:
         age_s=None,
         problem=why,
     )
-
-
-def _printable(folder: Path) -> str:
-    return os.fsencode(folder).decode(errors="backslashreplace")
 
 
 def _age(started_at: str, now: datetime) -> int | None:

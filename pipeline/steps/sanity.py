@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.evidence.compare import failing
 from pipeline.evidence.freeze import canonical
 from pipeline.languages.protocol import Selection
 from pipeline.measure import checks, setup
-from pipeline.measure.measuring import UnmeasurableError, failing, measure
+from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.outcomes import Reason

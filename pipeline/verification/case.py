@@ -16,9 +16,9 @@ from pipeline.measure.suspicions import means_of_forgery
 from pipeline.runs.info import RunInfo
 from pipeline.verification.evidence_checks import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
 from pipeline.verification.green import check_green
-from pipeline.verification.old_tests import Runs, old_tests
+from pipeline.verification.old_tests import old_tests
 from pipeline.verification.rebased import changed_by_others
-from pipeline.verification.red import measure_red, measure_whole
+from pipeline.verification.red import measure_both, measure_red
 from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ class Case:
         if ledger is not None:
             self.ctx.repository.entries(ledger.tree)
         misnamed = self._misnamed()
-        before = await measure_whole(self.ctx, self.parent, "the parent")
-        after = await measure_whole(self.ctx, self.tree, "the commit")
+        runs = await measure_both(self.ctx, {"the parent": self.parent, "the commit": self.tree})
+        before, after = runs.before, runs.after
         others = self._by_others(ledger) if ledger is not None else frozenset[str]()
-        green = await check_green(self.ctx, ledger, before, after, (self.parent, self.tree), self.may_change, others)
+        green = await check_green(self.ctx, ledger, runs, self.may_change, others)
         gone = {problem.id for problem in green.problems}
-        old = old_tests(self.ctx, Runs((self.parent, self.tree), before, after), ledger, self.may_change)
+        old = old_tests(self.ctx, runs, ledger, self.may_change)
         means = means_of_forgery(self.ctx, self.parent, self.tree, after.layout)
         told = [
             f"{path} was changed by others, too; what this commit does to it is what was judged"

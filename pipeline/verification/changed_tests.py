@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.evidence.ledger import may_change
-from pipeline.languages.readers import added, weakenings
 from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
 from pipeline.measure.composed_trees import both, shares_file
@@ -23,12 +22,10 @@ from pipeline.verification.results import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.languages.sources.suites import Weakening
+    from pipeline.verification.red import Runs
     from pipeline.verification.without_run import WithoutRun
-
-_MOST_FILES: Final = 200
-"""So many changed files are read, as in a run."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +45,18 @@ class _Loosened:
     what: tuple[str, ...]
 
 
-def changed_tests(
-    ctx: WithoutRun, trees: tuple[str, str], before: Observation, after: Observation, allowed: frozenset[str]
-) -> OldTests:
+def changed_tests(ctx: WithoutRun, runs: Runs, allowed: frozenset[str]) -> OldTests:
     """Return what became of the tests of the first tree in the second.
 
     A test that is gone is not told here: GREEN has it among what is lost.
 
     Args:
         ctx: What has the repository.
-        trees: The base's and the worktree's.
-        before: The run of the first.
-        after: The run of the second.
+        runs: The base and the worktree.
         allowed: Ids, functions or files of old tests that may change or go.
     """
-    read = _weakened(ctx, trees, before)
+    trees, before, after = runs.trees, runs.before, runs.after
+    read = _weakened(ctx, trees, before.layout)
     found = _by_test(read, before, after)
     notes = [f"{one.entry} is loosened: {'; '.join(one.what)}" for one in found]
     entries = {one.entry for one in found}
@@ -78,18 +72,16 @@ def changed_tests(
     return OldTests(tuple(problems), tuple(notes))
 
 
-def _weakened(ctx: WithoutRun, trees: tuple[str, str], before: Observation) -> dict[str, tuple[Weakening, ...]]:
-    """Return what each changed file with tests no longer notices; a test that moves to another file is not gone."""
+def _weakened(ctx: WithoutRun, trees: tuple[str, str], layout: Layout) -> dict[str, tuple[Weakening, ...]]:
+    """Return what each changed file with tests of the first tree no longer notices."""
     paths = [path for path in changed_paths(ctx, *trees) if is_read(path)]
-    texts = both(ctx, *trees, paths[:_MOST_FILES])
-    moved = {path: added(path, old or b"", new) for path, old, new in texts if new is not None}
-    layout = before.layout
-    found: dict[str, tuple[Weakening, ...]] = {}
-    for path, old, new in texts:
-        if old is not None and (layout.is_test_side(path) or shares_file(path, layout)):
-            elsewhere = [test for other, tests in moved.items() if other != path for test in tests]
-            found[path] = weakenings(path, old, new or b"", elsewhere)
-    return found
+    texts = both(ctx, *trees, paths[: loosened.MOST_FILES])
+    there = {path for path, old, _ in texts if old is not None}
+    return {
+        path: found
+        for path, found in loosened.weakenings_by_file(texts).items()
+        if path in there and (layout.is_test_side(path) or shares_file(path, layout))
+    }
 
 
 def _by_test(read: Mapping[str, Sequence[Weakening]], before: Observation, after: Observation) -> tuple[_Loosened, ...]:

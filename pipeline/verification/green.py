@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation, TestRecord
     from pipeline.measure.measuring import MeasurementContext
+    from pipeline.verification.red import Runs
 
 
 @dataclass(frozen=True)
@@ -31,31 +32,28 @@ class Green:
 async def check_green(
     ctx: MeasurementContext,
     ledger: RedLedger | None,
-    before: Observation,
-    after: Observation,
-    trees: tuple[str, str],
+    runs: Runs,
     may_change: frozenset[str],
     by_others: frozenset[str] = frozenset(),
 ) -> Green:
-    """Return whether *after* is GREEN against *before*.
+    """Return whether the second of two trees is GREEN against the first.
 
     Args:
         ctx: Where suspects are measured once more.
         ledger: The evidence of the tests that are meant; None where only nothing may break.
-        before: The run of the first of the *trees*.
-        after: The run of the second.
-        trees: Before and after.
+        runs: The trees, and what all their tests showed.
         may_change: Ids, functions or files of old tests that may change or go.
         by_others: Files of the judged tests that differ by the work of others alone; the tests in them count still.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
+    before, after = runs.before, runs.after
     own = () if ledger is None else (ledger,)
     excused_now = standing(ctx.config.quarantine, tuple(after.records.values()), datetime.now(UTC).date(), own)
     kept = excused_now.without(expectations(before))
     verdict = judge_green(ledger, after, kept, tests_to_change=may_change, unread_before=before.unread)
-    suspects = await confirm(ctx, verdict.regressions, trees[1], trees[0], after)
+    suspects = await confirm(ctx, verdict.regressions, runs.trees[1], runs.trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
     # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.
     gone = [entry for entry in verdict.missing if entry in before.records or _is_named(entry, ledger)]
@@ -68,7 +66,7 @@ async def check_green(
         "is a strict xfail, and passes now": verdict.stale_xfail,
     }
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
-    meanwhile = written_files(ctx, before, after, trees[1])
+    meanwhile = written_files(ctx, before, after, runs.trees[1])
     problems += [Problem(why=line) for line in meanwhile.support]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
     flaky = tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky)

@@ -6,7 +6,6 @@ refuted, and never what is told.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.ledger import may_change
@@ -22,17 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.evidence.ledger import RedLedger
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.verification.red import Runs
     from pipeline.verification.without_run import WithoutRun
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The parent and the commit: their trees, and what all their tests showed."""
-
-    trees: tuple[str, str]
-    before: Observation
-    after: Observation
 
 
 def old_tests(ctx: WithoutRun, runs: Runs, ledger: RedLedger | None, allowed: frozenset[str]) -> OldTests:

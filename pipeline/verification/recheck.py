@@ -19,7 +19,7 @@ from pipeline.reports.taskfile import parse_task_md
 from pipeline.verification.case import Case, Unchecked
 from pipeline.verification.claims import RUN_ID, Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
 from pipeline.verification.green import check_green
-from pipeline.verification.red import measure_whole
+from pipeline.verification.red import measure_both
 from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
@@ -58,14 +58,13 @@ async def _without_task(ctx: WithoutRun, found: CommitCheck) -> CommitCheck:
     changed = [path for path in changed_paths(ctx, parents[0], tree) if not is_tracker(path)] if parents else []
     if not changed:
         return found
-    before = await measure_whole(ctx, parents[0], "the parent")
-    after = await measure_whole(ctx, tree, "the commit")
-    green = await check_green(ctx, None, before, after, (parents[0], tree), frozenset())
-    tests = [path for path in changed if after.layout.is_test_side(path)]
+    runs = await measure_both(ctx, {"the parent": parents[0], "the commit": tree})
+    green = await check_green(ctx, None, runs, frozenset())
+    tests = [path for path in changed if runs.after.layout.is_test_side(path)]
     why = "serves tests, and is changed by a commit of the run that has no evidence"
     problems = (*green.problems, *(Problem(id=path, why=why) for path in tests))
     status = Status.REFUTED if problems else found.status
-    means = means_of_forgery(ctx, parents[0], tree, after.layout)
+    means = means_of_forgery(ctx, parents[0], tree, runs.after.layout)
     notes = (*green.notes, f"changes {', '.join(changed)}; nothing that passed before is lost", *means)
     return found.model_copy(
         update={"status": status, "kept": green.kept, "problems": problems, "notes": () if problems else notes}

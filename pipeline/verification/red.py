@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import RunState
@@ -10,7 +11,7 @@ from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.probes.revert import measure_over
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.measure.measuring import MeasurementContext
@@ -52,6 +53,26 @@ def composed_for(ctx: MeasurementContext, trees: tuple[str, str], test_paths: It
     if composed.whole:
         raise UnmeasurableError(f"tests and code of one file cannot be told apart: {composed.whole[0]}")
     return composed.tree
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Two trees, and what all their tests showed: a commit's parent and the commit, or a base and the worktree."""
+
+    trees: tuple[str, str]
+    before: Observation
+    after: Observation
+
+
+async def measure_both(ctx: MeasurementContext, trees: Mapping[str, str], *, warm: bool = False) -> Runs:
+    """Return what all tests of two trees show, each named in words; `warm` as in `measure`, for the first.
+
+    Raises:
+        UnmeasurableError: a run did not come to its end, or the environment is broken.
+    """
+    (first, old), (second, new) = trees.items()
+    before = await measure_whole(ctx, old, first, warm=warm)
+    return Runs((old, new), before, await measure_whole(ctx, new, second))
 
 
 async def measure_whole(ctx: MeasurementContext, tree: str, what: str, *, warm: bool = False) -> Observation:

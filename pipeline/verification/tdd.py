@@ -17,15 +17,16 @@ from pipeline.evidence.observation import Ended
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import shares_file
-from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, printable
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.probes.revert import Wanted
 from pipeline.measure.red.over_stubs import texts
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import as_utf8
 from pipeline.verification.changed_tests import changed_tests
 from pipeline.verification.green import check_green, said
 from pipeline.verification.hints import asserts_nothing, in_words, to_come
-from pipeline.verification.red import composed_for, measure_red, measure_whole
+from pipeline.verification.red import composed_for, measure_both, measure_red
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
 from pipeline.verification.tdd_request import is_meant, located, only, test_paths, unknown, unknown_leave, without
 
@@ -138,8 +139,8 @@ async def tdd_green(ctx: WithoutRun, question: Question) -> TddDocument:
         UnmeasurableError: the tests cannot be run here.
     """
     old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
-    before = await measure_whole(ctx, old, "the base", warm=True)
-    after = await measure_whole(ctx, new, "the worktree")
+    runs = await measure_both(ctx, {"the base": old, "the worktree": new}, warm=True)
+    before, after = runs.before, runs.after
     _require_names(changed_paths(ctx, old, new), after.layout)
     fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
     if question.ids:
@@ -150,8 +151,8 @@ async def tdd_green(ctx: WithoutRun, question: Question) -> TddDocument:
     else:
         judged = fresh
     may_change = frozenset((*question.may_change, *(record.id for record in judged)))
-    green = await check_green(ctx, None, before, after, (old, new), may_change)
-    loosened = changed_tests(ctx, (old, new), before, after, frozenset(question.may_change))
+    green = await check_green(ctx, None, runs, may_change)
+    loosened = changed_tests(ctx, runs, frozenset(question.may_change))
     problems = [*green.problems, *loosened.problems]
     problems += unknown(ctx, question, after)
     problems += [
@@ -184,9 +185,9 @@ def _require_names(paths: Iterable[str], layout: Layout) -> None:
     Raises:
         UnmeasurableError: the name of one is not UTF-8.
     """
-    odd = next((path for path in paths if layout.is_test(path) and printable(path) != path), None)
+    odd = next((path for path in paths if layout.is_test(path) and as_utf8(path) != path), None)
     if odd is not None:
-        raise UnmeasurableError(f"{printable(odd)} holds tests, and its name is not UTF-8; rename it")
+        raise UnmeasurableError(f"{as_utf8(odd)} holds tests, and its name is not UTF-8; rename it")
 
 
 def _wanted(ctx: WithoutRun, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:

@@ -10,7 +10,7 @@ from languages.crates import MANIFEST, needs_cargo
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.measure.probes.evidence import ProbeEvidence
-from pipeline.measure.probes.mutation import Allowance, Judges, mutation_probe
+from pipeline.measure.probes.mutation import FaultLimits, Judges, mutation_probe
 from pipeline.measure.probes.words import probes_md
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def probed(
         ids = frozenset(green.records)
         mine = frozenset(entry for entry in ids if entry.startswith(own))
         judges = Judges(mine, ids - mine)
-        allowance = Allowance(mutants, seconds, jobs)
+        allowance = FaultLimits(mutants, seconds, jobs)
         base, tree = tree_of(lab, "main"), tree_of(lab, "HEAD")
         return anyio.run(mutation_probe, lab, base, tree, judges, green.layout, allowance)
 
@@ -152,7 +152,7 @@ def test_too_little_time_for_one_run_is_said(tmp_path: Path) -> None:
         ids = frozenset({"tests/test_shop.py::test_counts"})
         base, tree = tree_of(lab, "main"), tree_of(lab, "HEAD")
         layout = seen(lab, "main").layout
-        found = anyio.run(mutation_probe, lab, base, tree, Judges(ids), layout, Allowance(5, 1.0))
+        found = anyio.run(mutation_probe, lab, base, tree, Judges(ids), layout, FaultLimits(5, 1.0))
     assert "time is not enough" in found.trouble
     assert (found.killed, found.not_tried) == (0, 5)
 

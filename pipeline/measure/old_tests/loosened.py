@@ -18,13 +18,13 @@ from pipeline.policy.control_files import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pipeline.evidence.observation import Layout
-    from pipeline.languages.sources.suites import Test
+    from pipeline.languages.sources.suites import Weakening
     from pipeline.measure.composed_trees import HasRepository
 
-_MOST_FILES = 200
+MOST_FILES = 200
 """So many changed files are read for tests; nobody's tests for one task are in more."""
 
 
@@ -37,15 +37,11 @@ def loosened(ctx: HasRepository, layout: Layout, before: str, after: str) -> tup
     if before == after:
         return ()
     paths = [change.path for change in ctx.repository.diff(before, after)]
-    texts = both(ctx, before, after, [path for path in paths if _may_matter(path, layout)][:_MOST_FILES])
-    moved: dict[str, tuple[Test, ...]] = {
-        path: added(path, old or b"", new) for path, old, new in texts if new is not None and is_read(path)
-    }
+    texts = both(ctx, before, after, [path for path in paths if _may_matter(path, layout)][:MOST_FILES])
+    read = weakenings_by_file(texts)
     lines: list[str] = []
     for path, old, new in texts:
-        if is_read(path):
-            elsewhere = [test for other, tests in moved.items() if other != path for test in tests]
-            lines += lines_of(path, weakenings(path, old or b"", new or b"", elsewhere))
+        lines += lines_of(path, read.get(path, ()))
         if old is not None and new is not None and serves(path, layout):
             lines += [f"{path}: {one.what}" for one in served(ctx, layout, before, (path, old, new))]
         if old is not None:
@@ -53,9 +49,22 @@ def loosened(ctx: HasRepository, layout: Layout, before: str, after: str) -> tup
     return tuple(lines)
 
 
+def weakenings_by_file(
+    texts: Iterable[tuple[str, bytes | None, bytes | None]],
+) -> dict[str, tuple[Weakening, ...]]:
+    """Return what each file of tests no longer notices; a test that moves to another file is not gone."""
+    tests = [(path, old or b"", new) for path, old, new in texts if is_read(path)]
+    moved = {path: added(path, old, new) for path, old, new in tests if new is not None}
+    found: dict[str, tuple[Weakening, ...]] = {}
+    for path, old, new in tests:
+        elsewhere = [test for other, more in moved.items() if other != path for test in more]
+        found[path] = weakenings(path, old, new or b"", elsewhere)
+    return found
+
+
 def loosened_in(ctx: HasRepository, before: str, after: str, paths: Collection[str]) -> tuple[str, ...]:
     """Return what some files, which are no test files themselves but have fixtures or checks, no longer notice."""
-    texts = both(ctx, before, after, [path for path in paths if is_read(path)][:_MOST_FILES])
+    texts = both(ctx, before, after, [path for path in paths if is_read(path)][:MOST_FILES])
     found = ((path, weakenings(path, old, new or b"")) for path, old, new in texts if old is not None)
     return tuple(line for path, ones in found for line in lines_of(path, ones))
 

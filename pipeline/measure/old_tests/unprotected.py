@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.evidence.compare import failing
 from pipeline.evidence.observation import Ended
-from pipeline.measure.measuring import failing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

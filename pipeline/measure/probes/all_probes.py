@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.compare import passed
-from pipeline.measure.probes.evidence import MutationEvidence, ProbeEvidence, RevertEvidence
-from pipeline.measure.probes.mutation import Allowance, Judges, mutation_probe
+from pipeline.measure.probes.evidence import MutationEvidence, ProbeEvidence
+from pipeline.measure.probes.mutation import FaultLimits, Judges, mutation_probe
 from pipeline.measure.probes.reach import reach_probe
 from pipeline.measure.probes.repeat import repeat, repeat_old
 from pipeline.measure.probes.revert import revert_check
@@ -86,17 +86,9 @@ async def probes_of(
             return found
     if wanted.revert:
         reverted = await revert_check(ctx, tasks, evidence, candidate.tree, candidate.new_ids, layout)
-        if reverted is not None:
-            told = RevertEvidence(
-                production=reverted.production,
-                held=reverted.held,
-                problems=dict(reverted.problems),
-                passing=reverted.passing,
-                unsure=reverted.unsure,
-            )
-            found = found.model_copy(update={"revert": told})
-            if told.problems:
-                return found
+        found = found.model_copy(update={"revert": reverted})
+        if reverted is not None and reverted.problems:
+            return found
     if wanted.reach:
         ids = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.provisional_files)})
         reached = await reach_probe(ctx, evidence.production, candidate.tree, ids, layout)
@@ -120,5 +112,5 @@ async def faults(
     """
     if ctx.box.name == NoBox.name:
         return MutationEvidence(trouble=_UNBOXED)
-    allowance = Allowance(wanted.mutants, wanted.seconds, wanted.jobs)
-    return await mutation_probe(ctx, base, tree, judges, layout, allowance)
+    limits = FaultLimits(wanted.mutants, wanted.seconds, wanted.jobs)
+    return await mutation_probe(ctx, base, tree, judges, layout, limits)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
-from pipeline.evidence.compare import passed
+from pipeline.evidence.compare import passed, passes
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants
 from pipeline.languages.sources.faults import Rank, spread
 from pipeline.languages.table import has_part
-from pipeline.measure.brief_runs import Unjournalled
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.measure.probes.changed_lines import changed_lines
 from pipeline.measure.probes.evidence import MutationEvidence, Survivor
@@ -46,10 +45,10 @@ _ENOUGH: Final = 3
 
 
 @dataclass(frozen=True)
-class Allowance:
+class FaultLimits:
     """How many faults are tried, in how many seconds, how many side by side."""
 
-    mutants: int
+    faults: int
     seconds: float
     jobs: int = 2
 
@@ -72,7 +71,7 @@ class Fate(Enum):
 
 
 async def mutation_probe(
-    ctx: MeasurementContext, base: str, tree: str, judges: Judges, layout: Layout, allowance: Allowance
+    ctx: MeasurementContext, base: str, tree: str, judges: Judges, layout: Layout, limits: FaultLimits
 ) -> MutationEvidence:
     """Return which small faults in the changed lines the tests notice.
 
@@ -82,7 +81,7 @@ async def mutation_probe(
         tree: The tree with it; the tests pass on it.
         judges: The tests to run.
         layout: Which files are tests: these are left alone.
-        allowance: Its bounds. Of *seconds* it takes no more than what a box needs to end a run.
+        limits: Its bounds. Of *seconds* it takes no more than what a box needs to end a run.
 
     Raises:
         UnmeasurableError: the tests cannot be run on the tree as it is.
@@ -90,13 +89,13 @@ async def mutation_probe(
     await environment(ctx)  # before the clock runs: it is looked for once per driver
     begun = anyio.current_time()
     sources = changed_sources(ctx, base, tree, layout)
-    chosen = choose(sources, allowance.mutants)
+    chosen = choose(sources, limits.faults)
     if not chosen or not judges.own:
         return MutationEvidence()
-    ctx.say(f"    {len(chosen)} faults in the changed lines, at most {allowance.seconds:g} s ...")
-    trial = _Trial(ctx, tree, judges, begun + allowance.seconds)
+    ctx.say(f"    {len(chosen)} faults in the changed lines, at most {limits.seconds:g} s ...")
+    trial = _Trial(ctx, tree, judges, begun + limits.seconds)
     trouble = await trial.time_own()
-    fates = await trial.of_all(chosen, allowance.jobs) if not trouble else {}
+    fates = await trial.of_all(chosen, limits.jobs) if not trouble else {}
     survivors = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
     counted = list(fates.values())
     return MutationEvidence(
@@ -174,7 +173,7 @@ class _Trial:
         seen = await self._timed(self.judges.own, self.left)
         if seen.state is RunState.TIMED_OUT:
             return "the time is not enough for one run of the task's own tests"
-        if any(not _passes(seen, entry) for entry in self.judges.own):
+        if any(not passes(seen, entry) for entry in self.judges.own):
             return "the task's own tests do not pass when they are run by themselves"
         return ""
 
@@ -197,7 +196,7 @@ class _Trial:
 
     async def _timed(self, ids: frozenset[str], limit_s: float) -> Observation:
         begun = anyio.current_time()
-        seen = await measure(Unjournalled(self.ctx, limit_s), self.tree, Selection(ids=ids))
+        seen = await measure(self.ctx, self.tree, Selection(ids=ids), limit_s=limit_s)
         self._usual[ids] = anyio.current_time() - begun
         return seen
 
@@ -221,7 +220,7 @@ class _Trial:
                 self._all_asked = not wanted
                 if wanted and self.left > self._usual[self.judges.own]:
                     seen = await self._timed(wanted, self.left * _SHARE)
-                    self._trusted = frozenset(entry for entry in wanted if _passes(seen, entry))
+                    self._trusted = frozenset(entry for entry in wanted if passes(seen, entry))
                     self._usual[self._trusted] = self._usual[wanted]
                     self._all_asked = seen.state is not RunState.TIMED_OUT
         return self._trusted
@@ -232,7 +231,7 @@ class _Trial:
         if limit <= 0:
             return Fate.NOT_TRIED
         try:
-            seen = await measure(Unjournalled(self.ctx, limit), tree, Selection(ids=ids))
+            seen = await measure(self.ctx, tree, Selection(ids=ids), limit_s=limit)
         except UnmeasurableError:
             return Fate.UNFIT
         if seen.state is RunState.TIMED_OUT and limit < fair:
@@ -274,10 +273,6 @@ def fate_of(seen: Observation, ids: Collection[str]) -> Fate:
     if seen.collection_errors or seen.state is RunState.UNUSABLE:
         return Fate.UNFIT
     return Fate.SURVIVED if len(ran) == len(set(ids)) else Fate.KILLED
-
-
-def _passes(seen: Observation, entry: str) -> bool:
-    return entry in seen.records and passed(seen.records[entry])
 
 
 def _survivor(ctx: MeasurementContext, mutant: Mutant, content: bytes) -> Survivor:

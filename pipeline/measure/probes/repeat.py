@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import passed
+from pipeline.evidence.compare import passes
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
 from pipeline.measure.probes.evidence import OldEvidence, RepeatEvidence
@@ -81,8 +81,8 @@ async def repeat_old(
         await measure(ctx, trees[0], some, again=True, what="unsure tests, before the change") for _ in range(_SURE)
     ]
     # once in a while anything fails; what fails again, and never over the code before, is the change's
-    held = [entry for entry in unsure if all(_passes(entry, run) for run in then)]
-    unstable = [entry for entry in held if sum(not _passes(entry, run) for run in runs) > 1]
+    held = [entry for entry in unsure if all(passes(run, entry) for run in then)]
+    unstable = [entry for entry in held if sum(not passes(run, entry) for run in runs) > 1]
     return OldEvidence(
         asked=len(ids),
         unstable={entry: tuple(_ended(entry, run) for run in runs) for entry in unstable},
@@ -91,12 +91,7 @@ async def repeat_old(
 
 
 def _disagree(entry: str, runs: Collection[Observation]) -> bool:
-    return len({_passes(entry, run) for run in runs}) > 1
-
-
-def _passes(entry: str, run: Observation) -> bool:
-    record = run.records.get(entry)
-    return record is not None and passed(record)
+    return len({passes(run, entry) for run in runs}) > 1
 
 
 def _ended(entry: str, run: Observation) -> str:

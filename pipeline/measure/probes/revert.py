@@ -15,6 +15,7 @@ from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
+from pipeline.measure.probes.evidence import RevertEvidence
 from pipeline.measure.red.undeclared_tests import with_undeclared
 
 if TYPE_CHECKING:
@@ -135,21 +136,6 @@ def not_red(ledger: RedLedger, red: Red) -> Iterator[tuple[str, str]]:
             yield entry, "passed over the code before, and does not now"
 
 
-@dataclass(frozen=True)
-class Reverted:
-    """The accepted tests over the old production: what of the ledger does not hold, and which other ids pass there.
-
-    `unsure` says of each file why its tests cannot be put over the old production for certain; then nothing else is
-    told.
-    """
-
-    production: str
-    held: tuple[str, ...] = ()
-    problems: tuple[tuple[str, str], ...] = ()
-    passing: tuple[str, ...] = ()
-    unsure: tuple[str, ...] = ()
-
-
 async def revert_check(
     ctx: MeasurementContext,
     tasks: Sequence[Task],
@@ -157,7 +143,7 @@ async def revert_check(
     tree: str,
     new_ids: Collection[str],
     layout: Layout,
-) -> Reverted | None:
+) -> RevertEvidence | None:
     """Return whether the tests of an accepted candidate are still RED over the production that RED was measured on.
 
     That is RED of the tests as they are now, with all that serves them, not as they were when @test handed them in.
@@ -185,15 +171,14 @@ async def revert_check(
     regions = with_other_regions(ctx, production, tree, changed, layout)
     composed = compose(ctx, tree, production, (*files, *regions), layout)
     if composed.whole:
-        return Reverted(production, unsure=composed.whole)
+        return RevertEvidence(production=production, unsure=composed.whole)
     ids = {*ledger.red, *ledger.guards, *new_ids}
     known = (await measure(ctx, tree, what="GREEN, all tests")).records  # it is GREEN: that run is remembered
     red = await measure_over(ctx, composed.tree, production, ids, Wanted.of(ledger, tasks), known)
-    problems = tuple(not_red(ledger, red))
-    bad = {entry for entry, _ in problems}
-    return Reverted(
+    problems = dict(not_red(ledger, red))
+    return RevertEvidence(
         production=production,
-        held=tuple(sorted(entry for entry in ledger.red if entry not in bad)),
+        held=tuple(sorted(entry for entry in ledger.red if entry not in problems)),
         problems=problems,
         passing=tuple(sorted(entry for entry in new_ids if red.passes(entry))),
     )
