@@ -247,9 +247,10 @@ def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change
 def _judge_command(spec: RoleSpec, command: tuple[str, ...]) -> Ruling:
     if not command:
         raise _usage("There is no command after --.")
-    from pipeline.policy.commands import judge_argv  # noqa: PLC0415  (its tables are for who asks)
+    from pipeline.languages.table import listed_commands  # noqa: PLC0415  (its tables are for who asks)
+    from pipeline.policy.commands import judge_argv  # noqa: PLC0415  (the same)
 
-    ruling = judge_argv(command, shell=spec.shell)
+    ruling = judge_argv(command, listed_commands(), shell=spec.shell)
     note = (
         "This binds agents whose tools are redfirst's own. Any other agent's command runs confined in the box (network "
         f"{spec.network}, nothing outside the view is writable) and the gate judges what it leaves behind; with "

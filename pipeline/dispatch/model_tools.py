@@ -18,6 +18,7 @@ from pipeline.dispatch import searcher
 from pipeline.dispatch.file_tools import LINES, FileTools
 from pipeline.dispatch.request import Tools
 from pipeline.errors import UserError
+from pipeline.languages.table import listed_commands
 from pipeline.policy.characters import visible
 from pipeline.policy.commands import judge_command, judge_selectors
 from pipeline.policy.paths import malformed
@@ -74,7 +75,7 @@ class Workbench(FileTools):
         Raises:
             BoxError: the box did not work.
         """
-        ruling = judge_command(text, shell=self.spec.shell)
+        ruling = judge_command(text, listed_commands(), shell=self.spec.shell)
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
         return await self._start(ruling.argv)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pipeline.languages.protocol import Checkouts, Toolchain
+    from pipeline.policy.listed_commands import ListedCommand
 
 Part = Literal[
     "weakening",
@@ -27,6 +28,7 @@ Part = Literal[
     "checkouts",
     "modules",
     "test_names",
+    "listed_commands",
 ]
 """A module that a language may have. `languages.sources` asks those that read its sources, and has their protocols."""
 
@@ -91,6 +93,12 @@ class Language:
         return cast("Checkouts | None", self.part("checkouts"))
 
     @property
+    def listed_commands(self) -> tuple[ListedCommand, ...]:
+        """Return the commands that an agent's tool may run for it."""
+        module = self.part("listed_commands")
+        return cast("tuple[ListedCommand, ...]", module.COMMANDS) if module is not None else ()
+
+    @property
     def toolchain(self) -> Toolchain:
         """Return what runs its tests."""
         return cast("Toolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
@@ -102,7 +110,7 @@ class Language:
 
 def _parts(*more: Part) -> frozenset[Part]:
     """Return the parts of a language that has everything which each of ours has, and these."""
-    return frozenset({"weakening", "forgery", "import_graph", "operators", "modules", *more})
+    return frozenset({"weakening", "forgery", "import_graph", "operators", "modules", "listed_commands", *more})
 
 
 PYTHON: Final = Language(
@@ -182,3 +190,8 @@ def part_for(path: str, name: Part) -> ModuleType | None:
     """Return the module that reads a file of this path, None where its language has none."""
     language = language_of(path)
     return language.part(name) if language is not None else None
+
+
+def listed_commands() -> tuple[ListedCommand, ...]:
+    """Return the commands that an agent's tool may run, of all languages."""
+    return tuple(command for language in LANGUAGES.values() for command in language.listed_commands)

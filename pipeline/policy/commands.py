@@ -1,33 +1,49 @@
-"""Whether a command may be run by a tool of ours: one literal argv, one listed program, listed options (ADR-R38).
+"""Whether a tool of ours may run a command: one literal argv, a listed beginning, listed options (ADR-R38).
 
-For agents whose tool loop is ours. Any other agent runs its commands itself, confined in the box, and the gate judges
-what they leave behind. The answer is for the model: early, with what to do instead.
+This is advice for agents whose tool loop is ours: an early answer, with what to do instead. The box and the gate hold
+what a command does; any other agent runs its commands itself, and there they hold alone.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
+import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.command_tables import HINTS, TOOLS, WRAPPERS
-from pipeline.policy.command_words import Operands, WordFault, WordRule, fault_in, node_fault
-from pipeline.policy.shell_words import MOST_CHARACTERS, NotLiteral, Syntax, literal_words, unprintable
+from pipeline.policy.characters import HIDDEN, escaped
+from pipeline.policy.listed_commands import ANY_NUMBER, HINTS, READING_COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.policy.command_words import Tool
+    from pipeline.policy.listed_commands import ListedCommand
 
 
 class CommandRule(StrEnum):
-    """Rule ids beside those of `Syntax`, `WordRule` and `Danger`."""
+    """The ids of rules by which a command is ruled on."""
 
     ALLOWED = "listed-command"
     SHELL = "shell"
+    EMPTY = "no-command"
+    TOO_LONG = "too-long"
+    CHARACTERS = "characters"
+    ONE_COMMAND = "one-command"
+    REDIRECT = "redirect"
+    EXPANSION = "expansion"
+    ASSIGNMENT = "env-prefix"
+    QUOTING = "quoting"
+    SYNTAX = "syntax"
     PROGRAM = "program-not-listed"
     PROGRAM_PATH = "program-path"
     SUBCOMMAND = "subcommand-not-listed"
+    OPTION = "option-not-listed"
+    VALUE = "option-value"
+    REQUIRED = "option-missing"
+    PATH = "path"
+    OPERAND = "operand"
     ARGUMENT_FILE = "argument-file"
     SELECTOR = "test-selector"
 
@@ -42,37 +58,53 @@ class CommandRuling:
     argv: tuple[str, ...] = ()
 
 
-def judge_command(text: str, *, shell: bool) -> CommandRuling:
+MOST_CHARACTERS: Final = 8_000
+
+_LITERAL: Final = re.compile(r"""(?:[A-Za-z0-9_@%+=:,./ -]|'[^']*'|"[^"$`\\!]*")*""")
+"""What bash and `shlex` read as the same words."""
+
+_ASSIGNMENT: Final = re.compile(r" *[A-Za-z_]\w*\+?=")
+_GIVES_PATTERN: Final = frozenset({"-e", "--regexp", "--files"})
+_OPERATORS: Final = {
+    ";&|()": (
+        CommandRule.ONE_COMMAND,
+        "give exactly one command: no ; & && | ( ). Call the tool once for each command",
+    ),
+    "<>": (CommandRule.REDIRECT, "the output comes back by itself: leave out < > >> 2>&1 and <<"),
+    "$`": (CommandRule.EXPANSION, "no shell reads the command, so $ and ` mean nothing. Write the value itself"),
+    "*?[]{}~^!": (
+        CommandRule.EXPANSION,
+        "no shell reads the command, so * ? [ ] { } ~ ^ ! mean nothing. Write what is meant, or put it in '...'",
+    ),
+    "#": (CommandRule.SYNTAX, "leave out the comment, or quote the #"),
+}
+
+
+def judge_command(text: str, brought: Iterable[ListedCommand], *, shell: bool) -> CommandRuling:
     """Return whether the command line `text` may be run, and as which argv. Total: every text has a ruling.
 
     Args:
         text: What a model wrote.
+        brought: The commands that the languages bring.
         shell: Whether the role may run commands (`RoleSpec.shell`).
     """
     if not shell:
         return _no_shell()
     words = literal_words(text)
-    if isinstance(words, NotLiteral):
-        return _refuse(words.rule, words.why)
-    return judge_argv(words, shell=shell)
+    return words if isinstance(words, CommandRuling) else judge_argv(words, brought, shell=shell)
 
 
-def judge_argv(argv: Sequence[str], *, shell: bool) -> CommandRuling:
+def judge_argv(argv: Sequence[str], brought: Iterable[ListedCommand], *, shell: bool) -> CommandRuling:
     """Return whether the program and its words may be run; for who has an argv already, so that no quoting is guessed.
 
     Args:
         argv: The program's name and its words.
+        brought: The commands that the languages bring.
         shell: Whether the role may run commands.
     """
     if not shell:
         return _no_shell()
-    if fault := _form_fault(argv):
-        return _refuse(fault.rule, fault.why)
-    entry, fault = _listed(tuple(argv))
-    if fault is not None:
-        return _refuse(fault.rule, fault.why)
-    why = f"`{entry}` with these words is on the list"
-    return CommandRuling(allowed=True, rule=CommandRule.ALLOWED, why=why, argv=tuple(argv))
+    return _form_refusal(argv) or _listed(tuple(argv), (*brought, *READING_COMMANDS))
 
 
 def judge_selectors(selectors: Sequence[str], *, shell: bool) -> CommandRuling:
@@ -80,13 +112,47 @@ def judge_selectors(selectors: Sequence[str], *, shell: bool) -> CommandRuling:
     if not shell:
         return _no_shell()
     for word in selectors:
-        fault = unprintable(word) or node_fault(word)
-        if fault:
-            return _refuse(CommandRule.SELECTOR, f"{fault}; give test ids such as tests/test_a.py::test_b")
+        if why := _unprintable(word) or _outside(word):
+            return _refuse(CommandRule.SELECTOR, f"{why}; give test ids such as tests/test_a.py::test_b")
     return CommandRuling(allowed=True, rule=CommandRule.ALLOWED, why="tests of the workspace", argv=tuple(selectors))
 
 
-def _refuse(rule: str, why: str) -> CommandRuling:
+def literal_words(text: str) -> tuple[str, ...] | CommandRuling:
+    """Return the words of `text` where any shell would read these, and nothing else, in it; else why it is refused."""
+    if len(text) > MOST_CHARACTERS:
+        return _refuse(CommandRule.TOO_LONG, f"the command is longer than {MOST_CHARACTERS} characters")
+    if why := _unprintable(text):
+        return _refuse(CommandRule.CHARACTERS, why)
+    if _ASSIGNMENT.match(text):
+        return _refuse(CommandRule.ASSIGNMENT, "the environment is fixed: leave out NAME=value")
+    literal = _LITERAL.match(text)
+    rest = text[literal.end() :] if literal else text
+    return _not_literal(rest) if rest else tuple(shlex.split(text))
+
+
+def _not_literal(text: str) -> CommandRuling:
+    """Return why a text that begins with something not literal is refused."""
+    quoted = re.match(r'"[^"$`\\!]*([$`\\!])', text)
+    sign = quoted[1] if quoted else text[0]
+    if sign in "'\"":
+        return _refuse(CommandRule.SYNTAX, f"the quote {sign} is not closed")
+    for signs, (rule, why) in _OPERATORS.items():
+        if sign in signs:
+            return _refuse(rule, why)
+    return _refuse(CommandRule.QUOTING, f"put the whole word in '...', because of the {sign}")
+
+
+def _unprintable(text: str) -> str | None:
+    """Return a sentence on the first character that is invisible, or a space other than the usual one."""
+    for char in text:
+        if char != " " and (unicodedata.category(char)[0] in "CZ" or HIDDEN.match(char)):
+            if char in "\n\r":
+                return f"the text has a line break ({escaped(char)}); give one command on one line"
+            return f"the character {escaped(char)} is invisible or an odd space; use plain spaces and letters"
+    return None
+
+
+def _refuse(rule: CommandRule, why: str) -> CommandRuling:
     return CommandRuling(allowed=False, rule=rule, why=why)
 
 
@@ -94,59 +160,130 @@ def _no_shell() -> CommandRuling:
     return _refuse(CommandRule.SHELL, "this role runs no commands; it answers by its report alone")
 
 
-def _form_fault(argv: Sequence[str]) -> WordFault | None:
+def _form_refusal(argv: Sequence[str]) -> CommandRuling | None:
     if not argv:
-        return WordFault(Syntax.EMPTY, "there is no command")
+        return _refuse(CommandRule.EMPTY, "there is no command")
     if sum(map(len, argv)) > MOST_CHARACTERS:
-        return WordFault(Syntax.TOO_LONG, f"the command is longer than {MOST_CHARACTERS} characters")
+        return _refuse(CommandRule.TOO_LONG, f"the command is longer than {MOST_CHARACTERS} characters")
     for word in argv:
-        if fault := unprintable(word):
-            return WordFault(Syntax.CHARACTERS, fault)
+        if why := _unprintable(word):
+            return _refuse(CommandRule.CHARACTERS, why)
         if word.startswith("@"):
-            return WordFault(
-                CommandRule.ARGUMENT_FILE, f"{word!r} would be read as a file of arguments; write them out"
-            )
+            why = f"{word!r} would be read as a file of arguments; write them out"
+            return _refuse(CommandRule.ARGUMENT_FILE, why)
     return None
 
 
-def _listed(argv: tuple[str, ...]) -> tuple[str, WordFault | None]:
-    """Return the entries of the tables that `argv` falls under and what is wrong with the words behind them."""
-    entries: list[str] = []
-    while prefix := _prefix_in(WRAPPERS, argv):
-        entries += prefix
-        argv = argv[len(prefix) :]
-        while argv and argv[0] in WRAPPERS[prefix]:
-            argv = argv[1:]
-    prefix = _prefix_in(TOOLS, argv)
-    if prefix is None:
-        return "", _unlisted(argv, " ".join(entries))
-    shown = " ".join((*entries, *prefix))
-    fault = fault_in(TOOLS[prefix], argv[len(prefix) :])
-    return shown, fault and WordFault(fault.rule, f"`{shown}`: {fault.why}{_instead(TOOLS[prefix], fault)}")
+def _listed(argv: tuple[str, ...], commands: Sequence[ListedCommand]) -> CommandRuling:
+    """Return the ruling by the longest beginning that fits, behind those of wrappers."""
+    words, wrapper = argv, ""
+    while True:
+        fitting = [command for command in commands if words[: len(command.words)] == command.words]
+        command = max(fitting, key=lambda command: len(command.words), default=None)
+        if command is None:
+            return _not_listed(words, commands, wrapper)
+        words = words[len(command.words) :]
+        if not command.is_wrapper:
+            break
+        wrapper = command.beginning
+        while words and words[0] in command.values:
+            words = words[1:]
+    refusal = refusal_of(command, words)
+    why = f"`{command.beginning}` with these words is on the list"
+    return refusal or CommandRuling(allowed=True, rule=CommandRule.ALLOWED, why=why, argv=argv)
 
 
-def _prefix_in(table: Iterable[tuple[str, ...]], argv: tuple[str, ...]) -> tuple[str, ...] | None:
-    return next((prefix for prefix in table if argv[: len(prefix)] == prefix), None)
-
-
-def _instead(tool: Tool, fault: WordFault) -> str:
-    if not fault.rule.startswith("option"):
-        return ""
-    runs_tests = tool.operands in {Operands.TESTS, Operands.NAMES, Operands.PACKAGES}
-    return ". Leave it out, or use the tool `run_tests`" if runs_tests else ". Leave it out"
-
-
-def _unlisted(argv: tuple[str, ...], wrapper: str) -> WordFault:
-    program = argv[0] if argv else ""
+def _not_listed(words: tuple[str, ...], commands: Sequence[ListedCommand], wrapper: str) -> CommandRuling:
+    program = words[0] if words else ""
     if wrapper and (not program or program.startswith("-")):
-        return WordFault(WordRule.OPTION, f"`{wrapper}` is followed by a listed command, not by {program!r}")
+        return _refuse(CommandRule.OPTION, f"`{wrapper}` is followed by a listed command, not by {program!r}")
     if "/" in program:
-        return WordFault(CommandRule.PROGRAM_PATH, f"{program!r} is a path; give the name of a listed program")
-    mine = sorted(" ".join(prefix) for prefix in (*TOOLS, *WRAPPERS) if prefix[0] == program)
+        return _refuse(CommandRule.PROGRAM_PATH, f"{program!r} is a path; give the name of a listed program")
     hint = HINTS.get(program)
-    if mine:
+    beginnings = sorted(command.beginning for command in commands if command.words[0] == program)
+    if beginnings:
         instead = f"; or {hint}" if hint else ""
-        return WordFault(CommandRule.SUBCOMMAND, f"of {program} only this is listed: {', '.join(mine)}{instead}")
-    listed = ", ".join(sorted({prefix[0] for prefix in (*TOOLS, *WRAPPERS)}))
+        return _refuse(CommandRule.SUBCOMMAND, f"of {program} only this is listed: {', '.join(beginnings)}{instead}")
+    programs = ", ".join(sorted({command.words[0] for command in commands}))
     instead = f": {hint}" if hint else ""
-    return WordFault(CommandRule.PROGRAM, f"{program!r} is not listed{instead}. Listed are: {listed}")
+    return _refuse(CommandRule.PROGRAM, f"{program!r} is not listed{instead}. Listed are: {programs}")
+
+
+def refusal_of(command: ListedCommand, words: Sequence[str]) -> CommandRuling | None:
+    """Return why a listed command may not be run with `words`, or None.
+
+    A word that begins with a dash is always an option, never a value or an operand: then no two readers can disagree
+    about which word belongs to which (pytest looks for `-p` everywhere, behind `--` as well).
+    """
+    at = words.index("--") if "--" in words else len(words)
+    pending, behind = list(words[:at]), list(words[at + 1 :])
+    operands: list[str] = []
+    while pending:
+        word = pending.pop(0)
+        if not word.startswith("-"):
+            operands.append(word)
+        elif refusal := _option_refusal(command, word, pending):
+            return refusal
+    if command.required and not set(command.required.split()) & set(words):
+        return _refuse(CommandRule.REQUIRED, f"`{command.beginning}` needs one of these: {command.required}")
+    if command.rest is None:
+        operands += behind
+    elif refusal := refusal_of(command.rest, behind):
+        return refusal
+    if command.is_search and not any(word.partition("=")[0] in _GIVES_PATTERN for word in words[:at]):
+        pattern, operands = operands[:1], operands[1:]
+        if pattern and pattern[0].startswith("-"):
+            return _refuse(CommandRule.OPERAND, f"{pattern[0]!r}: a pattern begins with another character, as [-]")
+    return next((refusal for word in operands if (refusal := _operand_refusal(command, word))), None)
+
+
+def _option_refusal(command: ListedCommand, word: str, pending: list[str]) -> CommandRuling | None:
+    """Return why the option `word` is refused, or None; takes its value from `pending`."""
+    if word in command.values or (re.fullmatch(r"-\d{1,6}", word) and ANY_NUMBER in command.values):
+        value = command.values.get(word)
+        if value is None:
+            return None
+        if not pending:
+            return _refuse(CommandRule.VALUE, f"{word} needs a value")
+        return _value_refusal(word, value.pattern, pending.pop(0))
+    name, equals, text = word.partition("=")
+    if equals and name in command.values:
+        value = command.values[name]
+        if value is None or not (name.startswith("--") or command.has_single_dash_values):
+            return _refuse(CommandRule.VALUE, f"{name} is not written with =")
+        return _value_refusal(name, value.pattern, text)
+    if _is_joined(command, word):
+        return None
+    why = f"{word!r} is not among the options of `{command.beginning}`, spelled in full: {', '.join(command.values)}"
+    return _refuse(CommandRule.OPTION, f"{why}. Leave it out, or use a tool such as `run_tests`")
+
+
+def _value_refusal(name: str, pattern: str, text: str) -> CommandRuling | None:
+    if not text.startswith(("-", "@")) and re.fullmatch(pattern, text):
+        return None
+    return _refuse(CommandRule.VALUE, f"{name} is not allowed with {text!r}")
+
+
+def _is_joined(command: ListedCommand, word: str) -> bool:
+    """Return whether `word` is a short option with its value (`-n5`), or several that stand alone (`-qx`)."""
+    if value := command.values.get(word[:2]):
+        return value.is_joinable and _value_refusal(word[:2], value.pattern, word[2:]) is None
+    flags = {name for name, value in command.values.items() if value is None}
+    return len(word) > len("-x") and flags.issuperset(f"-{letter}" for letter in word[1:])
+
+
+def _operand_refusal(command: ListedCommand, word: str) -> CommandRuling | None:
+    if not re.fullmatch(command.operands, word):
+        return _refuse(CommandRule.OPERAND, f"`{command.beginning}` takes no {word!r}")
+    why = _outside(word)
+    return _refuse(CommandRule.PATH, why) if why else None
+
+
+def _outside(word: str) -> str | None:
+    """Return why `word` is no path inside the workspace, or test in one (`path::name[case]`); None if it is.
+
+    Versions of pytest differ in where the path ends, at `[` or at `::`; whichever it is, it stays inside.
+    """
+    if not word or word.startswith(("/", "~", "-", "@")):
+        return f"{word!r} is not a path relative to the workspace"
+    return f"{word!r}: a path here has no '..' in it" if ".." in re.split(r"/|\[|::", word) else None

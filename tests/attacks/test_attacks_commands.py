@@ -7,13 +7,14 @@ from attacks.catalogue import Case, Layer, Verdict, cases
 from attacks.figures import count
 
 from pipeline.dispatch.roles import load_roles
+from pipeline.languages.table import listed_commands
 from pipeline.policy.commands import judge_command
 
 
 @pytest.mark.parametrize("case", cases(Layer.COMMAND), ids=lambda case: case.id)
 def test_a_command_is_refused_before_it_runs(case: Case, request: pytest.FixtureRequest) -> None:
     count(request, case, "commands")
-    ruling = judge_command(case.text, shell=load_roles()[case.role].shell)
+    ruling = judge_command(case.text, listed_commands(), shell=load_roles()[case.role].shell)
     assert ruling.allowed is (case.expected.verdict is Verdict.ACCEPTED), ruling
     assert bool(ruling.argv) is ruling.allowed
     assert ruling.why

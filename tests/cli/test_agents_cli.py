@@ -160,7 +160,7 @@ def test_scratch_of_tools_is_dropped_not_refused(shop: Path) -> None:
         ("check", ["ls"], False, "shell"),
         ("pm", ["git", "status"], False, "shell"),
         ("make", ["pytest", "-q", "tests/test_cart.py"], True, "listed-command"),
-        ("test", ["pytest", "-p", "evil"], False, "option-loads-code"),
+        ("test", ["pytest", "-p", "evil"], False, "option-not-listed"),
         ("make", ["pytest", "-k", "a or b"], True, "listed-command"),
         ("make", ["pytest", "-q", "--json"], False, "option-not-listed"),
         ("test", ["git", "commit", "-m", "x"], False, "program-not-listed"),
@@ -179,7 +179,7 @@ def test_the_answer_on_a_command_says_whom_it_binds() -> None:
     assert "any other agent's command runs confined in the box" in explain("make", "--", "pytest")["note"].lower()
     assert "throw-away repository" in explain("make", "--", "git", "diff")["note"]
     ruling, note = ask("explain", "test", "--", "pytest", "-p", "evil").splitlines()
-    assert ruling.startswith("refused  option-loads-code: ")
+    assert ruling.startswith("refused  option-not-listed: ")
     assert note.startswith("note     ")
 
 

@@ -98,7 +98,7 @@ def tree(bench: Workbench) -> list[str]:
 
 def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
     answer = run(bench, "pytest -q -p x tests/test_core.py")
-    assert (answer.rule, answer.exit_code) == ("option-loads-code", None)
+    assert (answer.rule, answer.exit_code) == ("option-not-listed", None)
     answer = run(bench, "pytest -q tests/test_core.py")
     assert (answer.rule, answer.exit_code) == (None, 1)
     assert "1 failed, 1 passed" in answer.text

@@ -18,6 +18,7 @@ from fuzz.pieces import COMMAND, FRONT_MATTER, PATH, REPORT, ROLE, Soup
 from fuzz.rust_soup import edit
 
 from pipeline.languages.rust.test_regions import interesting, region_fault
+from pipeline.languages.table import listed_commands
 from pipeline.policy.commands import judge_command
 from pipeline.policy.paths import collision_key, malformed, protected
 from pipeline.policy.roles import ContractError, Writes, parse_role
@@ -86,8 +87,8 @@ def paths(data: bytes) -> None:
 def commands(data: bytes) -> None:
     """A command that is allowed is, for bash, the same words and nothing else."""
     text = spelt(data, COMMAND)
-    ruling = judge_command(text, shell=True)  # noqa: S604  (the role's permission; no process is started)
-    assert not judge_command(text, shell=False).allowed, text
+    ruling = judge_command(text, listed_commands(), shell=True)  # noqa: S604  (the role's permission; no process is started)
+    assert not judge_command(text, (), shell=False).allowed, text
     assert ruling.allowed == bool(ruling.argv), text
     assert ruling.rule, text
     assert ruling.why, text

@@ -21,7 +21,6 @@ OURS = re.compile(r"\w+\.py|/run/redfirst/\w+\.py")
 
 EXCEPTIONS = {
     "policy/control_files.py": "what controls a project, for tools of every kind; most are no language of ours",
-    "policy/command_runners.py": "which runners the tool of backend `api` may start; one list, as advice",
     "policy/paths.py": "what tools leave behind, and their locks: names that the gate drops whatever the project is",
     "policy/scope.py": "patterns for who gives none, as records of runs have them",
     "evidence/observation.py": "a layout in the records of earlier runs has these defaults",

@@ -5,15 +5,24 @@ from __future__ import annotations
 import pytest
 from policy.command_cases import ALLOWED, CORPUS, NOT_LITERAL, REFUSED
 
-from pipeline.policy.command_tables import HINTS, TOOLS, WRAPPERS
-from pipeline.policy.command_words import Operands, Tool, fault_in, value
-from pipeline.policy.commands import CommandRule, CommandRuling, judge_argv, judge_command, judge_selectors
+from pipeline.languages.table import listed_commands
+from pipeline.policy.commands import (
+    CommandRule,
+    CommandRuling,
+    judge_argv,
+    judge_command,
+    judge_selectors,
+    refusal_of,
+)
+from pipeline.policy.listed_commands import HINTS, READING_COMMANDS, ListedCommand
+
+BROUGHT = listed_commands()
 
 RUNS_COMMANDS = True
 
 
 def ruling_on(text: str) -> CommandRuling:
-    return judge_command(text, shell=RUNS_COMMANDS)
+    return judge_command(text, BROUGHT, shell=RUNS_COMMANDS)
 
 
 @pytest.mark.parametrize(("name", "text", "rule"), CORPUS)
@@ -33,13 +42,13 @@ def test_what_is_not_listed_is_refused_by_its_rule(text: str, rule: str) -> None
 def test_a_listed_command_is_allowed_as_a_literal_argv(text: str, argv: tuple[str, ...]) -> None:
     ruling = ruling_on(text)
     assert (ruling.allowed, ruling.rule, ruling.argv) == (True, CommandRule.ALLOWED, argv), ruling.why
-    assert judge_argv(argv, shell=RUNS_COMMANDS).allowed
+    assert judge_argv(argv, BROUGHT, shell=RUNS_COMMANDS).allowed
 
 
 @pytest.mark.parametrize("text", ["pytest -q", "ls", "", "rm -rf x", "$("])  # SH-60, SH-61
 def test_a_role_without_a_shell_runs_nothing(text: str) -> None:
-    assert judge_command(text, shell=False).rule == "shell"
-    assert judge_argv([text], shell=False).rule == "shell"
+    assert judge_command(text, BROUGHT, shell=False).rule == "shell"
+    assert judge_argv([text], BROUGHT, shell=False).rule == "shell"
     assert judge_selectors([], shell=False).rule == "shell"
 
 
@@ -56,30 +65,24 @@ def test_a_refused_test_option_names_the_tool_to_use() -> None:
 
 
 def test_wrappers_in_any_number_have_an_answer() -> None:
-    assert judge_argv(["uv", "run"] * 900 + ["ls"], shell=RUNS_COMMANDS).allowed
-    assert judge_argv(["uv", "run"] * 9000 + ["ls"], shell=RUNS_COMMANDS).rule == "too-long"
-
-
-@pytest.mark.parametrize("option", sorted({name for tool in TOOLS.values() for name in tool.refused}))
-def test_no_option_is_both_listed_and_left_out(option: str) -> None:
-    for tool in TOOLS.values():
-        assert option not in tool.options or option not in tool.refused
+    assert judge_argv(["uv", "run"] * 900 + ["ls"], BROUGHT, shell=RUNS_COMMANDS).allowed
+    assert judge_argv(["uv", "run"] * 9000 + ["ls"], BROUGHT, shell=RUNS_COMMANDS).rule == "too-long"
 
 
 @pytest.mark.parametrize("word", ["-p", "--", "-", "@file"])
 def test_what_looks_like_an_option_is_never_taken_for_a_value(word: str) -> None:
-    anything = Tool(value(".*", "-k", "--key", joined=True), Operands.NAMES)
-    assert fault_in(anything, ["-k", "a"]) is None
+    anything = ListedCommand("anything", "-k .* --key .*", r"[\w:]+")
+    assert refusal_of(anything, ["-k", "a"]) is None
     for words in (["-k", word], ["--key", word], [f"--key={word}"], [f"-k{word}"]):
-        assert fault_in(anything, words) is not None
+        assert refusal_of(anything, words) is not None
 
 
-@pytest.mark.parametrize("prefix", [*TOOLS, *WRAPPERS])
+@pytest.mark.parametrize("prefix", [command.words for command in (*BROUGHT, *READING_COMMANDS)])
 def test_what_every_tool_refuses(prefix: tuple[str, ...]) -> None:
     for words in ([".."], ["/etc/passwd"], ["--x", "y"], ["@file"], ["-\u00e9"], ["a\nb"]):
         required = ["--check"] if prefix[-1] in {"fmt", "format"} else []
         text_first = ["needle"] if prefix[0] in {"rg", "grep"} else []
-        assert not judge_argv([*prefix, *required, *text_first, *words], shell=RUNS_COMMANDS).allowed, words
+        assert not judge_argv([*prefix, *required, *text_first, *words], BROUGHT, shell=RUNS_COMMANDS).allowed, words
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy.command_cases import ALLOWED, CORPUS, NOT_LITERAL, REFUSED
 
-from pipeline.policy.command_tables import TOOLS, WRAPPERS
-from pipeline.policy.commands import judge_argv, judge_command, judge_selectors
-from pipeline.policy.shell_words import MOST_CHARACTERS, NotLiteral, literal_words
+from pipeline.languages.table import listed_commands
+from pipeline.policy.commands import (
+    MOST_CHARACTERS,
+    CommandRuling,
+    judge_argv,
+    judge_command,
+    judge_selectors,
+    literal_words,
+)
+from pipeline.policy.listed_commands import READING_COMMANDS
 
 pytestmark = pytest.mark.slow
 
 BASH = shutil.which("bash")
 RUNS_COMMANDS = True
+BROUGHT = listed_commands()
 
 PIECES = st.sampled_from([
     "pytest", "cargo", "test", "uv", "run", "nix", "develop", "-c", "rg", "ls", "-q", "-k", "--", "--tb=short", "a",
@@ -41,16 +49,15 @@ WORDS = st.one_of(
 COMMANDS = st.one_of(
     st.lists(WORDS, max_size=4).map(lambda words: ["rg", "-e", "x", *(f"./{word}" for word in words)]),
     st.lists(WORDS, max_size=4).map(lambda words: ["pytest", *(f"tests/test_a.py::{word}" for word in words)]),
-    st.sampled_from([*TOOLS, *WRAPPERS]).flatmap(
+    st.sampled_from([command.words for command in (*BROUGHT, *READING_COMMANDS)]).flatmap(
         lambda prefix: st.lists(WORDS, max_size=4).map(lambda words: [*prefix, *words])
     ),
 )
 
 
-@settings(deadline=None)  # the first one loads the parser
 @given(TEXTS)
 def test_every_text_has_a_ruling(text: str) -> None:
-    ruling = judge_command(text, shell=RUNS_COMMANDS)
+    ruling = judge_command(text, BROUGHT, shell=RUNS_COMMANDS)
     assert ruling.rule
     assert ruling.why.isprintable()
     assert bool(ruling.argv) is ruling.allowed
@@ -58,22 +65,21 @@ def test_every_text_has_a_ruling(text: str) -> None:
 
 @given(st.lists(st.text(), max_size=6))
 def test_every_argv_and_every_selection_has_a_ruling(words: list[str]) -> None:
-    assert judge_argv(words, shell=RUNS_COMMANDS).why.isprintable()
+    assert judge_argv(words, BROUGHT, shell=RUNS_COMMANDS).why.isprintable()
     assert judge_selectors(words, shell=RUNS_COMMANDS).why.isprintable()
 
 
 @given(COMMANDS)
 @settings(max_examples=400, deadline=None)
 def test_an_allowed_argv_quoted_by_the_book_is_read_back_as_itself(argv: list[str]) -> None:
-    ruling = judge_argv(argv, shell=RUNS_COMMANDS)
-    again = judge_command(shlex.join(argv), shell=RUNS_COMMANDS)
+    ruling = judge_argv(argv, BROUGHT, shell=RUNS_COMMANDS)
+    again = judge_command(shlex.join(argv), BROUGHT, shell=RUNS_COMMANDS)
     assert (again.allowed, again.argv) == (ruling.allowed, ruling.argv), again.why
 
 
-@settings(deadline=None)  # the first one loads the parser
 @given(TEXTS)
 def test_an_allowed_text_means_what_python_reads_in_it(text: str) -> None:
-    ruling = judge_command(text, shell=RUNS_COMMANDS)
+    ruling = judge_command(text, BROUGHT, shell=RUNS_COMMANDS)
     if ruling.allowed:
         assert ruling.argv == tuple(shlex.split(text))
 
@@ -82,14 +88,14 @@ def test_an_allowed_text_means_what_python_reads_in_it(text: str) -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.one_of(COMMANDS.map(shlex.join), TEXTS), min_size=1, max_size=40))
 def test_bash_reads_the_same_words_in_a_literal_text(texts: list[str]) -> None:
-    read = {text: words for text in texts if not isinstance(words := literal_words(text), NotLiteral)}
+    read = {text: words for text in texts if (words := literal_words(text)) and not isinstance(words, CommandRuling)}
     assert all(shown == words for shown, words in zip(read_by_bash(list(read)), read.values(), strict=True))
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
 def test_bash_reads_the_same_words_in_every_known_case() -> None:
     texts = [text for _, text, _ in CORPUS] + [text for text, _ in (*NOT_LITERAL, *REFUSED, *ALLOWED)]
-    read = {text: words for text in texts if not isinstance(words := literal_words(text), NotLiteral)}
+    read = {text: words for text in texts if (words := literal_words(text)) and not isinstance(words, CommandRuling)}
     assert len(read) > len(ALLOWED)
     assert read_by_bash(list(read)) == list(read.values())
 
@@ -110,4 +116,4 @@ def read_by_bash(texts: list[str]) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("text", ["a|" * 4000, "((a" * 2600, "a=(b " * 1600, "$(" * 4000, "'" * 7999, "== " * 2600])
 def test_a_text_made_to_be_slow_is_answered(text: str) -> None:
     assert len(text) <= MOST_CHARACTERS
-    assert not judge_command(text, shell=RUNS_COMMANDS).allowed
+    assert not judge_command(text, BROUGHT, shell=RUNS_COMMANDS).allowed
