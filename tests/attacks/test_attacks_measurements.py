@@ -91,6 +91,7 @@ PLANTED: Final = {
 
 @pytest.mark.parametrize("owner", BOXES)
 @pytest.mark.parametrize("plant", PLANTED)
+@pytest.mark.slow
 def test_what_tests_plant_in_their_folder_is_not_opened(tmp_path: Path, plant: str, owner: int | None) -> None:
     victim = tmp_path / "victim"
     victim.write_text("the user's own")
@@ -263,6 +264,7 @@ def answer():
 
 
 @pytest.mark.parametrize("owner", BOXES)
+@pytest.mark.slow
 def test_a_flood_of_lines_ends_at_the_limit(tmp_path: Path, owner: int | None) -> None:
     write(tmp_path, {"core.py": FLOODS, "test_it.py": PASSES})
     seen = measure(tmp_path, box=Bubblewrap(BWRAP, owner))
@@ -336,6 +338,7 @@ def _with(folder: InstalledFolder) -> Environment:
     return replace(environment(), installed=(folder,))
 
 
+@pytest.mark.slow
 def test_the_box_without_isolation_is_the_same_driver(tmp_path: Path) -> None:
     write(tmp_path, {"core.py": "def answer(): return 42\n", "test_it.py": PASSES})
     assert outcome(measure(tmp_path, box=NoBox())) is Ended.PASSED

@@ -28,6 +28,7 @@ _QUICK_S: Final = 8.0
         pytest.param("base = 0x" + "f" * 10_000, id="a number that has no text"),
     ],
 )
+@pytest.mark.slow
 def test_a_hostile_configuration_is_refused_at_once(tmp_path: Path, text: str) -> None:
     began = time.perf_counter()
     error = refused(tmp_path, text)
@@ -36,6 +37,7 @@ def test_a_hostile_configuration_is_refused_at_once(tmp_path: Path, text: str) -
     assert len(error.message) < 2_000
 
 
+@pytest.mark.slow
 def test_many_values_are_placed_at_once(tmp_path: Path) -> None:
     text = "[agents.env]\n" + "".join(f'A{number} = "1"\n' for number in range(10_000))
     began = time.perf_counter()

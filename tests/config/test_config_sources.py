@@ -138,6 +138,7 @@ tables = st.dictionaries(
 
 
 @given(tables)
+@pytest.mark.slow
 def test_a_flattened_table_nests_back(table: dict[str, Any]) -> None:
     assert keys.nest(keys.flatten(table)) == table
 

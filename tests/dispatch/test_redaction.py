@@ -60,6 +60,7 @@ def test_a_known_value_is_taken_out_in_every_spelling(spelling: str) -> None:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(VALUES)
+@pytest.mark.slow
 def test_no_known_value_is_left_in_any_encoding(encoding: str, secret: str) -> None:
     hidden = ENCODINGS[encoding](secret)
     clean = redact(f"before {hidden} after".encode(), [secret])

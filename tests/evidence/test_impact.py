@@ -241,6 +241,7 @@ SCRIPTS = {
         ("test/ui.test.ts", {"packages/ui/src/main.tsx", "packages/ui/src/button.tsx", "test/data.json"}),
     ],
 )
+@pytest.mark.slow
 def test_script_imports_lead_to_files(path: str, expected: set[str]) -> None:
     assert uses(SCRIPTS, path) == expected
 

@@ -91,6 +91,7 @@ async def test_a_service_that_wants_a_credential_where_none_is_configured(log: P
         ),
     ],
 )
+@pytest.mark.slow
 async def test_a_failure_that_lasts_halts_and_one_that_passes_does_not(
     log: Path, answer: Answer, trouble: Trouble, words: str
 ) -> None:

@@ -205,6 +205,7 @@ CREDENTIALS = st.text([chr(code) for code in range(0x21, 0x7F)], min_size=8, max
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(CREDENTIALS, st.lists(st.integers(0, 200), max_size=4))
+@pytest.mark.slow
 def test_the_credential_is_masked_in_every_encoding_and_across_pieces(
     encoding: str, credential: str, cuts: list[int]
 ) -> None:

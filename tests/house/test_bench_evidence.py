@@ -54,6 +54,7 @@ def test_the_benchmark_says_what_it_leaves_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"), [(["--subjects", "small,large"], "there is no subject 'large'"), (["--rounds", "0"], "one round")]
 )
+@pytest.mark.slow
 def test_the_benchmark_refuses_what_it_cannot_do(argv: list[str], said: str) -> None:
     command = [sys.executable, "-P", str(ROOT / "bench" / "evidence.py"), *argv]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

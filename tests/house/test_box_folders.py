@@ -10,6 +10,8 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -59,6 +61,7 @@ def uses() -> Iterator[tuple[str, str]]:
                         yield module, node.func.attr
 
 
+@pytest.mark.slow
 def test_what_measures_opens_removes_and_walks_nothing_by_name() -> None:
     found = set(uses())
     assert found - FINE.keys() == set(), "use pipeline/boxes/box_folder.py, or say here why no box has written there"

@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from pipeline.languages.table import LANGUAGES
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,7 @@ EXCEPTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_outside_of_languages_names_a_language() -> None:
     naming = {
         str(path.relative_to(ROOT / "pipeline")): words

@@ -259,6 +259,7 @@ SAID = st.text(st.characters(codec="utf-8"), max_size=30).filter(lambda text: "p
 
 
 @given(st.lists(st.tuples(SAID, st.sampled_from(["t", "worker", "<unnamed>"]), st.booleans())), SAID)
+@pytest.mark.slow
 def test_panics_are_found_among_whatever_else_is_printed(parts: list[tuple[str, str, bool]], rest: str) -> None:
     numbers = {"t": " (7)", "worker": " (8)", "<unnamed>": " (9)"}
     printed = "".join(

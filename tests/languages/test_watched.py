@@ -126,6 +126,7 @@ def test_unwatched_each_of_them_does(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", STARTS)
+@pytest.mark.slow
 def test_a_process_starts_what_it_likes(way: str) -> None:
     code, said, watch = ran(STARTS[way])
     assert (code, said) == (0, "honest\n")
@@ -160,6 +161,7 @@ def test_what_outlives_a_process_still_starts_others(tmp_path: Path) -> None:
         os.close(one)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_asks_leaves_nothing_behind() -> None:
     before = threading.active_count()
     for _ in range(20):

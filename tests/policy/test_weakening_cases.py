@@ -236,6 +236,7 @@ def told(old: str, new: str, text: str, path: str) -> str:
     return "; ".join(map(str, weakenings(path, text.encode(), text.replace(old, new).encode())))
 
 
+@pytest.mark.slow
 def test_what_is_loosened_is_said() -> None:
     for old, new, says in LOOSENED_BASE:
         assert says in told(old, new, BASE, "tests/test_it.py"), (old, new)

@@ -170,6 +170,7 @@ _JSON = st.recursive(
 
 
 @given(st.sampled_from(LEAST), st.dictionaries(st.sampled_from(["verdict", "findings", "tasks", "files"]), _JSON))
+@pytest.mark.slow
 def test_no_json_makes_parsing_raise(
     case: tuple[str, Role, Question | None, dict[str, Any]], changes: dict[str, Any]
 ) -> None:
@@ -383,6 +384,7 @@ def test_what_is_no_report_or_the_same_one_makes_nothing_ambiguous(log: bytes) -
     assert extract_report(None, log + b'{"verdict": "BLOCK"}\n', review) == {"verdict": "BLOCK"}
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_json_lines_is_looked_through_quickly() -> None:
     log = b"".join(b'{"n": %d}\n' % number for number in range(80_000))
     assert extract_report(None, log + b'{"verdict": "BLOCK"}\n', review) == {"verdict": "BLOCK"}

@@ -238,6 +238,7 @@ def reviews(draw: st.DrawFn) -> CheckReview:
 
 
 @given(st.lists(reviews(), min_size=1, max_size=5))
+@pytest.mark.slow
 def test_whatever_is_reviewed_verdict_and_findings_agree(reports: list[CheckReview]) -> None:
     ledger = Ledger(stage=Stage.PLAN)
     for number, report in enumerate(reports, start=1):

@@ -48,6 +48,7 @@ def absent(folder: Path, observation: Observation, *paths: str) -> list[str]:
     return [error.path for error in found.collection_errors]
 
 
+@pytest.mark.slow
 def test_a_file_that_production_does_not_have_and_nothing_compiles_is_an_error(tmp_path: Path) -> None:
     assert absent(tmp_path / "a", seen(), FILE, "src/there.rs", "tests/a.rs", "src/nowhere.rs", TEST) == [FILE]
     assert absent(tmp_path / "b", seen(record(FILE)), FILE) == [], "it is compiled"

@@ -69,6 +69,7 @@ def test_a_list_without_end_is_refused(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize("where", ["settings", "settings/a", "settings/a/b.json"])
+@pytest.mark.slow
 def test_a_link_in_a_measured_tree_is_not_written_through(repository: Repository, tmp_path: Path, where: str) -> None:
     """A tree of another commit may have a link where the worktree has a folder of ignored files."""
     write(repository.worktree, {"settings/a/b.json": "{}"})

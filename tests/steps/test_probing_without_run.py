@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.git import Entry, TreeChange
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_two_copies_of_trees_that_the_repository_does_not_have(tmp_path: Path) -> None:
     project = repository(tmp_path, {"pyproject.toml": PYPROJECT}, {"shop.py": "A = 1\n"})
     with without_run(project) as lab:
