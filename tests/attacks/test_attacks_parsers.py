@@ -16,7 +16,7 @@ from kit import BARE_PYTEST, GREET, make_project
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages import limited_stubs, readers
 from pipeline.languages.go import sources as go_sources
-from pipeline.languages.go import stub_faults as go_stub_faults
+from pipeline.languages.go import stub_pass as go_stub_pass
 from pipeline.languages.javascript import stub_pass as node_stub_pass
 from pipeline.languages.javascript.sources import Sources
 from pipeline.languages.protocol import StubFault
@@ -36,7 +36,7 @@ SMALL, LARGE, HUGE = 100, 3_000, 100_000
 STUB_FAULTS = {
     "a.py": stub_pass.stub_faults,
     "a.rs": cargo_stub_pass.stub_faults,
-    "a.go": go_stub_faults.stub_faults,
+    "a.go": go_stub_pass.stub_faults,
     "a.js": node_stub_pass.stub_faults,
     "a.ts": node_stub_pass.stub_faults,
 }
@@ -134,7 +134,7 @@ def test_what_nobody_can_read_is_refused_or_told() -> None:
 def test_a_stub_pass_that_cannot_be_read_is_no_stub_in_any_language() -> None:
     sources = {
         "a.rs": (cargo_stub_pass.stub_faults, rust_terms(20_000)),
-        "a.go": (go_stub_faults.stub_faults, "package a\nfunc f() int { return " + "+".join(["1"] * 20_000) + " }\n"),
+        "a.go": (go_stub_pass.stub_faults, "package a\nfunc f() int { return " + "+".join(["1"] * 20_000) + " }\n"),
         "a.js": (node_stub_pass.stub_faults, "export function f() { return " + "+".join(["1"] * 20_000) + " }\n"),
     }
     for path, (read, text) in sources.items():

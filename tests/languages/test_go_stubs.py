@@ -154,32 +154,48 @@ def test_what_a_stub_pass_may_do(after: str, symbols: tuple[Symbol, ...]) -> Non
 @pytest.mark.parametrize(
     ("after", "symbols", "said"),
     [
-        (BEFORE + BYE.replace(STUB, 'return "Bye", nil'), NEW, f"greet.go:34 gives Bye a body other than `{STUB}`"),
+        (
+            BEFORE + BYE.replace(STUB, 'return "Bye", nil'),
+            NEW,
+            f"greet.go:34 gives Bye a body that is more than `{STUB}`",
+        ),
         (BEFORE + BYE.replace(STUB, f"println(name); {STUB}"), NEW, "gives Bye a body"),
         (BEFORE + BYE.replace(STUB, f"{STUB}; return name, nil"), NEW, "gives Bye a body"),
         (BEFORE + BYE.replace(STUB, 'panic("later")'), NEW, "gives Bye a body"),
         (BEFORE + "\nfunc Bye()\n", NEW, "gives Bye a body"),
-        (BEFORE + BYE + f"\nfunc more() {{ {STUB} }}\n", NEW, "declares more, which is no symbol"),
-        (BEFORE + BYE + f"\nfunc (g Greeter[T]) More() {{ {STUB} }}\n", NEW, "declares Greeter.More"),
-        (BEFORE.replace('"x"', '"y"') + BYE, NEW, "changes Greeter.String, which is no symbol"),
+        (BEFORE + BYE + f"\nfunc more() {{ {STUB} }}\n", NEW, "adds more, which the task does not name"),
+        (BEFORE + BYE + f"\nfunc (g Greeter[T]) More() {{ {STUB} }}\n", NEW, "adds Greeter.More"),
+        (BEFORE.replace('"x"', '"y"') + BYE, NEW, "changes Greeter.String, which the task does not name"),
         (BEFORE.replace('"Hi"', '"Hey"') + BYE, NEW, "changes init"),
-        (BEFORE + BYE + "\nfunc init() {}\n", NEW, "declares init"),
-        (BEFORE + BYE + "\nvar _ = register()\n", NEW, "declares _"),
+        (BEFORE + BYE + "\nfunc init() {}\n", NEW, "adds init"),
+        (BEFORE + BYE + "\nvar _ = register()\n", NEW, "adds _"),
         (BEFORE.replace("Limit = 3", "Limit = 4") + BYE, NEW, "changes Limit"),
-        (BEFORE.replace("\nconst Limit = 3\n", "") + BYE, NEW, "has lost Limit"),
-        (BEFORE.replace("struct{ Loud T }", "struct{ Loud, Low T }") + BYE, NEW, "changes Greeter"),
-        (BEFORE.replace("struct{ Loud T }", "struct{ Low T }"), (Symbol(PATH, "Greeter.Low"),), "changes Greeter"),
-        (BEFORE.replace("= 3", "= compute()"), (Symbol(PATH, "Limit", new=False),), "computes Limit"),
-        (BEFORE + "\nvar Bye = compute()\n", NEW, "computes Bye"),
-        (BEFORE + '\nvar Bye = map[string]string{"a": "b"}\n', NEW, "computes Bye"),
-        (BEFORE + '\nvar Bye = func() string { return "x" }\n', NEW, "computes Bye"),
-        (BEFORE + "\n//go:embed x\nvar Bye string\n", NEW, "has a directive that was not there: //go:embed x"),
-        ("//go:build ignore\n\n" + BEFORE + BYE, NEW, "has a directive"),
+        (BEFORE.replace("\nconst Limit = 3\n", "") + BYE, NEW, "Limit is gone"),
+        (BEFORE.replace("struct{ Loud T }", "struct{ Loud, Low T }") + BYE, NEW, "adds Greeter.Low"),
+        (BEFORE.replace("struct{ Loud T }", "struct{ Low T }"), (Symbol(PATH, "Greeter.Low"),), "Greeter.Loud is gone"),
+        (
+            BEFORE.replace("= 3", "= compute()"),
+            (Symbol(PATH, "Limit", new=False),),
+            "gives Limit a value that is computed",
+        ),
+        (BEFORE + "\nvar Bye = compute()\n", NEW, "gives Bye a value that is computed"),
+        (BEFORE + '\nvar Bye = map[string]string{"a": "b"}\n', NEW, "gives Bye a value that is computed"),
+        (BEFORE + '\nvar Bye = func() string { return "x" }\n', NEW, "gives Bye a value that is computed"),
+        (BEFORE + "\n//go:embed x\nvar Bye string\n", NEW, "adds a statement, a macro or a directive"),
+        ("//go:build ignore\n\n" + BEFORE + BYE, NEW, "adds a statement, a macro or a directive"),
         (BEFORE.replace("package greet\n", "package other\n") + BYE, NEW, "is of another package"),
-        (BEFORE.replace('import "strings"', 'import "strings"\n\n// int f() { }\nimport "C"') + BYE, NEW, "imports C"),
+        (
+            BEFORE.replace('import "strings"', 'import "strings"\n\n// int f() { }\nimport "C"') + BYE,
+            NEW,
+            "adds a statement",
+        ),
         (BEFORE + BYE + "\nfunc {\n", NEW, "cannot be parsed"),
-        (BEFORE, NEW, "greet.go has no Bye"),
-        (BEFORE + BYE.replace("Bye(", "Polite("), (Symbol(PATH, "Bell.Polite"),), "greet.go has no Bell.Polite"),
+        (BEFORE, NEW, "greet.go does not define Bye"),
+        (
+            BEFORE + BYE.replace("Bye(", "Polite("),
+            (Symbol(PATH, "Bell.Polite"),),
+            "greet.go does not define Bell.Polite",
+        ),
         (None, NEW, "greet.go is gone"),
     ],
 )
@@ -201,4 +217,4 @@ def test_the_count_of_constants_is_part_of_them() -> None:
     last = before.replace("\tB\n", "\tB\n\tC\n")
     middle = before.replace("\tB\n", "\tC\n\tB\n")
     assert faults(last, Symbol(PATH, "C"), before=before) == []
-    assert faults(middle, Symbol(PATH, "C"), before=before) == ["greet.go:6 changes B, which is no symbol of the task"]
+    assert faults(middle, Symbol(PATH, "C"), before=before) == ["greet.go:6 changes B, which the task does not name"]

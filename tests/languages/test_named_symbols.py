@@ -44,7 +44,7 @@ def test_a_function_of_a_lower_case_class_is_not_the_function_that_a_task_names(
     before = {"cart.py": "class config:\n    def load(self):\n        return 1\n"}
     after = {"cart.py": before["cart.py"].replace("return 1", "raise NotImplementedError")}
     (fault, gone) = stub_faults(before, after, [Symbol("cart.py", "load")])
-    assert (fault.what, gone.what) == ("changes the body of config.load", "does not define load")
+    assert (fault.what, gone.what) == ("changes config.load, which the task does not name", "does not define load")
     assert stub_faults(before, after, [Symbol("cart.py", "cart.config.load", new=False)]) == ()
 
 

@@ -41,7 +41,7 @@ class GoToolchain(Scaffolding):
     sources: tuple[str, ...] = (".go",)
     stub = 'panic("not implemented")'
     stub_like = re.compile(r"\bpanic\(\s*[\"`]not implemented")
-    stub_readers = ("pipeline.languages.go.stubs", "pipeline.languages.go.stub_faults")
+    stub_readers = ("pipeline.languages.go.stubs", "pipeline.languages.go.stub_pass")
     install_hint = environment.HINT
 
     def detect(self, worktree: Path) -> bool:

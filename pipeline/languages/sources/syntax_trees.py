@@ -47,3 +47,24 @@ def names_below(top: Node, kinds: Collection[str]) -> frozenset[str]:
 def first_error(top: Node) -> Node | None:
     """Return the first piece of a file that could not be parsed, or that had to be made up."""
     return next((node for node in below(top) if node.is_error or node.is_missing), None) if top.has_error else None
+
+
+def code_of(top: Node, *, without: Node | None = None, ignored: str = "") -> str:
+    """Return the tokens of a node with blanks between them; comments are left out, all quotes are double ones.
+
+    Args:
+        top: The node.
+        without: A node in it that is left out.
+        ignored: A token that is left out.
+    """
+    words: list[str] = []
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        if "comment" in node.type or node == without:
+            continue
+        if node.children:
+            stack.extend(reversed(node.children))
+        elif (word := text(node)).strip() not in {"", ignored}:
+            words.append('"' if word == "'" else word)
+    return " ".join(words)
