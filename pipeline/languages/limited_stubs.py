@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pipeline.languages.protocol import Stubbed, StubFault
+from pipeline.languages.sources.stubs import Stubbed, StubFault
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:

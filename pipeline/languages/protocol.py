@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
+    from pipeline.languages.sources.stubs import Stubbed, StubFault
     from pipeline.process import Box, Mount
 
 
@@ -117,27 +118,6 @@ class Cache:
 
     folder: Path
     warm: bool = False
-
-
-@dataclass(frozen=True)
-class Stubbed:
-    """The changed files of a stubbing, and the symbols that were not found."""
-
-    files: Mapping[str, str]
-    unknown: tuple[Symbol, ...]
-
-
-@dataclass(frozen=True)
-class StubFault:
-    """Something in a stub pass that is more, or other, than a stub. `line` is in the new text, 0 for the file."""
-
-    path: str
-    line: int
-    what: str
-
-    def __str__(self) -> str:
-        where = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{where} {self.what}"
 
 
 class Toolchain(Protocol):

@@ -19,11 +19,11 @@ from pipeline.languages.go import sources as go_sources
 from pipeline.languages.go import stub_pass as go_stub_pass
 from pipeline.languages.javascript import stub_pass as node_stub_pass
 from pipeline.languages.javascript.sources import Sources
-from pipeline.languages.protocol import StubFault
 from pipeline.languages.python import stub_pass, stubs
 from pipeline.languages.rust import sources as cargo_sources
 from pipeline.languages.rust import stub_pass as cargo_stub_pass
 from pipeline.languages.sources.faults import mutants
+from pipeline.languages.sources.stubs import StubFault
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.trees import Files
 

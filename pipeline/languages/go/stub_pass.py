@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.go.syntax import Item
-    from pipeline.languages.protocol import StubFault
+    from pipeline.languages.sources.stubs import StubFault
 
 _DIRECTIVE: Final = re.compile(r"//(?:go:|export |line )|//\s*\+build|/\*line ")
 _LITERALS: Final = frozenset(

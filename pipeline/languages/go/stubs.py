@@ -1,6 +1,6 @@
 """Makes the bodies of named Go symbols panic, leaving every other byte of a file alone.
 
-See `pytest.stubs` for what it is good for. The stub is put before what the body does, not in its place: the rest is
+The stub is put before what the body does, not in its place: the rest is
 never reached, and the imports and variables that it uses stay used, which Go insists on. Test files are no production.
 """
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.go.syntax import Item, items, parse
-from pipeline.languages.protocol import Stubbed
+from pipeline.languages.sources import stubs
+from pipeline.languages.sources.stubs import Target
 from pipeline.languages.sources.syntax_trees import below
 
 if TYPE_CHECKING:
@@ -19,34 +20,23 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from pipeline.languages.sources.stubs import Edit, Stubbed
+
 STUB: Final = 'panic("not implemented")'
 
 _FUNCTIONS: Final = frozenset({"func", "method"})
 _VALUES: Final = frozenset({"const", "var"})
 _NAMELESS: Final = frozenset({"_", "init", "main"})
-_Edit = tuple[int, int, str]
 
 
 def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
     """Return the files that change, and the symbols that no file defines.
 
-    A function panics first thing; a type's methods all do, in whatever file. A variable or constant has nothing to fail
-    later: its value is replaced only where no function was, so that what looks at it does not compile.
+    A function panics first thing; a type's methods all do, in whatever file. What looks at a value that is replaced
+    does not compile.
     """
-    found = {path: list(items(parse(source.encode()))) for path, source in files.items() if not _is_test(path)}
-    edits: dict[str, set[_Edit]] = {path: set() for path in found}
-    values: dict[str, set[_Edit]] = {path: set() for path in found}
-    unknown: list[Symbol] = []
-    for symbol in symbols:
-        known = False
-        for path, item in _meant(found, symbol):
-            known = True
-            edits[path].update(_stubs(item))
-            values[path].update(_value(item))
-        if not known:
-            unknown.append(symbol)
-    chosen = edits if any(edits.values()) else values
-    return Stubbed({path: _apply(files[path], wanted) for path, wanted in chosen.items() if wanted}, tuple(unknown))
+    declared = {path: list(items(parse(source.encode()))) for path, source in files.items() if not _is_test(path)}
+    return stubs.stubbed(files, symbols, lambda symbol: _targets(declared, symbol))
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
@@ -78,25 +68,23 @@ def names_of(symbol: str) -> tuple[str, ...]:
     return (plain, rest) if dot and first[:1].islower() else (plain,)
 
 
-def _meant(found: Mapping[str, Sequence[Item]], symbol: Symbol) -> Iterator[tuple[str, Item]]:
+def _targets(declared: Mapping[str, Sequence[Item]], symbol: Symbol) -> Iterator[Target]:
     """Yield the items that a symbol means: itself, and the methods of a type wherever in its package they stand."""
-    places = {path: known for path, known in found.items() if symbol.path in {"", path}}
+    known = [(path, item) for path, each in declared.items() for item in each]
     for name in names_of(symbol.name):
-        own = [(path, item) for path, known in places.items() for item in known if item.name == name]
+        own = [(path, item) for path, item in known if item.name == name and symbol.path in {"", path}]
         packages = {posixpath.dirname(path) for path, item in own if item.kind == "type"}
         methods = [
             (path, item)
-            for path, known in found.items()
-            for item in known
+            for path, item in known
             if item.kind == "method" and item.name.startswith(f"{name}.") and posixpath.dirname(path) in packages
         ]
         if own:
-            yield from own
-            yield from methods
+            yield from (Target(path, _bodies(item), _value(item)) for path, item in (*own, *methods))
             return
 
 
-def _stubs(item: Item) -> Iterator[_Edit]:
+def _bodies(item: Item) -> Iterator[Edit]:
     bodies = [item.node.child_by_field_name("body")] if item.kind in _FUNCTIONS else [*_literals(item)]
     for body in bodies:
         if body is not None:
@@ -112,17 +100,10 @@ def _literals(item: Item) -> Iterator[Node | None]:
             yield node.child_by_field_name("body")
 
 
-def _value(item: Item) -> Iterator[_Edit]:
+def _value(item: Item) -> Iterator[Edit]:
     value = item.node.child_by_field_name("value") if item.kind in _VALUES else None
     if value is not None and not any(node.type == "func_literal" for node in below(value)):
         yield value.start_byte, value.end_byte, STUB
-
-
-def _apply(source: str, edits: set[_Edit]) -> str:
-    encoded = source.encode()
-    for start, end, replacement in sorted(edits, reverse=True):
-        encoded = encoded[:start] + replacement.encode() + encoded[end:]
-    return encoded.decode()
 
 
 def _is_test(path: str) -> bool:

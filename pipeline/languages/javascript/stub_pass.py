@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.javascript.definitions import Definition
-    from pipeline.languages.protocol import StubFault
+    from pipeline.languages.sources.stubs import StubFault
 
 _COMPUTES: Final = frozenset(
     {"call_expression", "new_expression", "await_expression", "yield_expression", "assignment_expression",

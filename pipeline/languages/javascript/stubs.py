@@ -1,61 +1,52 @@
-"""Replaces the bodies of named symbols by `throw new Error("not implemented")`, leaving every other byte alone.
-
-See `pytest.stubs` for what it is good for.
-"""
+"""Replaces the bodies of named symbols by `throw new Error("not implemented")` (see `sources.stubs`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.javascript.definitions import Definition, definitions
 from pipeline.languages.javascript.project import TYPED
 from pipeline.languages.javascript.syntax import COMMENTS, parse
 from pipeline.languages.named_definitions import is_same, parts_of
-from pipeline.languages.protocol import Stubbed
+from pipeline.languages.sources import stubs
+from pipeline.languages.sources.stubs import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.named_definitions import Parts
+    from pipeline.languages.sources.stubs import Edit, Stubbed
 
 STUB: Final = 'throw new Error("not implemented")'
 _BODY: Final = f"{{ {STUB}; }}"
-_Edit = tuple[int, int, str]
 
 
 def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
     """Return the files that change, and the symbols that no file defines.
 
     A function loses its body; a class those of all its functions, and gets a constructor that fails if it has none; an
-    object or a namespace those of everything in it. A value has nothing to fail later: it is replaced by `undefined`,
-    and only where no function was.
+    object or a namespace those of everything in it. A value is replaced by `undefined`.
     """
     known = {path: list(definitions(parse(path, source.encode()))) for path, source in files.items()}
-    bodies: dict[str, set[_Edit]] = {path: set() for path in files}
-    values: dict[str, set[_Edit]] = {path: set() for path in files}
-    unknown: list[Symbol] = []
-    for symbol in symbols:
-        wanted = parts_of(symbol.name)
-        places = [path for path in files if symbol.path in {"", path}]
-        found = [(path, one) for path in places for one in known[path] if _is_in(one.place, wanted, path)]
-        for path, one in found:
-            bodies[path].update(_bodies(one, known[path], path))
-            values[path].update(_values(one, path))
-        if not found:
-            unknown.append(symbol)
-    chosen = bodies if any(bodies.values()) else values
-    return Stubbed({path: _apply(files[path], wanted) for path, wanted in chosen.items() if wanted}, tuple(unknown))
+    return stubs.stubbed(files, symbols, lambda symbol: _targets(known, symbol))
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
     """Return what the files define at their top level that they did not define before; members are dotted."""
-    found: list[Symbol] = []
-    for path, source in after.items():
-        known = {one.place for one in definitions(parse(path, before.get(path, "").encode()))}
-        new = dict.fromkeys(one.place for one in definitions(parse(path, source.encode())) if one.place not in known)
-        found += [Symbol(path, ".".join(place)) for place in new]
-    return tuple(found)
+    return stubs.introduced(before, after, _defined)
+
+
+def _defined(path: str, source: str) -> Iterator[str]:
+    return (".".join(one.place) for one in definitions(parse(path, source.encode())))
+
+
+def _targets(known: Mapping[str, Sequence[Definition]], symbol: Symbol) -> Iterator[Target]:
+    wanted = parts_of(symbol.name)
+    for path, each in known.items():
+        for one in each if symbol.path in {"", path} else ():
+            if _is_in(one.place, wanted, path):
+                yield Target(path, _bodies(one, each, path), _values(one, path))
 
 
 def _is_in(place: Parts, wanted: Parts, path: str) -> bool:
@@ -63,7 +54,7 @@ def _is_in(place: Parts, wanted: Parts, path: str) -> bool:
     return any(is_same(place[:length], wanted, path) for length in range(1, len(place) + 1))
 
 
-def _bodies(one: Definition, known: Sequence[Definition], path: str) -> Iterator[_Edit]:
+def _bodies(one: Definition, known: Sequence[Definition], path: str) -> Iterator[Edit]:
     if one.body is not None:
         yield one.body.start_byte, one.body.end_byte, _BODY
     elif one.kind == "class" and one.scope is not None:
@@ -73,19 +64,7 @@ def _bodies(one: Definition, known: Sequence[Definition], path: str) -> Iterator
             yield one.scope.start_byte + 1, one.scope.start_byte + 1, f" constructor({arguments}) {_BODY}"
 
 
-def _values(one: Definition, path: str) -> Iterator[_Edit]:
+def _values(one: Definition, path: str) -> Iterator[Edit]:
     if one.kind == "value" and one.value is not None and one.node.type not in COMMENTS:
         nothing = "undefined as never" if path.endswith(TYPED) else "undefined"
         yield one.value.start_byte, one.value.end_byte, nothing
-
-
-def _apply(source: str, edits: set[_Edit]) -> str:
-    encoded = source.encode()
-    outermost = [one for one in edits if not any(_inside(one, other) for other in edits)]
-    for start, end, replacement in sorted(outermost, reverse=True):
-        encoded = encoded[:start] + replacement.encode() + encoded[end:]
-    return encoded.decode()
-
-
-def _inside(one: _Edit, other: _Edit) -> bool:
-    return one != other and other[0] <= one[0] and one[1] <= other[1]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.named_definitions import Parts
-    from pipeline.languages.protocol import StubFault
+    from pipeline.languages.sources.stubs import StubFault
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _TYPING: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple", "NewType", "namedtuple", "NamedTuple", "TypedDict"})

@@ -1,19 +1,19 @@
-"""Replaces the bodies of named symbols by `raise NotImplementedError`, leaving every other byte of a file alone.
-
-A test in a new file may be RED because its import fails, which says nothing about its assertions. After GREEN the
-task's symbols are stubbed with this, and every such test must fail then (matrix 5).
-"""
+"""Replaces the bodies of named symbols by `raise NotImplementedError` (see `sources.stubs`)."""
 
 from __future__ import annotations
 
 import ast
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.protocol import Stubbed
+from pipeline.languages.sources import stubs
+from pipeline.languages.sources.stubs import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from pipeline.evidence.red_classes import Symbol
+    from pipeline.languages.sources.stubs import Edit, Stubbed
 
 _STUB: Final = "raise NotImplementedError"
 
@@ -24,66 +24,34 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
     A function loses its body; a class those of all its methods, and gets a raising `__init__` if it has none; a module
     variable gets the value `NotImplemented`. A symbol without a path is looked for in every file.
     """
-    changed: dict[str, str] = {}
-    unknown: list[Symbol] = []
-    for path, source in files.items():
-        wanted = [symbol.name for symbol in symbols if symbol.path in ("", path)]
-        edited = _stub_file(source, wanted)
-        if edited != source:
-            changed[path] = edited
-    for symbol in symbols:
-        places = [files[symbol.path]] if symbol.path in files else [] if symbol.path else list(files.values())
-        if not any(True for source in places for _ in _edits(source, symbol.name)):
-            unknown.append(symbol)
-    return Stubbed(changed, tuple(unknown))
+    return stubs.stubbed(files, symbols, lambda symbol: _targets(files, symbol))
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
     """Return what the modules define at their top level that they did not define before; no dunder names."""
-    found: list[Symbol] = []
-    for path, source in after.items():
-        known = set(_defined(before.get(path, "")))
-        names = dict.fromkeys(name for name in _defined(source) if name not in known and not name.startswith("__"))
-        found += [Symbol(path, name) for name in names]
-    return tuple(found)
+    return stubs.introduced(before, after, lambda _, source: _defined(source))
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _defined(source: str) -> Iterator[str]:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return
-    for node in _flat(tree.body):
+    for node in _flat(_parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
+            yield from () if node.name.startswith("__") else (node.name,)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
-            yield from _targets(node)
+            yield from (name for name in _targets_of(node) if not name.startswith("__"))
 
 
-def _stub_file(source: str, names: Sequence[str]) -> str:
-    encoded = source.encode()
-    edits = {edit for name in names for edit in _edits(source, name)}
-    outermost = [one for one in edits if not any(_inside(one, other) for other in edits)]
-    for start, end, text in sorted(outermost, reverse=True):
-        encoded = encoded[:start] + text.encode() + encoded[end:]
-    return encoded.decode()
-
-
-def _inside(one: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
-    return one != other and other[0] <= one[0] and one[1] <= other[1]
-
-
-def _edits(source: str, name: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, replacement) in bytes for a dotted name."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return
-    starts = [0]
-    for line in source.encode().splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    for node in _named(tree.body, name.split(".")):
-        yield from _stub(node, starts)
+def _targets(files: Mapping[str, str], symbol: Symbol) -> Iterator[Target]:
+    for path, source in files.items():
+        nodes = list(_named(_parsed(source), symbol.name.split("."))) if symbol.path in {"", path} else []
+        starts = [0, *accumulate(map(len, source.encode().splitlines(keepends=True)))] if nodes else []
+        yield from (Target(path, _stub(node, starts)) for node in nodes)
 
 
 def _named(body: Sequence[ast.stmt], parts: Sequence[str]) -> Iterator[ast.stmt]:
@@ -91,11 +59,11 @@ def _named(body: Sequence[ast.stmt], parts: Sequence[str]) -> Iterator[ast.stmt]
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if node.name == parts[0]:
                 yield from [node] if len(parts) == 1 else _named(node.body, parts[1:])
-        elif isinstance(node, ast.Assign | ast.AnnAssign) and len(parts) == 1 and parts[0] in _targets(node):
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and len(parts) == 1 and parts[0] in _targets_of(node):
             yield node
 
 
-def _targets(node: ast.Assign | ast.AnnAssign) -> tuple[str, ...]:
+def _targets_of(node: ast.Assign | ast.AnnAssign) -> tuple[str, ...]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return tuple(target.id for target in targets if isinstance(target, ast.Name))
 
@@ -110,7 +78,7 @@ def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _flat([*inner, *(child for handler in handlers for child in handler.body)])
 
 
-def _stub(node: ast.stmt, starts: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+def _stub(node: ast.stmt, starts: Sequence[int]) -> Iterator[Edit]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         yield _span(node.body[0], node.body[-1], starts, _STUB)
     elif isinstance(node, ast.ClassDef):
@@ -123,7 +91,7 @@ def _stub(node: ast.stmt, starts: Sequence[int]) -> Iterator[tuple[int, int, str
         yield _span(node.value, node.value, starts, "NotImplemented")
 
 
-def _without_init(node: ast.ClassDef, starts: Sequence[int]) -> tuple[int, int, str]:
+def _without_init(node: ast.ClassDef, starts: Sequence[int]) -> Edit:
     """Return the insertion of a raising `__init__` as the first statement of a class."""
     first = node.body[0]
     at = _start(first, starts)
@@ -133,9 +101,7 @@ def _without_init(node: ast.ClassDef, starts: Sequence[int]) -> tuple[int, int, 
     return at, at, f"def __init__(self, *_args, **_kwargs):\n{indent}    {_STUB}\n{indent}"
 
 
-def _span(
-    first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, starts: Sequence[int], text: str
-) -> tuple[int, int, str]:
+def _span(first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, starts: Sequence[int], text: str) -> Edit:
     return _start(first, starts), starts[(last.end_lineno or last.lineno) - 1] + (last.end_col_offset or 0), text
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.named_definitions import Parts
-    from pipeline.languages.protocol import StubFault
+    from pipeline.languages.sources.stubs import StubFault
 
 _DECLARES: Final = frozenset({"use_declaration", "extern_crate_declaration", "inner_attribute_item", "empty_statement"})
 _VALUES: Final = frozenset({"const_item", "static_item"})

@@ -1,15 +1,15 @@
 """Replaces the bodies of named symbols by `todo!()`, leaving every other byte of a file alone.
 
-See `pytest.stubs` for what it is good for. Test regions are no production: nothing in them is stubbed or introduced.
+Test regions are no production: nothing in them is stubbed or introduced.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.protocol import Stubbed
 from pipeline.languages.rust.syntax import items_of, owner_of, parse, trait_of
+from pipeline.languages.sources import stubs
+from pipeline.languages.sources.stubs import Target
 from pipeline.languages.sources.syntax_trees import field_text
 
 if TYPE_CHECKING:
@@ -17,51 +17,36 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from pipeline.evidence.red_classes import Symbol
+    from pipeline.languages.sources.stubs import Edit, Stubbed
+
 _BODY: Final = "{ #![allow(unused)] todo!() }"
 """The stub may not fail to compile where the project denies unused parameters."""
 
 _OWNERS: Final = frozenset({"impl_item", "trait_item", "mod_item"})
 _VALUES: Final = frozenset({"const_item", "static_item"})
-_Edit = tuple[int, int, str]
 
 
 def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
     """Return the files that change, and the symbols that no file defines.
 
     A function loses its body; a type or trait those of all its functions, wherever they are implemented; a module those
-    of everything in it. A constant has nothing to fail later: its value is replaced only where no function was.
+    of everything in it.
     """
     trees = {path: parse(source.encode()) for path, source in files.items()}
-    edits: dict[str, set[_Edit]] = {path: set() for path in files}
-    values: dict[str, set[_Edit]] = {path: set() for path in files}
-    unknown: list[Symbol] = []
-    for symbol in symbols:
-        parts = symbol.name.replace("::", ".").split(".")
-        found = False
-        for path, tree in trees.items():
-            if symbol.path not in {"", path}:
-                continue
-            for node in _named(tree, parts):
-                found = True
-                edits[path].update(_stubs(node))
-                values[path].update(_value(node))
-        if not found:
-            unknown.append(symbol)
-    chosen = edits if any(edits.values()) else values
-    return Stubbed({path: _apply(files[path], wanted) for path, wanted in chosen.items() if wanted}, tuple(unknown))
+    return stubs.stubbed(files, symbols, lambda symbol: _targets(trees, symbol))
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
     """Return what the files define outside of test regions that they did not define before; methods are dotted."""
-    found: list[Symbol] = []
-    for path, source in after.items():
-        known = set(_defined(before.get(path, "")))
-        found += [Symbol(path, name) for name in dict.fromkeys(_defined(source)) if name not in known]
-    return tuple(found)
+    return stubs.introduced(before, after, lambda _, source: _definitions(parse(source.encode())))
 
 
-def _defined(source: str) -> Iterator[str]:
-    yield from _definitions(parse(source.encode()))
+def _targets(trees: Mapping[str, Node], symbol: Symbol) -> Iterator[Target]:
+    parts = symbol.name.replace("::", ".").split(".")
+    for path, tree in trees.items():
+        if symbol.path in {"", path}:
+            yield from (Target(path, _bodies(node), _value(node)) for node in _named(tree, parts))
 
 
 def _definitions(body: Node) -> Iterator[str]:
@@ -81,9 +66,7 @@ def _named(body: Node, parts: Sequence[str]) -> Iterator[Node]:
     """Yield the items that a dotted name means; the leading names of modules and the crate may be left out."""
     for item in items_of(body):
         inside = item.child_by_field_name("body")
-        names = {field_text(item, "name"), *((owner_of(item), trait_of(item)) if item.type == "impl_item" else ())} - {
-            ""
-        }
+        names = _all_names(item) | {trait_of(item)}
         if parts[0] in names:
             if len(parts) == 1:
                 yield item
@@ -100,26 +83,19 @@ def _named(body: Node, parts: Sequence[str]) -> Iterator[Node]:
 
 
 def _all_names(item: Node) -> set[str]:
-    return {field_text(item, "name"), owner_of(item)}
+    return {field_text(item, "name"), owner_of(item)} - {""}
 
 
-def _stubs(item: Node) -> Iterator[_Edit]:
+def _bodies(item: Node) -> Iterator[Edit]:
     body = item.child_by_field_name("body")
     if item.type == "function_item" and body is not None:
         yield body.start_byte, body.end_byte, _BODY
     elif item.type in _OWNERS and body is not None:
         for inner in items_of(body):
-            yield from _stubs(inner)
+            yield from _bodies(inner)
 
 
-def _value(item: Node) -> Iterator[_Edit]:
+def _value(item: Node) -> Iterator[Edit]:
     value = item.child_by_field_name("value")
     if item.type in _VALUES and value is not None:
         yield value.start_byte, value.end_byte, "todo!()"
-
-
-def _apply(source: str, edits: set[_Edit]) -> str:
-    encoded = source.encode()
-    for start, end, replacement in sorted(edits, reverse=True):
-        encoded = encoded[:start] + replacement.encode() + encoded[end:]
-    return encoded.decode()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.named_definitions import Wanted
-from pipeline.languages.protocol import StubFault
+from pipeline.languages.sources.stubs import StubFault
 
 if TYPE_CHECKING:
     import re

@@ -11,7 +11,8 @@ from languages.sums.texts import TODO, Sum, checks, sums
 from pipeline.evidence import observation as seen
 from pipeline.evidence.observation import Ended, Fault, Frame, Observation, TestRecord
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.protocol import Environment, Stubbed, StubFault
+from pipeline.languages.protocol import Environment
+from pipeline.languages.sources.stubs import Stubbed, StubFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

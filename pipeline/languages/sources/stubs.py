@@ -1,0 +1,92 @@
+"""Replaces the bodies of named symbols by stubs, leaving every other byte of a file alone.
+
+A test in a new file may be RED because its import fails, which says nothing about its assertions. After GREEN the
+task's symbols are stubbed, and every such test must fail then (matrix 5). Each language says where the
+bodies are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.red_classes import Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+Edit = tuple[int, int, str]
+"""Where a replacement starts and ends, in bytes, and what takes the place."""
+
+
+@dataclass(frozen=True)
+class Stubbed:
+    """The changed files of a stubbing, and the symbols that were not found."""
+
+    files: Mapping[str, str]
+    unknown: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True)
+class StubFault:
+    """Something in a stub pass that is more, or other, than a stub. `line` is in the new text, 0 for the file."""
+
+    path: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where} {self.what}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A definition that a symbol means, with the edits that stub it: of bodies, and of values."""
+
+    path: str
+    bodies: Iterable[Edit] = ()
+    values: Iterable[Edit] = ()
+
+
+def stubbed(
+    files: Mapping[str, str], symbols: Sequence[Symbol], targets: Callable[[Symbol], Iterable[Target]]
+) -> Stubbed:
+    """Return the files that change, and the symbols that no file defines.
+
+    A value has nothing to fail later: it is replaced only where no function was.
+    """
+    bodies: dict[str, set[Edit]] = {path: set() for path in files}
+    values: dict[str, set[Edit]] = {path: set() for path in files}
+    unknown: list[Symbol] = []
+    for symbol in symbols:
+        meant = list(targets(symbol))
+        for target in meant:
+            bodies[target.path].update(target.bodies)
+            values[target.path].update(target.values)
+        unknown += [] if meant else [symbol]
+    chosen = bodies if any(bodies.values()) else values
+    return Stubbed({path: _applied(files[path], edits) for path, edits in chosen.items() if edits}, tuple(unknown))
+
+
+def introduced(
+    before: Mapping[str, str], after: Mapping[str, str], defined: Callable[[str, str], Iterable[str]]
+) -> tuple[Symbol, ...]:
+    """Return what the files define that they did not define before; *defined* is asked about a path and its text."""
+    symbols: list[Symbol] = []
+    for path, source in after.items():
+        known = set(defined(path, before.get(path, "")))
+        symbols += [Symbol(path, name) for name in dict.fromkeys(defined(path, source)) if name not in known]
+    return tuple(symbols)
+
+
+def _applied(source: str, edits: set[Edit]) -> str:
+    encoded = source.encode()
+    outermost = [one for one in edits if not any(_is_inside(one, other) for other in edits)]
+    for start, end, replacement in sorted(outermost, reverse=True):
+        encoded = encoded[:start] + replacement.encode() + encoded[end:]
+    return encoded.decode()
+
+
+def _is_inside(one: Edit, other: Edit) -> bool:
+    return one != other and other[0] <= one[0] and one[1] <= other[1]
