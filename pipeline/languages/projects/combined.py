@@ -21,11 +21,10 @@ from pipeline.languages.protocol import (
     Missing,
     Selection,
     Settings,
-    Stubbed,
-    StubFault,
     Toolchain,
     View,
 )
+from pipeline.languages.sources.stubs import Stubbed, StubFault
 from pipeline.languages.table import SEVERAL
 
 if TYPE_CHECKING:

@@ -21,11 +21,10 @@ from pipeline.languages.protocol import (
     Environment,
     Missing,
     Selection,
-    Stubbed,
-    StubFault,
     Toolchain,
     View,
 )
+from pipeline.languages.sources.stubs import Stubbed, StubFault
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
