@@ -120,6 +120,54 @@ class Cache:
     warm: bool = False
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """What a toolchain is to measure: the tests of a view, in a box, with an environment.
+
+    Args:
+        box: Where it runs.
+        view: The files; tests may write into them, so the view is disposable.
+        env: From `Toolchain.find_environment`.
+        selection: Which of the tests to run, None for all; all are listed in any case.
+        trace: Say which production the tests reach; slow, for a few named tests.
+        timeout_s: For everything together.
+        per_test_timeout_s: A limit for each test.
+        cache: Compiled code to share between measurements; None compiles everything again.
+    """
+
+    box: Box
+    view: View
+    env: Environment
+    selection: Selection | None = None
+    trace: bool = False
+    timeout_s: float = 900.0
+    per_test_timeout_s: float | None = None
+    cache: Cache | None = None
+
+    def selects(self, entry: str, path: str) -> bool:
+        """Return whether a test is to be run, by its id and its file."""
+        return self.selection is None or self.selection.has(entry, path)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Where on the host an environment is looked for.
+
+    Args:
+        worktree: The checkout that the user stands in, or the one in which `setup` was run.
+        main: The main checkout of the same repository; may be the same folder.
+        configured: `[toolchains.NAME] command`, if any: the words before the test runner make the environment.
+        state: A private folder for an environment that is made.
+        search_path: PATH of the user.
+    """
+
+    worktree: Path
+    main: Path
+    configured: tuple[str, ...] | None
+    state: Path
+    search_path: str
+
+
 class Toolchain(Protocol):
     """One language's way to run tests and to recognise them.
 
@@ -138,24 +186,11 @@ class Toolchain(Protocol):
         """Return whether the project looks like one of this toolchain's."""
         ...
 
-    async def find_environment(
-        self, worktree: Path, main: Path, configured: tuple[str, ...] | None, state: Path, search_path: str
-    ) -> Environment | Missing:
+    async def find_environment(self, lookup: Lookup) -> Environment | Missing:
         """Return how to run the tests; asked on the host, before any agent ran."""
         ...
 
-    async def run_tests(
-        self,
-        box: Box,
-        view: View,
-        env: Environment,
-        selection: Selection | None = None,
-        *,
-        trace: bool = False,
-        timeout_s: float = 900.0,
-        per_test_timeout_s: float | None = None,
-        cache: Cache | None = None,
-    ) -> Observation:
+    async def run_tests(self, asked: Measurement) -> Observation:
         """Run the tests in the box and return what was observed.
 
         Raises:
@@ -163,7 +198,7 @@ class Toolchain(Protocol):
         """
         ...
 
-    async def check_types(self, box: Box, view: View, env: Environment, *, timeout_s: float = 900.0) -> Observation:
+    async def check_types(self, asked: Measurement) -> Observation:
         """Return what does not compile or type-check, tests included, as collection errors; nothing of it is run.
 
         Where a language has no such check (Python without a type checker), what cannot be parsed is an error.

@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import redacted_observation
-from pipeline.languages.projects.combined import Several, left_out
-from pipeline.languages.protocol import Cache, Missing, Selection, View
+from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for, projects_in
+from pipeline.languages.protocol import Cache, Lookup, Measurement, Missing, View
 from pipeline.measure import kept_runs
 from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.policy.characters import as_utf8
@@ -24,13 +24,12 @@ from pipeline.runs.events import MeasuredTests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
-    from pathlib import Path
 
     from pipeline.config.model import Config
     from pipeline.engine.events import JournalEvent
     from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Environment, Toolchain
+    from pipeline.languages.protocol import Environment, Selection, Toolchain
     from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
@@ -107,17 +106,13 @@ async def environment(ctx: MeasurementContext) -> Environment:
 
 
 async def _look_for_environment(ctx: MeasurementContext) -> Environment | Missing:
-    toolchain, main, state = ctx.toolchain, ctx.repository.main_checkout, ctx.checkout.root
-
-    def prepared(name: str) -> Path:
+    def lookup_of(name: str) -> Lookup:
         """Return where a toolchain's environment is: what its setup made is in the private checkout."""
-        has_setup = ctx.config.toolchains.of(name).setup is not None
-        return ctx.checkout.tree if has_setup else ctx.repository.worktree
+        table = ctx.config.toolchains.of(name)
+        worktree = ctx.checkout.tree if table.setup is not None else ctx.repository.worktree
+        return Lookup(worktree, ctx.repository.main_checkout, table.command, ctx.checkout.root, ctx.search_path)
 
-    if isinstance(toolchain, Several):
-        return await toolchain.find_environments(lambda part: prepared(part.name), main, state, ctx.search_path)
-    command = ctx.config.toolchains.of(toolchain.name).command
-    return await toolchain.find_environment(prepared(toolchain.name), main, command, state, ctx.search_path)
+    return await find_environment(ctx.toolchain, lookup_of)
 
 
 def require_measurable(env: Environment, toolchain: Toolchain, paths: Iterable[str]) -> None:
@@ -126,7 +121,7 @@ def require_measurable(env: Environment, toolchain: Toolchain, paths: Iterable[s
     Raises:
         UnmeasurableError: one is a source of a toolchain that is left out.
     """
-    why = toolchain.missing_for(env, paths) if isinstance(toolchain, Several) else None
+    why = missing_for(toolchain, env, paths)
     if why is not None:
         raise UnmeasurableError(why)
 
@@ -173,16 +168,9 @@ async def measure(
 
     async def run(chosen: Selection | None) -> Observation:
         with ctx.copies.lent(tree, traces.append) as folder:
-            return await ctx.toolchain.run_tests(
-                ctx.box,
-                View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True)),
-                env,
-                chosen,
-                trace=trace,
-                timeout_s=min(limits.timeout_s, longest) * slower,
-                per_test_timeout_s=min(limits.test_timeout_s, longest) * slower,
-                cache=cache,
-            )
+            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
+            seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
+            return await ctx.toolchain.run_tests(Measurement(ctx.box, view, env, chosen, trace, seconds, each, cache))
 
     with working_box():
         if whole and limits.workers > 1 and not (again or warm):
@@ -192,9 +180,10 @@ async def measure(
             observation = await run(selection)
     observation = observation.model_copy(update=_traced(say, traces, observation))
     observation = redacted_observation(observation, ctx.secrets)
-    if warm and isinstance(ctx.toolchain, Several):
-        for part in (part for part in ctx.toolchain.parts if part.table.workers > 1):
-            ctx.say(f"    [toolchains.{part.name}] workers does not count where several languages are measured")
+    projects = projects_in(ctx.toolchain)
+    if warm and len(projects) > 1:
+        for name in (one.name for one in projects if ctx.config.toolchains.of(one.name).workers > 1):
+            ctx.say(f"    [toolchains.{name}] workers does not count where several languages are measured")
     if warm and limits.workers > 1:
         remember(ctx.checkout.root, observation)
     if limit_s is None:
@@ -226,8 +215,8 @@ def working_box() -> Generator[None]:
 
 
 def _require_nothing_left_out(ctx: MeasurementContext, env: Environment, tree: str) -> None:
-    if isinstance(ctx.toolchain, Several) and left_out(env):
-        require_measurable(env, ctx.toolchain, changed_paths(ctx, ctx.toolchain.first_tree(tree), tree))
+    if left_out(env):
+        require_measurable(env, ctx.toolchain, changed_paths(ctx, first_tree(ctx.toolchain, tree), tree))
 
 
 def _traced(say: Callable[[str], None], traces: Iterable[Traces], seen: Observation) -> dict[str, tuple[str, ...]]:
@@ -253,7 +242,7 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     with working_box(), ctx.copies.lent(tree) as folder:
         view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
-        seen = await ctx.toolchain.check_types(ctx.box, view, env, timeout_s=limits.timeout_s)
+        seen = await ctx.toolchain.check_types(Measurement(ctx.box, view, env, timeout_s=limits.timeout_s))
     seen = redacted_observation(seen, ctx.secrets)
     ctx.say(
         f"    types: {len(seen.collection_errors)} file(s) do not compile"

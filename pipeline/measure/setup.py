@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.dispatch.redaction import redact
-from pipeline.languages.projects.combined import toolchains_in
-from pipeline.languages.projects.subfolder import folder_of
+from pipeline.languages.projects.combined import projects_in
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.runs.files import write_atomic
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.projects.project import Project
     from pipeline.measure.measuring import MeasurementContext
 
 _LIMIT_S: Final = 1800.0
@@ -44,26 +43,26 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
     Raises:
         UnmeasurableError: one failed, or took longer than half an hour.
     """
-    for toolchain in toolchains_in(ctx.toolchain):
-        argv = ctx.config.toolchains.of(toolchain.name).setup
-        done = ctx.checkout.root / f"setup-{toolchain.name}.done"
+    for project in projects_in(ctx.toolchain):
+        argv = ctx.config.toolchains.of(project.name).setup
+        done = ctx.checkout.root / f"setup-{project.name}.done"
         if argv is None or done.exists():
             continue
-        ctx.say(f"    setup of {toolchain.name}: {' '.join(argv)}")
+        ctx.say(f"    setup of {project.name}: {' '.join(argv)}")
         began = anyio.current_time()
         try:
-            await _run(ctx, toolchain, argv, keep)
+            await _run(ctx, project, argv, keep)
         finally:
             ctx.checkout.seal()  # half an environment is not an agent's work either
         write_atomic(done, f"{' '.join(argv)}\n")
-        ctx.say(f"    setup of {toolchain.name}: done in {anyio.current_time() - began:.0f} s")
+        ctx.say(f"    setup of {project.name}: done in {anyio.current_time() - began:.0f} s")
 
 
 async def _run(
-    ctx: MeasurementContext, toolchain: Toolchain, argv: Sequence[str], keep: Callable[[str, bytes], object] | None
+    ctx: MeasurementContext, project: Project, argv: Sequence[str], keep: Callable[[str, bytes], object] | None
 ) -> None:
-    shown, log = " ".join(argv), ctx.checkout.root / f"setup-{toolchain.name}.log"
-    folder = folder_of(toolchain, ctx.checkout.tree)
+    shown, log = " ".join(argv), ctx.checkout.root / f"setup-{project.name}.log"
+    folder = ctx.checkout.tree / project.folder
     code: int | None = None
     try:
         with log.open("wb") as output:
@@ -75,7 +74,7 @@ async def _run(
     finally:
         said = redact(_end_of(log), ctx.secrets)
         if keep is not None:
-            keep(f"evidence/setup-{toolchain.name}.log", said)
+            keep(f"evidence/setup-{project.name}.log", said)
     if code:
         raise UnmeasurableError(f"setup {shown} ended with {code}: {said.decode(errors='replace')[-_TAIL:].strip()}")
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.request import Tools
 from pipeline.languages.environments.devshell import SYSTEM_PATH
 from pipeline.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
-from pipeline.languages.projects.combined import environments_in, toolchains_in
-from pipeline.languages.projects.subfolder import place_of, view_of
+from pipeline.languages.projects.combined import environment_of, projects_in
 from pipeline.languages.protocol import View
 from pipeline.languages.runners import chosen_tests
 from pipeline.languages.table import LANGUAGES
@@ -27,7 +26,8 @@ from pipeline.programs import locate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.languages.protocol import Environment, Toolchain
+    from pipeline.languages.projects.project import Project
+    from pipeline.languages.protocol import Environment
     from pipeline.measure.measuring import MeasurementContext
 
 _CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")
@@ -40,17 +40,16 @@ async def kit_of(ctx: MeasurementContext) -> Kit:
     Raises:
         UnmeasurableError: the project has no test environment.
     """
-    found = environments_in(await environment(ctx))
-    several = toolchains_in(ctx.toolchain)
-    pairs = tuple((one, found.get(one.name, found.get(""))) for one in several)
+    found = await environment(ctx)
+    pairs = tuple((one, environment_of(found, one)) for one in projects_in(ctx.toolchain))
     return Kit(tuple((one, env) for one, env in pairs if env is not None))
 
 
 @dataclass(frozen=True)
 class Kit:
-    """Toolchains with their environments."""
+    """Projects with their environments."""
 
-    parts: tuple[tuple[Toolchain, Environment], ...]
+    parts: tuple[tuple[Project, Environment], ...]
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -79,8 +78,8 @@ class Kit:
         mounts: list[Mount] = []
         paths: list[Path] = []
         packages: list[Mount] = []
-        for toolchain, env in self.parts:
-            view = view_of(toolchain, View(mount))
+        for project, env in self.parts:
+            view = project.view(View(mount))
             installed = installed_mounts(env, view)
             mounts += [*editable_mounts(env, view), *(installed if isolated else ()), *env.mounts]
             paths += editable_paths(env, view, isolated=isolated)
@@ -103,32 +102,31 @@ class Kit:
         One runner takes them as they are; the ids of others, and those of projects in folders, are translated.
         """
         first, env = self.parts[0]
-        if len(self.parts) == 1 and _root_option(first) and place_of(first) is None:
+        if len(self.parts) == 1 and _root_option(first) and not first.folder:
             return _command(first, env, mount), ()
         python, script = locate(sys.executable), Path(chosen_tests.__file__)
-        runners = json.dumps([_runner(toolchain, env, mount) for toolchain, env in self.parts])
+        runners = json.dumps([_runner(project, env, mount) for project, env in self.parts])
         return python.argv("-I", "-S", str(script), runners), (*python.mounts, Mount(script, script))
 
 
-def _command(toolchain: Toolchain, env: Environment, mount: Mount) -> tuple[str, ...]:
+def _command(project: Project, env: Environment, mount: Mount) -> tuple[str, ...]:
     """Return how the tests are started; a runner may take another root for single files where nothing says one."""
-    option = _root_option(toolchain)
-    return (*env.command, f"{option}={view_of(toolchain, View(mount)).workspace}") if option else env.command
+    option = _root_option(project)
+    return (*env.command, f"{option}={project.view(View(mount)).workspace}") if option else env.command
 
 
-def _root_option(toolchain: Toolchain) -> str:
-    language = LANGUAGES.get(toolchain.name)
+def _root_option(project: Project) -> str:
+    language = LANGUAGES.get(project.name)
     return language.root_option if language is not None else ""
 
 
-def _runner(toolchain: Toolchain, env: Environment, mount: Mount) -> dict[str, object]:
-    place = place_of(toolchain)
+def _runner(project: Project, env: Environment, mount: Mount) -> dict[str, object]:
     return {
-        "name": toolchain.name,
-        "folder": place.folder if place is not None else "",
-        "mark": place.marks if place is not None else "",
-        "sources": toolchain.sources,
-        "argv": _command(toolchain, env, mount),
+        "name": project.name,
+        "folder": project.folder,
+        "mark": project.place.marks,
+        "sources": project.toolchain.sources,
+        "argv": _command(project, env, mount),
     }
 
 

@@ -14,7 +14,7 @@ from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.evidence.observation import RunState
-from pipeline.languages.projects.combined import toolchains_in
+from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
@@ -54,7 +54,7 @@ async def check_collection(
         return []
     try:
         with lent_without_run(repository, _bounded(config, limit_s), box, environ, lambda _: None) as lab:
-            tables = [config.toolchains.of(each.name) for each in toolchains_in(lab.toolchain)]
+            tables = [config.toolchains.of(each.name) for each in projects_in(lab.toolchain)]
             first = next((table.setup for table in tables if table.setup is not None), None)
             if first is not None:
                 message = f"not tried: a run collects the tests after its setup: {' '.join(first)}"

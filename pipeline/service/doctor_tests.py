@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.languages.projects.combined import toolchains_in
+from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import choose, looked_for
-from pipeline.languages.projects.subfolder import place_of
-from pipeline.languages.protocol import Missing
+from pipeline.languages.protocol import Lookup, Missing
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.service.doctor_document import Check
 
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Environment, Toolchain
+    from pipeline.languages.projects.project import Project
+    from pipeline.languages.protocol import Environment
 
 _FETCH: Final = frozenset(
     {
@@ -42,28 +42,26 @@ async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[s
         message = f"no test toolchain recognises this project, {DEFAULT.name} is assumed; looked for {looked_for()}"
         advice = f"set [toolchains.NAME] folder where a project is further down, or [toolchains.{DEFAULT.name}] command"
         return [_check("tests", "warn", message, advice)], False
-    several = toolchains_in(chosen)
+    several = projects_in(chosen)
     if len(several) == 1:
-        check = await _one("tests", chosen, repository, loaded, environ)
+        check = await _one("tests", several[0], repository, loaded, environ)
         return [check], check.status == "ok"
     found = [(each, await _one(f"tests-{each.name}", each, repository, loaded, environ)) for each in several]
     checks = [check for _, check in found]
     if all(check.status == "fail" for check in checks):
         return checks, False
-    shown = [_left_out(check, loaded, toolchain) if check.status == "fail" else check for toolchain, check in found]
+    shown = [_left_out(check, loaded, project) if check.status == "fail" else check for project, check in found]
     fetched = any(check.status == "warn" for check in checks)
     return shown, not fetched and all(check.status != "fail" for check in shown)
 
 
-async def _one(
-    id_: str, toolchain: Toolchain, repository: Repository, loaded: Loaded, environ: Mapping[str, str]
-) -> Check:
-    search_path, table = environ.get("PATH", os.defpath), loaded.config.toolchains.of(toolchain.name)
+async def _one(id_: str, project: Project, repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:
+    search_path, table = environ.get("PATH", os.defpath), loaded.config.toolchains.of(project.name)
     command = table.command
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
         return _check(id_, "warn", message, "start it once")
-    known = LANGUAGES[toolchain.name].checkouts if command is None and place_of(toolchain) is None else None
+    known = LANGUAGES[project.name].checkouts if command is None and not project.folder else None
     if known is not None and known.is_locked(repository.worktree, search_path):
         found = known.interpreters((repository.worktree, repository.main_checkout), locked=True)
         if not found:
@@ -71,32 +69,31 @@ async def _one(
             return _check(id_, "warn", message, known.MADE_BY.removesuffix(" --frozen"))
         command = known.first_run(found[0])
     try:
-        env = await toolchain.find_environment(
-            repository.worktree, repository.main_checkout, command, state_folder(environ), search_path
-        )
+        state = state_folder(environ)
+        lookup = Lookup(repository.worktree, repository.main_checkout, command, state, search_path)
+        env = await project.find_environment(lookup)
     except UserError as error:
         return _check(id_, "fail", error.message, "; ".join(error.actions))
     if not isinstance(env, Missing):
-        return _check(id_, "ok", _said(toolchain, env))
+        return _check(id_, "ok", _said(project, env))
     if table.setup is not None:
         made = f"not here; a run asks again after its setup: {' '.join(table.setup)}"
         return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout")
-    remedy = env.remedy or f"{toolchain.install_hint}, where the project's tests run"
+    remedy = env.remedy or f"{project.toolchain.install_hint}, where the project's tests run"
     return _check(id_, "fail", env.sentence, remedy)
 
 
-def _said(toolchain: Toolchain, env: Environment) -> str:
-    place = place_of(toolchain)
-    where = f" in {place.folder}" if place is not None else ""
+def _said(project: Project, env: Environment) -> str:
+    where = f" in {project.folder}" if project.folder else ""
     return f"{', '.join(env.versions)}{where}: {' '.join(env.command)}"
 
 
-def _left_out(check: Check, loaded: Loaded, toolchain: Toolchain) -> Check:
+def _left_out(check: Check, loaded: Loaded, project: Project) -> Check:
     """Return what is wrong with a toolchain beside others that work: a run leaves it out, if nobody asks for it."""
     tables = loaded.config.toolchains
-    if tables.is_configured(toolchain.name):
+    if tables.is_configured(project.name):
         return check
-    message = f"{toolchain.name} is left out, and a task in its files would be refused: {check.message}"
+    message = f"{project.name} is left out, and a task in its files would be refused: {check.message}"
     rest = "or name the others in [toolchains] use"
     return check.model_copy(update={"status": "warn", "message": message, "advice": f"{check.advice}; {rest}"})
 

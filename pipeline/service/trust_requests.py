@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
 from pipeline.git.tracked_paths import TrackedFiles
-from pipeline.languages.projects.combined import toolchains_in
+from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import choose
-from pipeline.languages.projects.subfolder import folder_of
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.runs.worktree_include import INCLUDE_FILE, include_patterns
 
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Checkouts, Toolchain
+    from pipeline.languages.projects.project import Project
+    from pipeline.languages.protocol import Checkouts
 
 _STARTED: Final = "this program of the repository is started on the host to ask for its environment"
 _CARRIED: Final = "ignored files that match are shown to the tests, also in what is kept of them"
@@ -47,38 +47,37 @@ class _Files:
 
     def widening(self) -> Iterator[Widening]:
         tables, keys = self._loaded.config.toolchains, {item.key for item in self._loaded.widening}
-        for toolchain in self._toolchains():
-            table, checkouts = tables.of(toolchain.name), LANGUAGES[toolchain.name].checkouts
+        for project in self._projects():
+            table, checkouts = tables.of(project.name), LANGUAGES[project.name].checkouts
             command = table.command
             if command is None and checkouts is not None:
-                yield from self._of_environments(toolchain, checkouts, prepared=table.setup is not None)
-            elif command is not None and f"toolchains.{toolchain.name}.command" not in keys:
-                yield from self._of_program(self._folders(toolchain)[0] / command[0], command[0])
+                yield from self._of_environments(project, checkouts, prepared=table.setup is not None)
+            elif command is not None and f"toolchains.{project.name}.command" not in keys:
+                yield from self._of_program(self._folders(project)[0] / command[0], command[0])
         patterns = include_patterns(self._repository.worktree)
         if patterns and self._tracked.lead_to(self._repository.worktree / INCLUDE_FILE):
             yield Widening(INCLUDE_FILE, list(patterns), _CARRIED, is_file=True)
 
-    def _toolchains(self) -> tuple[Toolchain, ...]:
+    def _projects(self) -> tuple[Project, ...]:
         """Return what would measure the tests, as a run decides it."""
         commit = self._repository.resolve("HEAD")  # the listing of an object is kept, that of a name is not
         paths = (entry.path for entry in self._repository.entries(commit)) if commit is not None else ()
         chosen = choose(self._repository.worktree, self._loaded.config.toolchains, paths)
-        return toolchains_in(chosen or DEFAULT.toolchain)
+        return projects_in(chosen or DEFAULT.toolchain)
 
-    def _folders(self, toolchain: Toolchain) -> tuple[Path, ...]:
+    def _folders(self, project: Project) -> tuple[Path, ...]:
         """Return where its project is, in this checkout and in the main one."""
         main = self._repository.main_checkout
-        inside = folder_of(toolchain, main)
-        return tuple(
-            dict.fromkeys((folder_of(toolchain, self._repository.worktree), inside if inside.is_dir() else main))
-        )
+        inside = main / project.folder
+        folders = (self._repository.worktree / project.folder, inside if inside.is_dir() else main)
+        return tuple(dict.fromkeys(folders))
 
     def _of_program(self, program: Path, word: str) -> Iterator[Widening]:
         if "/" in word and (self._tracked.lead_to(program) or self._tracked.set_up(program.parent)):
             yield Widening(self._shown(program), "tracked", _STARTED, is_file=True)
 
-    def _of_environments(self, toolchain: Toolchain, known: Checkouts, *, prepared: bool) -> Iterator[Widening]:
-        folders = self._folders(toolchain)
+    def _of_environments(self, project: Project, known: Checkouts, *, prepared: bool) -> Iterator[Widening]:
+        folders = self._folders(project)
         places = [folder / name for folder in folders for name in known.PLACES]
         theirs = [place for place in places if self._is_theirs(place)]
         for place in theirs:

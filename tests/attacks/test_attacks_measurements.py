@@ -25,7 +25,7 @@ from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.environments.installed import linked
 from pipeline.languages.protocol import InstalledFolder, View
 from pipeline.languages.python.messages import read_session
-from pipeline.process import Mount
+from pipeline.process import Answer, Mount
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def test_control_records_in_a_file_can_be(tmp_path: Path) -> None:
     current = {"PYTEST_CURRENT_TEST": "test_it.py::test_answer (call)"}
     environ = {**os.environ, **current, "PYTEST_DEBUG_TEMPROOT": str(tmp_path / "temproot")}
     done = subprocess.run([sys.executable, "-c", f"{FORGES}\nanswer()"], env=environ, check=False)
-    session = read_session(records.read_bytes(), "n", exit_code=done.returncode, timed_out=False)
+    session = read_session(Answer(records.read_bytes()), "n", exit_code=done.returncode, timed_out=False)
     assert (session.forged, session.contradicted) == ("", "")
     assert session.ended is not None, "a whole session, with the test passed"
 

@@ -13,6 +13,7 @@ from languages.test_pytest_environment import SITE, find, found, venv
 from pipeline.backends.layout import manifest_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.request import Tools
+from pipeline.languages.projects.project import Project
 from pipeline.measure.tools import Kit
 from pipeline.process import Mount
 
@@ -55,7 +56,7 @@ def test_the_desk_is_tested_and_not_the_worktree_it_was_made_from(tmp_path: Path
     if how == "a finder":
         write(site, {"__editable___core_finder.py": finder})
     desk = write(tmp_path / "a desk", RIGHT)
-    kit = Kit(((TOOLCHAIN, found(find(tree))),))
+    kit = Kit(((Project(TOOLCHAIN), found(find(tree))),))
     text = script_of(kit.tools, desk)
     assert text is not None
     script = tmp_path / "run-tests"

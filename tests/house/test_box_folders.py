@@ -39,7 +39,6 @@ FINE: Final = {
     ("languages/python/scratch.py", "copytree"): "our own plugin",
     ("languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
     ("languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
-    ("languages/projects/same_collection.py", "scandir"): "the view before anything runs in it",
     ("languages/python/toolchain.py", "glob"): "the worktree",
     ("languages/python/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
     ("languages/python/bytecode.py", "rmdir"): "the same",

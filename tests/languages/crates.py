@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.languages.protocol import Cache, Environment, Selection, View
+from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
 from pipeline.languages.rust.toolchain import CargoToolchain
 from pipeline.process import Mount
 
@@ -31,7 +31,7 @@ needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="this mac
 def environment() -> Environment:
     """Return the environment of the machine's own toolchain."""
     nowhere = Path(tempfile.gettempdir())
-    found = anyio.run(TOOLCHAIN.find_environment, nowhere, nowhere, None, nowhere, os.environ["PATH"])
+    found = anyio.run(TOOLCHAIN.find_environment, Lookup(nowhere, nowhere, None, nowhere, os.environ["PATH"]))
     assert isinstance(found, Environment), found
     return found
 
@@ -52,15 +52,9 @@ def measure(
     sandbox = box or NoBox()
 
     async def run() -> Observation:
+        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
         return await TOOLCHAIN.run_tests(
-            sandbox,
-            View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True)),
-            chosen,
-            selection,
-            trace=trace,
-            timeout_s=timeout_s,
-            per_test_timeout_s=per_test_timeout_s,
-            cache=cache,
+            Measurement(sandbox, view, chosen, selection, trace, timeout_s, per_test_timeout_s, cache)
         )
 
     return anyio.run(run)
@@ -70,6 +64,6 @@ def check_types(root: Path) -> Observation:
     """Return what of the project in `root` does not compile."""
 
     async def check() -> Observation:
-        return await TOOLCHAIN.check_types(NoBox(), View(Mount(root, root, writable=True)), environment())
+        return await TOOLCHAIN.check_types(Measurement(NoBox(), View(Mount(root, root, writable=True)), environment()))
 
     return anyio.run(check)

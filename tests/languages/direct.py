@@ -15,7 +15,7 @@ import anyio
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.red_classes import Context
 from pipeline.languages import modules
-from pipeline.languages.protocol import Cache, Environment, Selection, View
+from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.process import Mount
 
@@ -41,9 +41,9 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
 def environment() -> Environment:
     """Return the environment of the interpreter that runs these tests."""
     nowhere = Path(tempfile.gettempdir())
-    found = anyio.run(
-        TOOLCHAIN.find_environment, nowhere, nowhere, (sys.executable, "-m", "pytest"), nowhere, os.environ["PATH"]
-    )
+    command = (sys.executable, "-m", "pytest")
+    lookup = Lookup(nowhere, nowhere, command, nowhere, os.environ["PATH"])
+    found = anyio.run(TOOLCHAIN.find_environment, lookup)
     assert isinstance(found, Environment), found
     return found
 
@@ -57,7 +57,7 @@ def _bytecode() -> Cache:
     write(place, {"test_it.py": "def test_it(): pass\n"})
     kept.mkdir()
     view, env = View(Mount(place, place, writable=True)), environment()
-    anyio.run(lambda: TOOLCHAIN.run_tests(NoBox(), view, env, cache=Cache(kept, warm=True)))
+    anyio.run(lambda: TOOLCHAIN.run_tests(Measurement(NoBox(), view, env, cache=Cache(kept, warm=True))))
     return Cache(kept)
 
 
@@ -81,15 +81,9 @@ def measure(
     kept = _bytecode()
 
     async def run() -> Observation:
+        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
         return await TOOLCHAIN.run_tests(
-            sandbox,
-            View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True)),
-            chosen,
-            selection,
-            trace=trace,
-            timeout_s=timeout_s,
-            per_test_timeout_s=per_test_timeout_s,
-            cache=kept,
+            Measurement(sandbox, view, chosen, selection, trace, timeout_s, per_test_timeout_s, kept)
         )
 
     return anyio.run(run)

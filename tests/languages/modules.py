@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.languages.go.toolchain import GoToolchain
-from pipeline.languages.protocol import Cache, Environment, Selection, View
+from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="this machine h
 def environment() -> Environment:
     """Return the environment of the machine's own toolchain."""
     nowhere = Path(tempfile.gettempdir())
-    found = anyio.run(TOOLCHAIN.find_environment, nowhere, nowhere, None, nowhere, os.environ["PATH"])
+    found = anyio.run(TOOLCHAIN.find_environment, Lookup(nowhere, nowhere, None, nowhere, os.environ["PATH"]))
     assert isinstance(found, Environment), found
     return found
 
@@ -83,15 +83,9 @@ def measure(
     sandbox = box or NoBox()
 
     async def run() -> Observation:
+        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
         return await TOOLCHAIN.run_tests(
-            sandbox,
-            View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True)),
-            chosen,
-            selection,
-            trace=trace,
-            timeout_s=timeout_s,
-            per_test_timeout_s=per_test_timeout_s,
-            cache=used,
+            Measurement(sandbox, view, chosen, selection, trace, timeout_s, per_test_timeout_s, used)
         )
 
     return anyio.run(run)
@@ -103,6 +97,6 @@ def check_types(root: Path, box: Box | None = None) -> Observation:
 
     async def check() -> Observation:
         view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
-        return await TOOLCHAIN.check_types(sandbox, view, env, cache=used)
+        return await TOOLCHAIN.check_types(Measurement(sandbox, view, env, cache=used))
 
     return anyio.run(check)

@@ -13,7 +13,7 @@ from js_runners import installed_set, search_path
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.languages.javascript.toolchain import NodeToolchain
-from pipeline.languages.protocol import Environment, Missing, Selection, View
+from pipeline.languages.protocol import Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def find(
     checkout: Path, command: tuple[str, ...] | None = None, *, path: str, main: Path | None = None
 ) -> Environment | Missing:
     """Return what the toolchain finds for a checkout."""
-    return anyio.run(TOOLCHAIN.find_environment, checkout, main or checkout, command, checkout, path)
+    return anyio.run(TOOLCHAIN.find_environment, Lookup(checkout, main or checkout, command, checkout, path))
 
 
 def measure(
@@ -70,14 +70,9 @@ def measure(
     chosen = env or environment(name, (root / "package.json").read_text(encoding="utf-8"))
 
     async def run() -> Observation:
+        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
         return await TOOLCHAIN.run_tests(
-            sandbox,
-            View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True)),
-            chosen,
-            selection,
-            trace=trace,
-            timeout_s=timeout_s,
-            per_test_timeout_s=per_test_timeout_s,
+            Measurement(sandbox, view, chosen, selection, trace, timeout_s, per_test_timeout_s)
         )
 
     return anyio.run(run)
@@ -88,6 +83,6 @@ def check_types(root: Path, name: str = "node") -> Observation:
     env = environment(name, (root / "package.json").read_text(encoding="utf-8"))
 
     async def check() -> Observation:
-        return await TOOLCHAIN.check_types(NoBox(), View(Mount(root, root, writable=True)), env)
+        return await TOOLCHAIN.check_types(Measurement(NoBox(), View(Mount(root, root, writable=True)), env))
 
     return anyio.run(check)

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from languages.crates import TOOLCHAIN, environment, needs_cargo
 
-from pipeline.languages.protocol import Environment, Missing
+from pipeline.languages.protocol import Environment, Lookup, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 def find(place: Path, command: Sequence[str] | None = None, path: str | None = None) -> Environment | Missing:
     chosen = None if command is None else tuple(command)
-    return anyio.run(
-        TOOLCHAIN.find_environment, place, place, chosen, place, os.environ["PATH"] if path is None else path
-    )
+    search_path = os.environ["PATH"] if path is None else path
+    return anyio.run(TOOLCHAIN.find_environment, Lookup(place, place, chosen, place, search_path))
 
 
 def test_a_manifest_makes_a_rust_project(tmp_path: Path) -> None:

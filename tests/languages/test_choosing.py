@@ -8,9 +8,8 @@ import pytest
 from languages.direct import write
 
 from pipeline.config.model import Toolchains
-from pipeline.languages.projects.combined import Several, toolchains_in
+from pipeline.languages.projects.combined import Projects, projects_in
 from pipeline.languages.projects.detection import choose, folder_below, looked_for
-from pipeline.languages.projects.subfolder import Rooted
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ def chosen(tmp_path: Path, *paths: str, **tables: Any) -> Toolchain | None:
 def named(toolchain: Toolchain | None) -> list[str]:
     """Return the names, each with the folder if it has one."""
     assert toolchain is not None
-    return [
-        f"{one.name} in {one.place.folder}" if isinstance(one, Rooted) else one.name for one in toolchains_in(toolchain)
-    ]
+    return [f"{one.name} in {one.folder}" if one.folder else one.name for one in projects_in(toolchain)]
 
 
 @pytest.mark.parametrize(("mark", "name"), [("pyproject.toml", "pytest"), ("Cargo.toml", "cargo")])
@@ -49,15 +46,15 @@ def test_every_language_has_marks_and_they_are_told() -> None:
 def test_two_at_the_top_are_both_taken_in_the_order_of_the_table(tmp_path: Path) -> None:
     found = chosen(tmp_path, "Cargo.toml", "pyproject.toml")
     assert named(found) == ["pytest", "cargo"]
-    assert isinstance(found, Several)
-    assert not any(part.asked for part in found.parts)
+    assert isinstance(found, Projects)
+    assert not any(part.asked for part in found.projects)
 
 
 def test_use_says_which_and_in_which_order(tmp_path: Path) -> None:
     found = chosen(tmp_path, "Cargo.toml", "pyproject.toml", use=["cargo", "pytest", "cargo"])
     assert named(found) == ["cargo", "pytest"]
-    assert isinstance(found, Several)
-    assert all(part.asked for part in found.parts)
+    assert isinstance(found, Projects)
+    assert all(part.asked for part in found.projects)
     assert chosen(tmp_path, "Cargo.toml", "pyproject.toml", use=["cargo"]) is LANGUAGES["cargo"].toolchain
 
 
@@ -77,14 +74,17 @@ def test_a_second_language_further_down_is_found_beside_the_one_at_the_top(tmp_p
 def test_the_configured_folder_counts_and_a_configured_part_is_asked_for(tmp_path: Path) -> None:
     found = chosen(tmp_path, "pyproject.toml", "a/Cargo.toml", "b/Cargo.toml", cargo={"folder": "b"})
     assert named(found) == ["pytest", "cargo in b"]
-    assert isinstance(found, Several)
-    assert [part.asked for part in found.parts] == [False, True]
+    assert isinstance(found, Projects)
+    assert [part.asked for part in found.projects] == [False, True]
 
 
 def test_limits_of_several_are_those_of_each(tmp_path: Path) -> None:
     found = chosen(tmp_path, "pyproject.toml", "Cargo.toml", cargo={"timeout_s": 5}, pytest={"test_timeout_s": 7})
-    assert isinstance(found, Several)
-    assert [(part.table.timeout_s, part.table.test_timeout_s) for part in found.parts] == [(900, 7), (5, 60)]
+    assert isinstance(found, Projects)
+    assert [(one.table.timeout_s, one.table.test_timeout_s) for one in found.projects if one.table] == [
+        (900, 7),
+        (5, 60),
+    ]
     tables = Toolchains.model_validate({"cargo": {"timeout_s": 5}, "pytest": {"test_timeout_s": 7}})
     assert (tables.of(found.name).timeout_s, tables.of(found.name).test_timeout_s) == (905, 60)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from languages.crates import needs_cargo
 
 from pipeline.languages.environments.devshell import Shell, box_path, entered, is_carried, split, variables_in
-from pipeline.languages.protocol import Environment, Missing
+from pipeline.languages.protocol import Environment, Lookup, Missing
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
 
@@ -241,7 +241,7 @@ def test_a_project_whose_interpreter_is_in_its_shell_alone_is_told_how(
     for name in files:
         (tmp_path / name).touch()
     found = anyio.run(
-        LANGUAGES["pytest"].toolchain.find_environment, tmp_path, tmp_path, None, tmp_path / "state", "/nowhere"
+        LANGUAGES["pytest"].toolchain.find_environment, Lookup(tmp_path, tmp_path, None, tmp_path / "state", "/nowhere")
     )
     assert isinstance(found, Missing)
     assert found.sentence.endswith(said)
@@ -251,7 +251,7 @@ def test_a_project_whose_interpreter_is_in_its_shell_alone_is_told_how(
 
 
 def find(name: str, place: Path, command: tuple[str, ...], path: str) -> Environment:
-    found = anyio.run(LANGUAGES[name].toolchain.find_environment, place, place, command, place / "state", path)
+    found = anyio.run(LANGUAGES[name].toolchain.find_environment, Lookup(place, place, command, place / "state", path))
     assert isinstance(found, Environment), found
     return found
 

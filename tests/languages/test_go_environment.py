@@ -13,7 +13,7 @@ from languages.modules import MANIFEST, TOOLCHAIN, environment, needs_go
 
 from pipeline.languages.go.command import GoTest, parse
 from pipeline.languages.go.pins import is_newer, wanted_toolchain
-from pipeline.languages.protocol import Environment, Missing
+from pipeline.languages.protocol import Environment, Lookup, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 def find(place: Path, command: Sequence[str] | None = None, path: str | None = None) -> Environment | Missing:
     chosen = None if command is None else tuple(command)
-    return anyio.run(
-        TOOLCHAIN.find_environment, place, place, chosen, place, os.environ["PATH"] if path is None else path
-    )
+    search_path = os.environ["PATH"] if path is None else path
+    return anyio.run(TOOLCHAIN.find_environment, Lookup(place, place, chosen, place, search_path))
 
 
 @pytest.mark.parametrize("name", ["go.mod", "go.work"])

@@ -19,8 +19,9 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.languages.projects.merging import collected, together
-from pipeline.languages.projects.same_collection import Memory, contents, key_of
+from pipeline.languages.projects.same_collection import Memory, key_of
 from pipeline.languages.protocol import Selection
+from pipeline.views.manifest import scan
 
 pytestmark = pytest.mark.slow
 
@@ -140,7 +141,7 @@ def test_a_key_is_all_that_a_runner_is_shown_but_the_sources_of_others(tmp_path:
     (tmp_path / "link").symlink_to("a.py")
 
     def key() -> str:
-        return key_of(contents(tmp_path), {".py"})
+        return key_of(scan(tmp_path), {".py"})
 
     first = key()
     (tmp_path / "a.py").write_text("other")

@@ -15,7 +15,7 @@ from languages.direct import TOOLCHAIN, environment, write
 from pipeline.boxes.box_folder import BoxFolder
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.protocol import Cache, Selection, View
+from pipeline.languages.protocol import Cache, Measurement, Selection, View
 from pipeline.languages.python.bytecode import Place, keep, lay_out
 from pipeline.process import Command, Completed, Mount
 from pipeline.trees import Files
@@ -171,7 +171,7 @@ def measured(root: Path, cache: Path, box: NoBox, *, warm: bool = False) -> Obse
     env, view = environment(), View(Mount(root, root, writable=True))
 
     async def run() -> Observation:
-        return await TOOLCHAIN.run_tests(box, view, env, Selection(), cache=Cache(cache, warm=warm))
+        return await TOOLCHAIN.run_tests(Measurement(box, view, env, Selection(), cache=Cache(cache, warm=warm)))
 
     return anyio.run(run)
 

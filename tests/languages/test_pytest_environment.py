@@ -16,7 +16,7 @@ from languages.direct import TOOLCHAIN, measure, write
 
 from pipeline.languages.environments.installed import editable_mounts
 from pipeline.languages.environments.pins import chosen_versions
-from pipeline.languages.protocol import EditableRoot, Environment, Missing, View
+from pipeline.languages.protocol import EditableRoot, Environment, Lookup, Missing, View
 from pipeline.languages.python.probe import ask, interpreter_of
 from pipeline.process import Mount
 
@@ -31,7 +31,7 @@ def find(
     worktree: Path, main: Path | None = None, command: tuple[str, ...] | None = None, search_path: str = "/nowhere"
 ) -> Environment | Missing:
     state = worktree.parent / "state"
-    return anyio.run(TOOLCHAIN.find_environment, worktree, main or worktree, command, state, search_path)
+    return anyio.run(TOOLCHAIN.find_environment, Lookup(worktree, main or worktree, command, state, search_path))
 
 
 def venv(place: Path, *lines: str) -> Path:

@@ -14,7 +14,7 @@ from languages.direct import TOOLCHAIN, measure, write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, RunState
-from pipeline.languages.protocol import Environment
+from pipeline.languages.protocol import Environment, Lookup
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def test_the_view_is_shown_where_an_editable_install_points(tmp_path: Path, box:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tree / ".venv"], check=True)
     site = next(tree.glob(".venv/lib/python*/site-packages"))
     (site / "it.pth").write_text(f"{sysconfig.get_path('purelib')}\n{tree / inside}\n")
-    env = anyio.run(TOOLCHAIN.find_environment, tree, tree, None, tmp_path / "state", "/nowhere")
+    env = anyio.run(TOOLCHAIN.find_environment, Lookup(tree, tree, None, tmp_path / "state", "/nowhere"))
     assert isinstance(env, Environment)
     view = write(tmp_path / "view", {**files, module: "def answer():\n    return 42\n"})
     observation = measure(view, env=env, box=box)

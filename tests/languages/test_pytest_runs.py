@@ -19,6 +19,7 @@ from pipeline.evidence.red_classes import RedClass, Symptom
 from pipeline.languages.protocol import Environment, Selection
 from pipeline.languages.python.messages import read_session
 from pipeline.languages.python.records import observe
+from pipeline.process import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -375,7 +376,7 @@ def test_the_plugin_is_valid_python_3_8() -> None:
     "data", [b"", b"{", b'{"nonce":"n","n":0,"kind":"session_start","python":"3","pytest":"9"}\n{"non']
 )
 def test_records_cut_short_are_a_crash_or_unusable_but_never_complete(data: bytes) -> None:
-    session = read_session(data, "n", exit_code=0, timed_out=False)
+    session = read_session(Answer(data), "n", exit_code=0, timed_out=False)
     assert observe([session], command=(), tail="").state in (RunState.CRASHED, RunState.UNUSABLE)
 
 

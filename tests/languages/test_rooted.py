@@ -19,15 +19,16 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.evidence.red_classes import Symbol
+from pipeline.languages.projects.combined import Projects
 from pipeline.languages.projects.outer_paths import Place
-from pipeline.languages.projects.subfolder import Rooted
+from pipeline.languages.projects.project import Project
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
 
-PYTEST = Rooted(LANGUAGES["pytest"].toolchain, "apps/api")
-CARGO = Rooted(LANGUAGES["cargo"].toolchain, "rust")
+PYTEST = Projects([Project(LANGUAGES["pytest"].toolchain, "apps/api")])
+CARGO = Projects([Project(LANGUAGES["cargo"].toolchain, "rust")])
 
 WORD = st.text("abz_-./:#[]", min_size=1, max_size=8)
 PATH = st.builds("/".join, st.lists(st.text("ab_-", min_size=1, max_size=4), min_size=1, max_size=4))
@@ -81,7 +82,7 @@ def test_everything_that_is_observed_is_said_in_paths_of_the_repository() -> Non
         fault=fault,
         reach=Reach(functions=("src/a.py::f",), references=("src/a.py::g",), doors=("data.csv", "process")),
     )
-    seen = PYTEST.place.observed(
+    seen = PYTEST.projects[0].place.observed(
         Observation(
             state=RunState.COMPLETE,
             records={record.id: record},

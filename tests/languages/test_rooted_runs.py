@@ -14,8 +14,9 @@ from languages.modules import needs_go
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.projects.subfolder import Rooted
-from pipeline.languages.protocol import EditableRoot, Environment, Missing, Selection, View
+from pipeline.languages.projects.combined import Projects
+from pipeline.languages.projects.project import Project
+from pipeline.languages.protocol import EditableRoot, Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
 
@@ -24,8 +25,8 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from pathlib import Path
 
-PYTEST = Rooted(LANGUAGES["pytest"].toolchain, "apps/api")
-CARGO = Rooted(LANGUAGES["cargo"].toolchain, "rust")
+PYTEST = Projects([Project(LANGUAGES["pytest"].toolchain, "apps/api")])
+CARGO = Projects([Project(LANGUAGES["cargo"].toolchain, "rust")])
 
 MONOREPO = {
     "lib/shared.py": "def twice(x):\n    return 2 * x\n",
@@ -44,10 +45,10 @@ MONOREPO = {
 }
 
 
-def measure(toolchain: Rooted, root: Path, env: Environment, selection: Selection | None = None) -> Observation:
+def measure(toolchain: Projects, root: Path, env: Environment, selection: Selection | None = None) -> Observation:
     async def run() -> Observation:
         view = View(Mount(root, root, writable=True))
-        return await toolchain.run_tests(NoBox(), view, env, selection, timeout_s=120)
+        return await toolchain.run_tests(Measurement(NoBox(), view, env, selection, timeout_s=120))
 
     return anyio.run(run)
 
@@ -92,14 +93,16 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path, link:
 def test_the_environment_is_that_of_the_folder(tmp_path: Path) -> None:
     tree = write(tmp_path / "tree", {"apps/api/pyproject.toml": ""})
 
-    def find(toolchain: Rooted, command: tuple[str, ...]) -> Environment | Missing:
-        return anyio.run(toolchain.find_environment, tree, tree, command, tmp_path / "state", os.environ["PATH"])
+    def find(toolchain: Projects, command: tuple[str, ...]) -> Environment | Missing:
+        return anyio.run(
+            toolchain.find_environment, Lookup(tree, tree, command, tmp_path / "state", os.environ["PATH"])
+        )
 
     (tree / "python").symlink_to(sys.executable)
     (tree / "apps/api/py").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     (tree / "apps/api/py").chmod(0o755)
     assert isinstance(find(PYTEST, ("./py", "-m", "pytest")), Environment)
-    nowhere = find(Rooted(LANGUAGES["pytest"].toolchain, "gone"), (sys.executable, "-m", "pytest"))
+    nowhere = find(Projects([Project(LANGUAGES["pytest"].toolchain, "gone")]), (sys.executable, "-m", "pytest"))
     assert isinstance(nowhere, Missing)
     assert "no folder gone" in nowhere.sentence
 
@@ -109,7 +112,7 @@ def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: P
 
     tree = write(tmp_path / "tree", {"lib/src/shared.py": "VALUE = 1\n", "apps/api/pyproject.toml": ""})
     venv(tree / "apps/api/.venv", SITE, str(tree / "lib/src"))
-    env = anyio.run(PYTEST.find_environment, tree, tree, None, tmp_path / "state", "/nowhere")
+    env = anyio.run(PYTEST.find_environment, Lookup(tree, tree, None, tmp_path / "state", "/nowhere"))
     assert isinstance(env, Environment), env
     assert EditableRoot(tree / "lib/src", "../../lib/src") in env.editable_roots
     assert not any(mount.target == tree / "lib/src" for mount in env.mounts)
@@ -181,7 +184,7 @@ def test_a_module_in_a_folder_has_ids_that_begin_with_the_folder(tmp_path: Path)
             "svc/deep/deep_test.go": test.format("deep"),
         },
     )
-    go = Rooted(LANGUAGES["go"].toolchain, "svc")
+    go = Projects([Project(LANGUAGES["go"].toolchain, "svc")])
     seen = measure(go, root, modules.environment())
     assert {entry: record.outcome for entry, record in seen.records.items()} == {
         "svc/.::TestTwo": Ended.PASSED,

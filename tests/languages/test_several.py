@@ -19,9 +19,15 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchain as Table
 from pipeline.evidence.observation import Ended, Layout, Observation, RunState
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.projects.combined import Part, Several, SeveralEnvironment, for_files, owns, toolchains_in
-from pipeline.languages.projects.subfolder import Rooted
-from pipeline.languages.protocol import Cache, Environment, Missing, Selection, View
+from pipeline.languages.projects.combined import (
+    Projects,
+    SeveralEnvironment,
+    for_files,
+    missing_for,
+    projects_in,
+)
+from pipeline.languages.projects.project import Project
+from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import WORKSPACE, Mount
 
@@ -71,8 +77,10 @@ class Counting(NoBox):
         return await super().run(command)
 
 
-def both(**limits: Table) -> Several:
-    return Several([Part(LANGUAGES[name].toolchain, limits.get(name, Table())) for name in ("pytest", "cargo")])
+def both(**limits: Table) -> Projects:
+    return Projects(
+        [Project(LANGUAGES[name].toolchain, table=limits.get(name, Table())) for name in ("pytest", "cargo")]
+    )
 
 
 def environment() -> SeveralEnvironment:
@@ -82,7 +90,7 @@ def environment() -> SeveralEnvironment:
 
 
 def measure(
-    toolchain: Several,
+    toolchain: Projects,
     root: Path,
     selection: Selection | None = None,
     *,
@@ -97,7 +105,7 @@ def measure(
         view = View(Mount(folder, sandbox.inside(folder, WORKSPACE), writable=True))
 
         async def run() -> Observation:
-            return await toolchain.run_tests(sandbox, view, env, selection, cache=cache)
+            return await toolchain.run_tests(Measurement(sandbox, view, env, selection, cache=cache))
 
         return anyio.run(run)
 
@@ -201,7 +209,7 @@ def test_types_are_checked_in_both(tmp_path: Path) -> None:
     root, env = write(tmp_path / "view", broken), environment()
 
     async def check() -> Observation:
-        return await both().check_types(NoBox(), View(Mount(root, root, writable=True)), env)
+        return await both().check_types(Measurement(NoBox(), View(Mount(root, root, writable=True)), env))
 
     found = {error.path for error in anyio.run(check).collection_errors}
     assert "src/lib.rs" in found
@@ -211,8 +219,8 @@ def test_types_are_checked_in_both(tmp_path: Path) -> None:
 # --- which parts there are -------------------------------------------------------------------------------------------
 
 
-def find(parts: list[Part], tmp_path: Path, path: str) -> Environment | Missing:
-    return anyio.run(Several(parts).find_environment, tmp_path, tmp_path, None, tmp_path / "state", path)
+def find(parts: list[Project], tmp_path: Path, path: str) -> Environment | Missing:
+    return anyio.run(Projects(parts).find_environment, Lookup(tmp_path, tmp_path, None, tmp_path / "state", path))
 
 
 def python_only(tmp_path: Path) -> str:
@@ -223,8 +231,8 @@ def python_only(tmp_path: Path) -> str:
     return str(folder)
 
 
-def part(name: str, *, asked: bool = False) -> Part:
-    return Part(LANGUAGES[name].toolchain, Table(), asked=asked)
+def part(name: str, *, asked: bool = False) -> Project:
+    return Project(LANGUAGES[name].toolchain, table=Table(), asked=asked)
 
 
 def test_one_that_is_missing_is_left_out_with_a_sentence(tmp_path: Path) -> None:
@@ -232,9 +240,9 @@ def test_one_that_is_missing_is_left_out_with_a_sentence(tmp_path: Path) -> None
     assert isinstance(env, SeveralEnvironment), env
     assert list(env.parts) == ["pytest"]
     assert "rustup.rs" in env.left_out["cargo"]
-    toolchain = Several([part("pytest"), part("cargo")])
-    assert toolchain.missing_for(env, ["greet.py", "README.md"]) is None
-    assert "src/lib.rs is measured with cargo" in (toolchain.missing_for(env, ["greet.py", "src/lib.rs"]) or "")
+    toolchain = Projects([part("pytest"), part("cargo")])
+    assert missing_for(toolchain, env, ["greet.py", "README.md"]) is None
+    assert "src/lib.rs is measured with cargo" in (missing_for(toolchain, env, ["greet.py", "src/lib.rs"]) or "")
 
 
 def test_one_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
@@ -254,15 +262,17 @@ def test_without_any_every_one_says_why(tmp_path: Path) -> None:
 
 
 def test_files_belong_to_the_language_of_their_ending_and_folder() -> None:
-    rust = Rooted(LANGUAGES["cargo"].toolchain, "rust")
-    toolchain = Several([part("pytest"), Part(rust, Table())])
+    rust, python = LANGUAGES["cargo"].toolchain, LANGUAGES["pytest"].toolchain
+    below = Project(rust, "rust", Table())
+    toolchain, single = Projects([part("pytest"), below]), Projects([below])
     assert toolchain.name == "pytest+cargo"
     assert for_files(toolchain, ["rust/src/a.rs", "README.md"]) == (rust,)
-    assert for_files(toolchain, ["a.py", "rust/src/a.rs"]) == (LANGUAGES["pytest"].toolchain, rust)
-    assert not owns(rust, "src/a.rs")
-    assert for_files(rust, ["a.py"]) == (rust,)
-    assert toolchains_in(toolchain) == (LANGUAGES["pytest"].toolchain, rust)
-    assert toolchains_in(rust) == (rust,)
+    assert for_files(toolchain, ["a.py", "rust/src/a.rs"]) == (python, rust)
+    assert not below.owns("src/a.rs")
+    assert for_files(single, ["a.py"]) == (rust,)
+    assert [one.toolchain for one in projects_in(toolchain)] == [python, rust]
+    assert projects_in(single) == (below,)
+    assert projects_in(rust) == (Project(rust),)
 
 
 def test_stubs_are_made_by_the_language_of_the_file() -> None:

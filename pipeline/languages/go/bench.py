@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.environments import devshell
-from pipeline.languages.go.command import GoTest, parse
+from pipeline.languages.go.command import arguments_of
 from pipeline.languages.go.messages import ADAPTER
 from pipeline.languages.go.records import IDLE
 from pipeline.languages.runners import bench
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.languages.go.project import Project, Test, Unit
-    from pipeline.languages.protocol import Cache, Environment, Selection, View
+    from pipeline.languages.protocol import Measurement, Selection
     from pipeline.languages.runners.sessions import Session
-    from pipeline.process import Box, Completed
+    from pipeline.process import Completed
 
 TARGET: Final = Path("/redfirst-go")
 """Where a box shows what is compiled."""
@@ -40,57 +40,48 @@ class Bench(bench.Bench):
 
     compiled: BoxFolder
     tests: BoxFolder
-    cache: Cache | None
 
     @classmethod
-    def under(cls, place: Path, box: Box, view: View, env: Environment, cache: Cache | None) -> Bench:
+    def under(cls, place: Path, asked: Measurement) -> Bench:
         """Lay the place out: our program, and the folders of what is made."""
         compiled = BoxFolder.made(place, "cache")
-        if cache is not None and not cache.warm:
-            compiled.fill(cache.folder / _KEPT)
+        if asked.cache is not None and not asked.cache.warm:
+            compiled.fill(asked.cache.folder / _KEPT)
         program = bench.lay_out(place, "go", "runner.py", "frames.py")
-        return cls(box, view, env, program, compiled, BoxFolder.made(place, "tests"), cache)
+        return cls(asked, program, compiled, BoxFolder.made(place, "tests"))
 
-    async def build(
-        self, limit_s: float, *, selection: Selection | None = None, trace: bool = False, check: bool = False
-    ) -> tuple[Session, Completed]:
+    async def build(self, *, check: bool = False) -> tuple[Session, Completed]:
         """Say what there is and what does not compile; unless only `check`ing, make the executables of chosen tests."""
-        arguments = self._arguments
+        arguments = arguments_of(self.asked.env)
         ask = {
             "do": "check" if check else "build",
             "build": arguments.build if _says(arguments.build, "gcflags") else (*arguments.build, _ALL_ERRORS),
             "test": arguments.test,
             "patterns": arguments.patterns,
             "rest": arguments.rest,
-            "cover": trace,
+            "cover": self.asked.trace,
             "out": str(self._inside(self.tests)),
-            "folders": self._folders(selection),
+            "folders": self._folders(self.asked.selection),
         }
-        return await self._run(ask, limit_s, frozen=False)
+        return await self._run(ask, self.asked.timeout_s, frozen=False)
 
-    async def test(
-        self, project: Project, tests: Sequence[Test], limit_s: float, per_test_s: float | None, *, trace: bool
-    ) -> tuple[Session, Completed]:
-        """Run tests, each in a process of its own; with `trace`, each executable once without any before."""
-        units = {test.unit.folder: test.unit for test in tests} if trace else {}
+    async def test(self, project: Project, tests: Sequence[Test], limit_s: float) -> tuple[Session, Completed]:
+        """Run tests, each in a process of its own; when traced, each executable once without any before."""
+        units = {test.unit.folder: test.unit for test in tests} if self.asked.trace else {}
         asked = [self._asked(f"{IDLE}{folder}", unit, "^$", project) for folder, unit in sorted(units.items())]
         asked += [self._asked(test.id, test.unit, f"^{test.source.name}$", project) for test in tests]
-        ask = {"do": "test", "per_test_s": per_test_s, "trace": trace, "tests": asked}
+        limit, trace = self.asked.per_test_timeout_s, self.asked.trace
+        ask = {"do": "test", "per_test_s": limit, "trace": trace, "tests": asked}
         return await self._run(ask, limit_s, frozen=True)
 
     def keep(self) -> None:
         """Keep what the baseline compiled: of Go itself, of other people's modules, of the project."""
-        if self.cache is None or not self.cache.warm:
+        if self.asked.cache is None or not self.asked.cache.warm:
             return
-        self.compiled.keep(self.cache.folder / _KEPT)
-
-    @property
-    def _arguments(self) -> GoTest:
-        found = parse(self.env.command[2:])
-        return found if isinstance(found, GoTest) else GoTest()
+        self.compiled.keep(self.asked.cache.folder / _KEPT)
 
     def _inside(self, folder: BoxFolder) -> Path:
-        return self.box.inside(folder.path, TARGET / folder.path.name)
+        return self.asked.box.inside(folder.path, TARGET / folder.path.name)
 
     def _folders(self, selection: Selection | None) -> list[str] | None:
         """Return the folders of the packages whose tests are chosen, None for all."""
@@ -99,7 +90,7 @@ class Bench(bench.Bench):
         by_id = {entry.partition("::")[0] for entry in selection.ids or ()}
         by_file = {path.rpartition("/")[0] or "." for path in selection.files or ()}
         chosen = by_file if selection.ids is None else by_id if selection.files is None else by_id & by_file
-        workspace = self.view.workspace
+        workspace = self.asked.view.workspace
         return sorted(str(workspace if folder == "." else workspace / folder) for folder in chosen)
 
     def _asked(self, entry: str, unit: Unit, pattern: str, project: Project) -> dict[str, object]:
@@ -116,7 +107,7 @@ class Bench(bench.Bench):
 
     async def _run(self, request: Mapping[str, object], limit_s: float, *, frozen: bool) -> tuple[Session, Completed]:
         """Run our program; `frozen` if what was compiled is not to be changed by what runs now."""
-        asked = {**request, "go": self.env.command[0], "root": str(self.view.workspace)}
+        asked = {**request, "go": self.asked.env.command[0], "root": str(self.asked.view.workspace)}
         folders = (
             self.compiled.mount(self._inside(self.compiled)),
             self.tests.mount(self._inside(self.tests), writable=not frozen),
@@ -127,10 +118,10 @@ class Bench(bench.Bench):
     def _variables(self) -> dict[str, str]:
         """Return the environment of go and of the tests."""
         return {
-            "PATH": devshell.box_path(self.env.prefix, {}),
+            "PATH": devshell.box_path(self.asked.env.prefix, {}),
             "GOCACHE": str(self._inside(self.compiled)),
             "GOTRACEBACK": "single",
-            **self.env.variables,
+            **self.asked.env.variables,
         }
 
 

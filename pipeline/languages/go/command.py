@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.languages.protocol import Environment
+
 _SWITCHES: Final = frozenset(
     {
         "a", "asan", "benchmem", "c", "cover", "failfast", "fullpath", "i", "json", "linkshared", "modcacherw", "msan",
@@ -100,3 +102,9 @@ def parse(arguments: Sequence[str]) -> GoTest | str:
     if reader.refused:
         return f"go test -{reader.refused} cannot be measured; leave it out of the command"
     return GoTest(tuple(reader.build), tuple(reader.test), tuple(reader.patterns), reader.rest)
+
+
+def arguments_of(env: Environment) -> GoTest:
+    """Return what of the arguments in an environment's command is kept."""
+    arguments = parse(env.command[2:])
+    return arguments if isinstance(arguments, GoTest) else GoTest()

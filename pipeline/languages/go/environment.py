@@ -25,6 +25,8 @@ from pipeline.programs import locate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.languages.protocol import Lookup
+
 HINT: Final = "install Go (https://go.dev/dl, or the package `golang-go`)"
 
 _ASK_TIMEOUT_S: Final = 60.0
@@ -46,17 +48,13 @@ _OFFLINE: Final[Mapping[str, str]] = {
 }
 
 
-async def find_environment(
-    worktree: Path, configured: tuple[str, ...] | None, search_path: str
-) -> Environment | Missing:
+async def find_environment(lookup: Lookup) -> Environment | Missing:
     """Return how the project's tests are run, or why that is not known.
 
-    Args:
-        worktree: The checkout the user stands in.
-        configured: `[toolchains.go] command`, if any: what comes before `go` makes the environment (`nix develop -c go
-            test`) and is run here, what comes after `test` is given to it.
-        search_path: PATH of the user.
+    What comes before `go` in a configured command is run here (`nix develop -c go test`); what comes after
+    `test` is given to it.
     """
+    worktree, configured = lookup.worktree, lookup.configured
     words = devshell.split(configured or ("go", "test"), _is_go_test)
     if words is None:
         return Missing(f"[toolchains.go] command does not name `go test`: {' '.join(configured or ())}")
@@ -64,7 +62,7 @@ async def find_environment(
     arguments = tuple(further[1:])
     if isinstance(refused := parse(arguments), str):
         return Missing(f"[toolchains.go] command: {refused}.")
-    shell = await devshell.entered(wrapper, worktree, search_path, "go")
+    shell = await devshell.entered(wrapper, worktree, lookup.search_path, "go")
     if isinstance(shell, Missing):
         return shell
     program = shutil.which("go", path=shell.search_path)

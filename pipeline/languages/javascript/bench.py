@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.languages.javascript.command import Invocation
-    from pipeline.languages.protocol import Environment, Selection, View
+    from pipeline.languages.protocol import Measurement
     from pipeline.languages.runners.sessions import Session
-    from pipeline.process import Box, Completed
+    from pipeline.process import Completed
 
 _SCRIPTS: Final = "js"
 _RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
@@ -38,72 +38,73 @@ class Bench(bench.Bench):
     shared: BoxFolder
 
     @classmethod
-    def under(cls, place: Path, box: Box, view: View, env: Environment) -> Bench:
+    def under(cls, place: Path, asked: Measurement) -> Bench:
         """Lay the place out: our programs, and a folder for what the runners keep for each other."""
         shared = BoxFolder.made(place, "shared")
         program = bench.lay_out(place, "javascript", "runner.py", "channel.py")
         shutil.copytree(Path(__file__).with_name(_SCRIPTS), program / _SCRIPTS)
         shared.add("cache")
-        return cls(box, view, env, program, shared)
+        return cls(asked, program, shared)
 
     @property
     def node(self) -> str:
         """Return the program."""
-        return self.env.command[0]
+        return self.asked.env.command[0]
 
     def script(self, name: str) -> str:
         """Return where one of our scripts is in the box."""
         return str(self.program / _SCRIPTS / name)
 
-    async def run(self, request: Mapping[str, object], limit_s: float) -> tuple[Session, Completed]:
+    async def run(self, request: Mapping[str, object]) -> tuple[Session, Completed]:
         """Run our program with its request, and return what it wrote."""
-        path = {"PATH": devshell.box_path(self.env.prefix, self.env.variables)}
+        path = {"PATH": devshell.box_path(self.asked.env.prefix, self.asked.env.variables)}
         shared = self.shared.mount(self.shared.path)
-        with linked(self.env, self.view, isolated=self.box.maps_paths):
-            return await self.ask(request, limit_s, ADAPTER, path, shared, packages=self._packages)
+        with linked(self.asked.env, self.asked.view, isolated=self.asked.box.maps_paths):
+            return await self.ask(request, self.asked.timeout_s, ADAPTER, path, shared, packages=self._packages)
 
     @property
     def _packages(self) -> tuple[Mount, ...]:
-        if self.box.maps_paths:
-            return installed_mounts(self.env, self.view)
-        return tuple(Mount(folder.path, folder.path) for folder in self.env.installed)
+        if self.asked.box.maps_paths:
+            return installed_mounts(self.asked.env, self.asked.view)
+        return tuple(Mount(folder.path, folder.path) for folder in self.asked.env.installed)
 
     @property
     def variables(self) -> dict[str, str]:
         """Return the environment of the tests."""
-        path = devshell.box_path(self.env.prefix, self.env.variables)
-        programs = [str(self.view.workspace / folder.relative / ".bin") for folder in self.env.installed]
-        return {**self.env.variables, **self.env.test_variables, "PATH": ":".join((*programs, path))}
+        path = devshell.box_path(self.asked.env.prefix, self.asked.env.variables)
+        programs = [str(self.asked.view.workspace / folder.relative / ".bin") for folder in self.asked.env.installed]
+        return {**self.asked.env.variables, **self.asked.env.test_variables, "PATH": ":".join((*programs, path))}
 
     def plain(self, argv: Sequence[str], stdin: str = "") -> dict[str, object]:
         """Return how a program that is no test is started."""
-        return {"argv": [self.node, *argv], "cwd": str(self.view.workspace), "env": self.variables, "stdin": stdin}
+        return {
+            "argv": [self.node, *argv],
+            "cwd": str(self.asked.view.workspace),
+            "env": self.variables,
+            "stdin": stdin,
+        }
 
-    def jobs(
-        self, invocation: Invocation, files: Sequence[str], projects: Sequence[str], selection: Selection | None,
-        *, trace: bool,
-    ) -> list[dict[str, object]]:  # fmt: skip
+    def jobs(self, invocation: Invocation, files: Sequence[str], projects: Sequence[str]) -> list[dict[str, object]]:
         """Return how the tests are started.
 
         Args:
             invocation: How the project does it.
             files: The test files, for node's own runner.
             projects: Packages with a configuration of their own, for the others.
-            selection: Which tests to run; all are listed.
-            trace: Note what they touch.
         """
+        selection = self.asked.selection
         request: dict[str, Any] = {
-            "root": str(self.view.workspace),
+            "root": str(self.asked.view.workspace),
             "ids": None if selection is None or selection.ids is None else sorted(selection.ids),
             "files": None if selection is None or selection.files is None else sorted(selection.files),
-            "trace": trace,
+            "trace": self.asked.trace,
         }
         if invocation.runner == "node":
             return [self._file(invocation, path, request) for path in files]
         more = {
             "arguments": list(invocation.arguments),
             "cache": str(self.shared.path / "cache"),
-            "home": str(self.view.workspace / self._home(invocation.runner)),
+            "home": str(self.asked.view.workspace / self._home(invocation.runner)),
             "projects": list(projects),
         }
         main = "vitest_main.mjs" if invocation.runner == "vitest" else "jest_main.cjs"
@@ -112,7 +113,7 @@ class Bench(bench.Bench):
 
     def _home(self, runner: str) -> str:
         """Return the folder of the package that has the runner installed."""
-        having = (folder.relative for folder in self.env.installed if (folder.path / runner).exists())
+        having = (folder.relative for folder in self.asked.env.installed if (folder.path / runner).exists())
         return str(Path(next(having, "node_modules")).parent)
 
     def _file(self, invocation: Invocation, path: str, request: dict[str, Any]) -> dict[str, object]:
@@ -122,7 +123,7 @@ class Bench(bench.Bench):
             mine = []
         ours = self.script("node_test.cjs")
         reporter = [f"--test-reporter={ours}", "--test-reporter-destination=stdout"]
-        argv = [self.node, "--require", ours, *invocation.flags, *reporter, str(self.view.workspace / path)]
+        argv = [self.node, "--require", ours, *invocation.flags, *reporter, str(self.asked.view.workspace / path)]
         return self._job(argv, {**request, "ids": mine, "files": None, "path": path}, invocation, path=path)
 
     def _job(
@@ -130,7 +131,7 @@ class Bench(bench.Bench):
     ) -> dict[str, object]:
         return {
             "argv": argv,
-            "cwd": str(self.view.workspace),
+            "cwd": str(self.asked.view.workspace),
             "env": {**self.variables, "REDFIRST_CHANNEL": "3,4"},
             "request": request,
             "file": path,

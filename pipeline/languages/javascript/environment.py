@@ -28,6 +28,8 @@ from pipeline.trees import read_regular
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.languages.protocol import Lookup
+
 HINT: Final = "install Node.js 20 or newer (https://nodejs.org, or the package `nodejs`)"
 MODULES: Final = "node_modules"
 READONLY: Final = resources.files("pipeline.languages.javascript") / "js" / "readonly.cjs"
@@ -67,18 +69,13 @@ _NOT_THEIRS: Final = re.compile(r"PATH|LD_\w+|REDFIRST_\w+|HOME|TMPDIR|npm_confi
 """Variables that a script of the project does not set for a measurement."""
 
 
-async def find_environment(
-    worktree: Path, main: Path, configured: tuple[str, ...] | None, search_path: str
-) -> Environment | Missing:
+async def find_environment(lookup: Lookup) -> Environment | Missing:
     """Return how the project's tests are run, or why that is not known.
 
-    Args:
-        worktree: The checkout the user stands in, or the one in which `setup` was run.
-        main: The main checkout of the same repository, whose installed packages serve where the worktree has none.
-        configured: `[toolchains.node] command`, if any: what comes before the runner makes the environment (`nix
-            develop -c node --test`) and is run here.
-        search_path: PATH of the user.
+    What comes before the runner in a configured command is run here (`nix develop -c node --test`). The installed
+    packages of the main checkout serve where the worktree has none.
     """
+    worktree, configured = lookup.worktree, lookup.configured
     project = read_project(worktree)
     if isinstance(project, str):
         return Missing(f"{project}.")
@@ -89,14 +86,14 @@ async def find_environment(
     invocation = of_words(command, project.root.scripts) if command else project.invocation()
     if isinstance(invocation, Unknown):
         return _unknown(invocation, command)
-    shell = await devshell.entered(wrapper, worktree, search_path, "node")
+    shell = await devshell.entered(wrapper, worktree, lookup.search_path, "node")
     if isinstance(shell, Missing):
         return shell
     node = await _node(worktree, shell.search_path)
     if isinstance(node, Missing):
         return node
     program, version = node
-    installed = _installed(project, worktree, main)
+    installed = _installed(project, worktree, lookup.main)
     if isinstance(installed, Missing):
         return installed
     runner = _runner(invocation.runner, project, installed)

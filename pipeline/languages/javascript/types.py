@@ -60,13 +60,13 @@ class Plan:
 def plan(bench: Bench, project: Project, sources: Sources) -> Plan:
     """Return what has to be started for a project."""
     scripts = [path for path in sorted(sources.code) if not _is_declaration(path)]
-    configs = _configs(sources) if any((one.path / "typescript").exists() for one in bench.env.installed) else []
+    configs = _configs(sources) if any((one.path / "typescript").exists() for one in bench.asked.env.installed) else []
     plain = [path for path in scripts if not path.endswith(TYPED) and not sources.has_markup(path)]
     # what only a bundler can read, and typed sources without a compiler, are read by our own parser
     unread = [path for path in scripts if path not in plain and (not configs or not path.endswith(TYPED))]
     tsc = [bench.plain([COMPILER, "--noEmit", "--pretty", "false", "-p", config]) for config in configs]
     asked = {
-        "root": str(bench.view.workspace),
+        "root": str(bench.asked.view.workspace),
         "files": [{"path": path, "kind": _kind(path, project)} for path in plain],
     }
     flags = ["--experimental-vm-modules", "--no-warnings", bench.script("check.cjs")]

@@ -8,10 +8,11 @@ the top is that toolchain itself, without anything around it.
 from __future__ import annotations
 
 import posixpath
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.projects.combined import Part, Several
-from pipeline.languages.projects.subfolder import Rooted
+from pipeline.languages.projects.combined import Projects
+from pipeline.languages.projects.project import Project
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
@@ -44,10 +45,12 @@ def choose(worktree: Path, tables: Tables, tracked: Iterable[str] = ()) -> Toolc
     """
     names = tuple(LANGUAGES) if tables.use is None else tuple(dict.fromkeys(map(str, tables.use)))
     paths = tuple(tracked)
-    found = [toolchain for name in names if (toolchain := _chosen(name, worktree, tables, paths)) is not None]
+    found = [project for name in names if (project := _chosen(name, worktree, tables, paths)) is not None]
+    if len(found) == 1 and not found[0].folder:
+        return found[0].toolchain
     if len(found) > 1:
-        return Several([Part(each, tables.of(each.name), asked=tables.is_configured(each.name)) for each in found])
-    return found[0] if found else None
+        found = [replace(one, table=tables.of(one.name), asked=tables.is_configured(one.name)) for one in found]
+    return Projects(found) if found else None
 
 
 def looked_for() -> str:
@@ -66,16 +69,13 @@ def folder_below(name: str, tracked: Iterable[str]) -> str | None:
     return outer[0] if len(outer) == 1 else None
 
 
-def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...]) -> Toolchain | None:
+def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...]) -> Project | None:
     toolchain, folder = LANGUAGES[name].toolchain, tables.of(name).folder
-    if folder is not None:
-        return Rooted(toolchain, folder)
-    if toolchain.detect(worktree):
-        return toolchain
-    below = folder_below(name, tracked)
-    if below is not None:
-        return Rooted(toolchain, below)
-    return toolchain if tables.use is not None else None
+    if folder is None and not toolchain.detect(worktree):
+        folder = folder_below(name, tracked)
+        if folder is None and tables.use is None:
+            return None
+    return Project(toolchain, folder or "")
 
 
 def _parts(folder: str) -> list[str]:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Place:
     """A folder of the repository, and how what is said inside it is said outside.
 
-    `marks` is what an id has in front outside: the folder with a slash, or with two colons.
+    `marks` is what an id has in front outside: the folder with a slash, or with two colons. Without a folder all is the
+    same on both sides.
     """
 
     folder: str
@@ -37,7 +38,7 @@ class Place:
 
     def out(self, path: str) -> str:
         """Return a path of the repository; no path stays none."""
-        if not path:
+        if not path or not self.folder:
             return path
         whole = f"{self.folder}/{path}"
         return posixpath.normpath(whole) if path.startswith("../") else whole
@@ -48,7 +49,7 @@ class Place:
 
     def has(self, path: str) -> bool:
         """Return whether a path of the repository lies below the folder."""
-        return path.startswith(f"{self.folder}/")
+        return not self.folder or path.startswith(f"{self.folder}/")
 
     def id_out(self, entry: str) -> str:
         """Return the id by which the repository knows a test."""

@@ -8,24 +8,21 @@ something changed that can matter to it. Nothing here claims that a test ran: ou
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 from collections import OrderedDict
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import RunState
 from pipeline.languages.projects.merging import collected
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from pipeline.evidence.observation import Observation
     from pipeline.languages.protocol import Selection
+    from pipeline.views.manifest import Manifest
 
 _MOST: Final = 8
 """Trees remembered for each runner: a task goes to and fro between a few."""
-_CHUNK: Final = 1 << 20
 
 
 class Memory:
@@ -57,44 +54,15 @@ class Memory:
                 del self._known[entry]
 
 
-def contents(folder: Path) -> dict[str, str]:
-    """Return a digest for each file and link below a folder, by relative path; nothing is followed."""
-    found: dict[str, str] = {}
-    waiting = [""]
-    while waiting:
-        inside = waiting.pop()
-        with os.scandir(folder / inside) as entries:
-            for entry in entries:
-                path = f"{inside}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(f"{path}/")
-                else:
-                    found[path] = _digest(Path(entry.path))
-    return found
-
-
-def key_of(files: Mapping[str, str], others: Collection[str]) -> str:
+def key_of(files: Manifest, others: Collection[str]) -> str:
     """Return what a runner was shown, as one digest.
 
     Args:
-        files: From `contents`.
+        files: From `scan`.
         others: The endings of sources of other languages, which it does not read.
     """
     whole = hashlib.sha256()
     for path in sorted(files):
         if not path.endswith(tuple(others)):
-            whole.update(f"{path}\0{files[path]}\0".encode("utf-8", "surrogateescape"))
+            whole.update(f"{path}\0{files[path]!r}\0".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
-
-
-def _digest(path: Path) -> str:
-    mode = path.lstat().st_mode
-    if stat.S_ISLNK(mode):
-        return f"link {path.readlink()}"
-    if not stat.S_ISREG(mode):
-        return f"mode {mode}"
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_CHUNK):
-            found.update(block)
-    return f"{mode & stat.S_IXUSR} {found.hexdigest()}"

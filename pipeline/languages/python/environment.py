@@ -27,6 +27,7 @@ from pipeline.programs import SYSTEM_FOLDERS, locate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pipeline.languages.protocol import Lookup
     from pipeline.languages.python.probe import Facts
 
 PLACES: Final = (".venv", "venv")
@@ -51,21 +52,12 @@ os._exit(0)
 """A plugin of pytest; leaving at once keeps pytest from loading the project's conftest.py on the host."""
 
 
-async def find_environment(
-    worktree: Path, main: Path, configured: tuple[str, ...] | None, state: Path, search_path: str
-) -> Environment | Missing:
-    """Return how the project's tests are run, or why that is not known.
-
-    Args:
-        worktree: The checkout the user stands in.
-        main: The main checkout of the same repository; may be the same folder.
-        configured: `[toolchains.pytest] command`, if any; nothing else is tried then.
-        state: A private folder for an environment made from `uv.lock`.
-        search_path: PATH of the user.
-    """
-    checkouts = tuple(dict.fromkeys((worktree, main)))
-    if configured:
-        return await _from_command(configured, worktree, checkouts, search_path)
+async def find_environment(lookup: Lookup) -> Environment | Missing:
+    """Return how the project's tests are run, or why that is not known; a configured command is tried alone."""
+    worktree, search_path = lookup.worktree, lookup.search_path
+    checkouts = tuple(dict.fromkeys((worktree, lookup.main)))
+    if lookup.configured:
+        return await _from_command(lookup.configured, worktree, checkouts, search_path)
     tried: list[str] = []
     path = {"PATH": search_path}
     uv = lock_tool(worktree, search_path)
@@ -75,7 +67,7 @@ async def find_environment(
         if facts is not None and facts.pytest:
             return environment(facts, ("-m", "pytest"), checkouts)
     if uv is not None:
-        private = state / "venv"
+        private = lookup.state / "venv"
         problem = await _sync(uv, worktree, private, search_path)
         facts = None if problem else await _ask(private / "bin" / "python", worktree, path)
         if facts is not None and facts.pytest:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from pipeline.evidence.observation import Case, Fault, Reach, Value
 from pipeline.languages.runners.sessions import Line, read_records
+
+if TYPE_CHECKING:
+    from pipeline.process import Answer
 
 
 class _Line(Line):
@@ -152,12 +155,9 @@ class Session:
         return open_id
 
 
-def read_session(data: bytes, nonce: str, *, exit_code: int | None, timed_out: bool, fault: str = "") -> Session:
-    """Return the records in `data`; a line that is not ours makes the session unusable (`forged`).
-
-    `fault` is what is wrong with the way that the data came.
-    """
-    records, forged = read_records(data, fault, nonce, _ADAPTER, SessionEnd)
+def read_session(answer: Answer, nonce: str, *, exit_code: int | None, timed_out: bool) -> Session:
+    """Return the records that a process left; a line that is not ours makes the session unusable (`forged`)."""
+    records, forged = read_records(answer.data, answer.fault, nonce, _ADAPTER, SessionEnd)
     for place, record in enumerate(records):
         if not forged and isinstance(record, SessionStart) != (place == 0):
             forged = f"line {place + 1} of the records was not written by the harness"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.languages.runners.sessions import Line, Session, read_session
-from pipeline.process import Box, Command, Completed, Mount
+from pipeline.process import Command, Completed, Mount
 from pipeline.programs import locate
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from pipeline.languages.protocol import Environment, View
+    from pipeline.languages.protocol import Measurement
 
 _LANGUAGES: Final = Path(__file__).parents[1]
 _COMMON: Final = ("runners/recording.py", "runners/guarded_start.py", "runners/processes.py")
@@ -31,11 +31,9 @@ _Line = TypeVar("_Line", bound=Line)
 
 @dataclass(frozen=True)
 class Bench:
-    """The box, the view, and our program, by its folder."""
+    """What is measured, and our program, by its folder."""
 
-    box: Box
-    view: View
-    env: Environment
+    asked: Measurement
     program: Path
 
     async def ask(
@@ -59,15 +57,16 @@ class Bench:
         """
         nonce = secrets.token_hex(16)
         python = locate(sys.executable)
-        completed = await self.box.run(
+        asked = self.asked
+        completed = await asked.box.run(
             Command(
                 argv=python.argv("-I", "-S", str(self.program)),
-                cwd=self.view.workspace,
+                cwd=asked.view.workspace,
                 mounts=(
-                    self.view.mount,
+                    asked.view.mount,
                     *packages,
-                    *self.env.mounts,
-                    *(mount for mount in python.mounts if mount not in self.env.mounts),
+                    *asked.env.mounts,
+                    *(mount for mount in python.mounts if mount not in asked.env.mounts),
                     Mount(self.program, self.program),
                     *mounts,
                 ),

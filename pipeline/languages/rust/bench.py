@@ -19,10 +19,10 @@ from pipeline.trees import remove_tree
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.languages.protocol import Cache, Environment, View
+    from pipeline.languages.protocol import Measurement
     from pipeline.languages.runners.sessions import Session
     from pipeline.languages.rust.project import Doctest, Project, Test
-    from pipeline.process import Box, Completed
+    from pipeline.process import Completed
 
 TARGET: Final = Path("/redfirst-target")
 """Where a box shows the compiled files: at one path, which is part of what cargo compares."""
@@ -37,37 +37,36 @@ class Bench(bench.Bench):
 
     compiled: BoxFolder
     temporary: BoxFolder
-    cache: Cache | None
 
     @classmethod
-    def under(cls, place: Path, box: Box, view: View, env: Environment, cache: Cache | None) -> Bench:
+    def under(cls, place: Path, asked: Measurement) -> Bench:
         """Lay the place out: our program, the folder of compiled files, and the one that integration tests may fill."""
         compiled, temporary = BoxFolder.made(place, "target"), BoxFolder.made(place, _TEMPORARY)
-        if cache is not None and not cache.warm:
-            compiled.fill(cache.folder / _KEPT)
+        if asked.cache is not None and not asked.cache.warm:
+            compiled.fill(asked.cache.folder / _KEPT)
         compiled.add(_TEMPORARY)
         program = bench.lay_out(place, "rust", "runner.py", "processes.py")
-        return cls(box, view, env, program, compiled, temporary, cache)
+        return cls(asked, program, compiled, temporary)
 
     @property
     def target(self) -> Path:
         """Return where the box shows what is compiled."""
-        return self.box.inside(self.compiled.path, TARGET)
+        return self.asked.box.inside(self.compiled.path, TARGET)
 
     async def run(
         self, request: Mapping[str, object], limit_s: float, *, frozen: bool = False
     ) -> tuple[Session, Completed]:
         """Run our program; `frozen` if what was compiled is not to be changed by what runs now."""
         folders = [self.compiled.mount(self.target, writable=not frozen)]
-        if self.box.maps_paths:  # integration tests are given this folder to write into
+        if self.asked.box.maps_paths:  # integration tests are given this folder to write into
             folders.append(self.temporary.mount(self.target / _TEMPORARY))
-        asked = {**request, "cargo": self.env.command}
-        return await self.ask(asked, limit_s, ADAPTER, self.variables, *folders)
+        request = {**request, "cargo": self.asked.env.command}
+        return await self.ask(request, limit_s, ADAPTER, self.variables, *folders)
 
     @property
     def variables(self) -> dict[str, str]:
         """Return the environment of cargo and of the tests."""
-        rust = self.env.prefix / "bin"
+        rust = self.asked.env.prefix / "bin"
         return {
             "PATH": f"{rust}:/usr/local/bin:/usr/bin:/bin",
             "CARGO_TARGET_DIR": str(self.target),
@@ -77,20 +76,20 @@ class Bench(bench.Bench):
             "RUST_BACKTRACE": "1",
             "RUST_LIB_BACKTRACE": "0",
             "INSTA_UPDATE": "no",
-            **self.env.variables,
+            **self.asked.env.variables,
         }
 
-    def asked(self, test: Test) -> dict[str, object]:
+    def asked_of(self, test: Test) -> dict[str, object]:
         """Return how one test is started: as cargo would, in the folder of its package."""
-        package, libraries = test.unit.package, f"{Path(test.unit.executable).parent}:{self.env.prefix}/lib"
+        package, libraries = test.unit.package, f"{Path(test.unit.executable).parent}:{self.asked.env.prefix}/lib"
         chosen = () if test.unit.own_harness else ("--exact", test.name, "--nocapture")
         return {
             "id": test.id,
             "argv": [test.unit.executable, *chosen],
-            "cwd": str(self.view.workspace / test.unit.folder),
+            "cwd": str(self.asked.view.workspace / test.unit.folder),
             "env": {
-                "CARGO": self.env.command[0],
-                "CARGO_MANIFEST_DIR": str(self.view.workspace / test.unit.folder),
+                "CARGO": self.asked.env.command[0],
+                "CARGO_MANIFEST_DIR": str(self.asked.view.workspace / test.unit.folder),
                 "CARGO_PKG_NAME": package.name,
                 "CARGO_PKG_VERSION": package.version,
                 "LD_LIBRARY_PATH": f"{libraries}:{self.variables.get('LD_LIBRARY_PATH', '')}".rstrip(":"),
@@ -102,7 +101,7 @@ class Bench(bench.Bench):
 
         `names` are those that are wanted, `whole` says whether the package has no others.
         """
-        words = (*self.env.command, "--doc", "--no-fail-fast", "--package")
+        words = (*self.asked.env.command, "--doc", "--no-fail-fast", "--package")
         names: dict[str, list[str]] = {}
         for test in doctests:
             names.setdefault(test.package, []).append(test.name)
@@ -114,7 +113,7 @@ class Bench(bench.Bench):
 
     def keep(self, project: Project) -> None:
         """Keep what the baseline compiled of other people's crates; what is the project's own is compiled again."""
-        if self.cache is None or not self.cache.warm:
+        if self.asked.cache is None or not self.asked.cache.warm:
             return
         own = {unit.package.name for unit in project.units} | {unit.target.name for unit in project.units}
         names = {name for one in own for name in (one, one.replace("-", "_"))}
@@ -123,5 +122,5 @@ class Bench(bench.Bench):
             stem = entry.partition(".")[0].rpartition("-")[0] or entry
             return not {stem, stem.removeprefix("lib")}.isdisjoint(names)
 
-        self.compiled.keep(self.cache.folder / _KEPT, links=True, leave_out=is_own)
-        remove_tree(self.cache.folder / _KEPT / _TEMPORARY)
+        self.compiled.keep(self.asked.cache.folder / _KEPT, links=True, leave_out=is_own)
+        remove_tree(self.asked.cache.folder / _KEPT / _TEMPORARY)

@@ -21,23 +21,21 @@ from pipeline.programs import locate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.languages.protocol import Lookup
+
 HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rustc`) and a C linker (`cc`)"
 
 _ASK_TIMEOUT_S: Final = 60.0
 _FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 
-async def find_environment(
-    worktree: Path, configured: tuple[str, ...] | None, search_path: str
-) -> Environment | Missing:
+async def find_environment(lookup: Lookup) -> Environment | Missing:
     """Return how the project's tests are run, or why that is not known.
 
-    Args:
-        worktree: The checkout the user stands in.
-        configured: `[toolchains.cargo] command`, if any: what comes before `cargo` makes the environment (`nix develop
-            -c cargo test`) and is run here, what comes after `test` is given to it.
-        search_path: PATH of the user.
+    What comes before `cargo` in a configured command is run here (`nix develop -c cargo test`); what comes after
+    `test` is given to it.
     """
+    worktree, configured = lookup.worktree, lookup.configured
     pinned = pinned_toolchain(worktree)
     if isinstance(pinned, Missing):
         return pinned
@@ -45,7 +43,7 @@ async def find_environment(
     if words is None:
         return Missing(f"[toolchains.cargo] command does not name `cargo test`: {' '.join(configured or ())}")
     wrapper, (_, *arguments) = words
-    shell = await devshell.entered(wrapper, worktree, search_path, "cargo")
+    shell = await devshell.entered(wrapper, worktree, lookup.search_path, "cargo")
     if isinstance(shell, Missing):
         return shell
     rustc = shutil.which("rustc", path=shell.search_path)

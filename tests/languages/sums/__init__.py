@@ -6,14 +6,13 @@ measures. It is all that a language has to be: a folder, and a line in the table
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import anyio
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.languages import table
-from pipeline.languages.protocol import Environment, View
+from pipeline.languages.protocol import Environment, Measurement, View
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
@@ -39,4 +38,5 @@ def add_to_table() -> None:
 def measure(root: Path, selection: Selection | None = None, *, trace: bool = False) -> Observation:
     """Return what a run of the project in `root` showed."""
     env = Environment(("sums",), (), root, ())
-    return anyio.run(partial(SUMS.toolchain.run_tests, NoBox(), View(Mount(root, root)), env, selection, trace=trace))
+    asked = Measurement(NoBox(), View(Mount(root, root)), env, selection, trace)
+    return anyio.run(SUMS.toolchain.run_tests, asked)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from languages.sums.texts import Check
 
-    from pipeline.languages.protocol import Selection, View
-    from pipeline.process import Box
+    from pipeline.languages.protocol import Lookup, Measurement
 
 Sums = dict[str, tuple[str, Sum]]
 """Each function by its name, with its file."""
@@ -39,19 +38,11 @@ class SumsToolchain:
     def detect(self, worktree: Path) -> bool:
         return (worktree / "sums.project").is_file()
 
-    async def find_environment(self, worktree: Path, *_: object) -> Environment:
-        return Environment(command=("sums",), mounts=(), prefix=worktree, versions=("sums 1",))
+    async def find_environment(self, lookup: Lookup) -> Environment:
+        return Environment(command=("sums",), mounts=(), prefix=lookup.worktree, versions=("sums 1",))
 
-    async def run_tests(
-        self,
-        _: Box,
-        view: View,
-        __: Environment,
-        selection: Selection | None = None,
-        *,
-        trace: bool = False,
-        **___: object,
-    ) -> Observation:
+    async def run_tests(self, asked: Measurement) -> Observation:
+        view = asked.view
         texts = {
             path.relative_to(view.host).as_posix(): path.read_text()
             for path in sorted(view.host.rglob("*.*"))
@@ -75,8 +66,8 @@ class SumsToolchain:
         for path in {record.path for record in records.values()}:
             for check in checks(texts[path]):
                 record = records[f"{path}::{check.test}"]
-                if selection is None or _is_selected(record, selection):
-                    records[record.id] = _run(record, check, known, trace=trace)
+                if asked.selects(record.id, record.path):
+                    records[record.id] = _run(record, check, known, trace=asked.trace)
         return Observation(
             state=seen.RunState.COMPLETE,
             records=records,
@@ -86,8 +77,8 @@ class SumsToolchain:
             command=("sums",),
         )
 
-    async def check_types(self, sandbox: Box, view: View, env: Environment, **_: object) -> Observation:
-        return await self.run_tests(sandbox, view, env)
+    async def check_types(self, asked: Measurement) -> Observation:
+        return await self.run_tests(asked)
 
     def is_test_path(self, path: str, _: Observation) -> bool:
         return path.endswith(".check")
@@ -121,11 +112,6 @@ class SumsToolchain:
             StubFault(symbol.path, 0, f"{symbol.name} is missing") for symbol in symbols if symbol.name not in there
         ]
         return tuple(found)
-
-
-def _is_selected(record: TestRecord, selection: Selection) -> bool:
-    by_id = selection.ids is None or record.id in selection.ids
-    return by_id and (selection.files is None or record.path in selection.files)
 
 
 def _record(path: str, check: Check) -> TestRecord:

@@ -1,0 +1,84 @@
+"""JavaScript tests, measured: run in the box with node:test, vitest or jest, the packages shown inside the view.
+
+What a run came to is recorded by scripts of ours (`js`) that node, vitest or jest load. Tested code shares its process
+with some of them, so that a record cannot be written by accident or by printing, but code that sets out to change
+node's own functions can make its tests pass; with vitest and jest it can also imitate what their processes tell each
+other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.boxes.box_folder import private_place
+from pipeline.evidence.observation import Observation, RunState
+from pipeline.languages.javascript import types
+from pipeline.languages.javascript.bench import Bench
+from pipeline.languages.javascript.command import Unknown, of_words
+from pipeline.languages.javascript.project import files_with_tests, read_project
+from pipeline.languages.javascript.records import Run
+from pipeline.languages.javascript.sources import Sources
+from pipeline.languages.runners.outcomes import shortened
+
+if TYPE_CHECKING:
+    from pipeline.languages.javascript.command import Invocation
+    from pipeline.languages.protocol import Environment, Measurement, Selection
+
+
+async def run_tests(asked: Measurement) -> Observation:
+    """Run the selected tests and return what was observed; nothing of the cache is used.
+
+    Every test file is loaded in any case, so the ids of the observation are complete. After a test that took its
+    process along, or that had to be ended with it, the rest is run in another one, a few times.
+
+    Raises:
+        BoxError: the box did not work.
+    """
+    invocation, project = _invocation(asked.env), read_project(asked.view.host)
+    command = _shown(invocation, asked.selection)
+    if isinstance(project, str):
+        return Observation(state=RunState.UNUSABLE, detail=project, command=command)
+    sources = Sources.read(asked.view.host, project.names)
+    files = files_with_tests(sources.files, invocation.arguments) if invocation.runner == "node" else []
+    with private_place("redfirst-node-") as place:
+        bench = Bench.under(place, asked)
+        jobs = bench.jobs(invocation, files, project.folders_with(invocation.runner, sources.files))
+        request = {"do": "test", "jobs": jobs, "per_test_s": asked.per_test_timeout_s}
+        session, completed = await bench.run(request)
+    run = Run(sources, session, str(asked.view.workspace), invocation, asked.selection, asked.trace, str(place))
+    return run.observe(timed_out=completed.timed_out, command=command)
+
+
+async def check_types(asked: Measurement) -> Observation:
+    """Return what does not type-check (`tsc --noEmit`) or cannot be parsed, as collection errors; nothing is run.
+
+    Raises:
+        BoxError: the box did not work.
+    """
+    project = read_project(asked.view.host)
+    if isinstance(project, str):
+        return Observation(state=RunState.UNUSABLE, detail=project)
+    sources = Sources.read(asked.view.host, project.names)
+    with private_place("redfirst-node-") as place:
+        bench = Bench.under(place, asked)
+        plan = types.plan(bench, project, sources)
+        session, completed = await bench.run({"do": "check", "jobs": plan.jobs})
+    return types.observe(plan, session, sources, str(asked.view.workspace), timed_out=completed.timed_out)
+
+
+def _invocation(env: Environment) -> Invocation:
+    """Return how the tests are run, out of the environment's own command.
+
+    `find_environment` has made it, so that it names a runner.
+    """
+    invocation = of_words(("node", *env.command[1:]), {})
+    assert not isinstance(invocation, Unknown), env.command  # noqa: S101  (see above)
+    return invocation
+
+
+def _shown(invocation: Invocation, selection: Selection | None) -> tuple[str, ...]:
+    """Return the command a person would type for the same test files; long lists are cut."""
+    entries = (selection and (selection.ids or selection.files)) or ()
+    paths = sorted({entry.partition("::")[0] for entry in entries})
+    start = {"node": ("node", *invocation.flags, "--test"), "vitest": ("npx", "vitest", "run"), "jest": ("npx", "jest")}
+    return (*start[invocation.runner], *shortened(paths or invocation.arguments))

@@ -1,0 +1,175 @@
+"""One project of a repository: a toolchain, and the folder that it works in.
+
+Its tests run in that folder, and see the whole view: packages of a monorepo import from their siblings. To everybody
+else its paths and ids are those of the repository (`outer_paths`).
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.evidence.observation import Observation, RunState
+from pipeline.languages.projects.outer_paths import Place
+from pipeline.languages.protocol import (
+    EditableRoot,
+    Environment,
+    Lookup,
+    Measurement,
+    Missing,
+    Settings,
+    Toolchain,
+    View,
+)
+from pipeline.languages.table import LANGUAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from pipeline.evidence.red_classes import Symbol
+    from pipeline.process import Box, Command, Completed, Mount
+
+_NOTHING: Final = Path("/dev/null")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A toolchain with the folder of its project: `web` beside other projects, empty for the top of the repository.
+
+    Args:
+        toolchain: What measures it.
+        folder: A relative path inside the repository.
+        table: Its command and limits; None where those of each lookup and measurement count.
+        asked: Whether the user asks for it; else it was only recognised.
+    """
+
+    toolchain: Toolchain
+    folder: str = ""
+    table: Settings | None = None
+    asked: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the toolchain's name."""
+        return self.toolchain.name
+
+    @property
+    def place(self) -> Place:
+        """Return how its paths and ids are said outside of its folder."""
+        if not self.folder:
+            return Place("", "")
+        return Place(self.folder, f"{self.folder}/" if LANGUAGES[self.name].ids_by_path else f"{self.folder}::")
+
+    def owns(self, path: str) -> bool:
+        """Return whether a file is a source of the project: by its ending and its folder."""
+        return path.endswith(self.toolchain.sources) and self.place.has(path)
+
+    def view(self, view: View) -> View:
+        """Return how its folder is shown, given the view of the whole repository."""
+        return View(view.mount.below(self.folder, view.workspace / self.folder)) if self.folder else view
+
+    def files_inside(self, files: Mapping[str, str]) -> dict[str, str]:
+        """Return files by their paths as seen from the folder, those of siblings included."""
+        return {self._into(path): text for path, text in files.items()}
+
+    def symbols_inside(self, symbols: Sequence[Symbol]) -> list[Symbol]:
+        """Return symbols with their paths as seen from the folder."""
+        return [replace(symbol, path=self._into(symbol.path)) for symbol in symbols]
+
+    def symbols_outside(self, symbols: Sequence[Symbol]) -> tuple[Symbol, ...]:
+        """Return symbols with the paths of the repository."""
+        return tuple(replace(symbol, path=self.place.out(symbol.path)) for symbol in symbols)
+
+    def _into(self, path: str) -> str:
+        return posixpath.relpath(path, self.folder) if self.folder and path else path
+
+    async def find_environment(self, lookup: Lookup) -> Environment | Missing:
+        """Return how its tests are run; looked for in its folder, of the worktree and of the main checkout."""
+        if not self.folder:
+            return await self.toolchain.find_environment(lookup)
+        worktree, main = lookup.worktree / self.folder, lookup.main / self.folder
+        if not worktree.is_dir():
+            return Missing(f"There is no folder {self.folder}, where [toolchains.{self.name}] has its project.")
+        inner = replace(lookup, worktree=worktree, main=main if main.is_dir() else lookup.main)
+        env = await self.toolchain.find_environment(inner)
+        if isinstance(env, Missing) or self.name != "pytest":  # no other language installs in place by absolute path
+            return env
+        return _with_siblings(env, (lookup.worktree, lookup.main), self.folder)
+
+    def limited(self, asked: Measurement) -> Measurement:
+        """Return a measurement with the project's own limits, where it has some."""
+        if self.table is None:
+            return asked
+        return replace(asked, timeout_s=self.table.timeout_s, per_test_timeout_s=self.table.test_timeout_s)
+
+    async def measure(
+        self, asked: Measurement, measure: Callable[[Measurement], Awaitable[Observation]]
+    ) -> Observation:
+        """Return what a measurement of the folder shows, in paths of the repository; without the folder, nothing.
+
+        Raises:
+            BoxError: the box did not work.
+        """
+        if not self.folder:
+            return await measure(asked)
+        inner = replace(
+            asked,
+            box=_WholeViewBox(asked.box, asked.view.mount),
+            view=self.view(asked.view),
+            selection=self.place.selected(asked.selection),
+        )
+        return self._without_folder(asked.view) or self.place.observed(await measure(inner))
+
+    def _without_folder(self, view: View) -> Observation | None:
+        """Return what is observed where there is no such folder; a link in its place would lead out of the view."""
+        at = os.fspath(view.host)
+        for part in self.folder.split("/"):
+            at = f"{at}/{part}"
+            try:
+                mode = os.lstat(at).st_mode
+            except OSError:
+                return Observation(state=RunState.COMPLETE, detail=f"there is no folder {self.folder}")
+            if not stat.S_ISDIR(mode):
+                detail = f"{self.folder} is not a folder of the measured files"
+                return Observation(state=RunState.UNUSABLE, detail=detail)
+        return None
+
+
+class _WholeViewBox:
+    """A box that shows the whole view around the folder that a command is about."""
+
+    def __init__(self, box: Box, whole: Mount) -> None:
+        self._box = box
+        self._whole = whole
+        self.name = box.name
+        self.maps_paths = box.maps_paths
+
+    def inside(self, host: Path, target: Path) -> Path:
+        return self._box.inside(host, target)
+
+    async def run(self, command: Command) -> Completed:
+        return await self._box.run(replace(command, mounts=(self._whole, *command.mounts)))
+
+
+def _with_siblings(env: Environment, checkouts: tuple[Path, Path], folder: str) -> Environment:
+    """Return the environment with what it imports from elsewhere in the checkouts taken from the view.
+
+    To a runner that works in one folder a sibling that is installed in place looks like any other project on the host.
+    """
+    roots: list[EditableRoot] = list(env.editable_roots)
+    for mount in env.mounts:
+        checkout = next((one for one in checkouts if mount.target.is_relative_to(one)), None)
+        if checkout is not None and mount.source != _NOTHING and not _belongs_to(env.prefix, mount.target):
+            inside = mount.target.relative_to(checkout).as_posix()
+            roots.append(EditableRoot(mount.target, posixpath.relpath(inside, folder)))
+    places = [root.path for root in roots]
+    mounts = tuple(m for m in env.mounts if not any(m.target.is_relative_to(place) for place in places))
+    return replace(env, mounts=mounts, editable_roots=tuple(dict.fromkeys(roots)))
+
+
+def _belongs_to(prefix: Path, target: Path) -> bool:
+    return target.is_relative_to(prefix) or prefix.is_relative_to(target)

@@ -1,0 +1,193 @@
+"""Python tests, measured: how a run of pytest is started in the box, again after a test that killed it.
+
+The command line keeps the project's own configuration and takes away only what would stop early, reorder, parallelise
+or measure coverage; the plugin's records are the result.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.boxes.box_folder import private_place
+from pipeline.languages.environments import devshell
+from pipeline.languages.environments.installed import editable_mounts, editable_paths
+from pipeline.languages.protocol import Selection
+from pipeline.languages.python import bytecode
+from pipeline.languages.python.environment import PYTEST
+from pipeline.languages.python.messages import Finished, Item, read_session
+from pipeline.languages.python.records import observe
+from pipeline.languages.python.scratch import COMPILED, PLUGIN, TEMPORARY, Scratch
+from pipeline.languages.runners import durations
+from pipeline.languages.runners.outcomes import TAIL, shortened
+from pipeline.process import Command, Completed, Mount
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.boxes.box_folder import BoxFolder
+    from pipeline.evidence.observation import Observation
+    from pipeline.languages.protocol import Measurement, View
+    from pipeline.languages.python.messages import Session
+
+_MAX_CRASHES: Final = 3
+_CALMING: Final[Mapping[str, tuple[str, ...]]] = {
+    "xdist": ("-n", "0"),
+    "pytest_cov": ("--no-cov",),
+    "randomly": ("--randomly-dont-reorganize", "--randomly-seed=1"),
+    "random_order": ("--random-order-bucket=none",),
+    "rerunfailures": ("--reruns=0",),
+}
+"""Plugins that split, reorder or repeat a run, and the options against it. An option is given only where it is known:
+`-p no:xdist` among a project's own makes an error of `-n`."""
+
+
+async def run_tests(asked: Measurement) -> Observation:
+    """Run the selected tests and return what was observed.
+
+    Everything is collected in any case, so the ids of the observation are complete. After a test that killed the
+    process the rest is run in a new one, a few times.
+
+    Raises:
+        BoxError: the box did not work.
+    """
+    sessions: list[Session] = []
+    done: set[str] = set()
+    output, cache = "", asked.cache
+    deadline = anyio.current_time() + asked.timeout_s
+    with private_place("redfirst-tests-") as place:
+        scratch = Scratch.under(place)
+        folders = _places(asked)
+        filled: BoxFolder | None = None
+        while True:
+            nonce = secrets.token_hex(16)
+            folder = scratch.folder(len(sessions), cache, folders)
+            filled = filled or folder
+            redacted = {str(folder.path): "<scratch>", str(asked.view.host): "."}
+            request = {**_request(asked, done), "nonce": nonce, "redact": redacted}
+            completed = await asked.box.run(
+                replace(
+                    _command(asked, scratch, folder),
+                    request=json.dumps(request).encode(),
+                    timeout_s=max(1.0, deadline - anyio.current_time()),
+                )
+            )
+            output = _tail(completed, asked.view)
+            sessions.append(
+                read_session(completed.answer, nonce, exit_code=completed.exit_code, timed_out=completed.timed_out)
+            )
+            crashed = sessions[-1].unfinished
+            if crashed is None or completed.timed_out or len(sessions) > _MAX_CRASHES:
+                break
+            done |= {record.id for record in sessions[-1].records if isinstance(record, Finished)} | {crashed}
+        if cache is not None and cache.warm:
+            filled.keep(cache.folder, inside=COMPILED)
+            bytecode.keep(cache.folder, folders, [mount.target for mount in asked.env.mounts])
+            durations.write(cache.folder, _seconds_by_file(sessions))
+    chosen = sorted((asked.selection and (asked.selection.ids or asked.selection.files)) or ())
+    return observe(sessions, command=(*asked.env.command, *shortened(chosen)), tail=output)
+
+
+async def check_types(asked: Measurement) -> Observation:
+    """Return what cannot be collected: Python has no type check of its own, and this loads every module in use.
+
+    Raises:
+        BoxError: the box did not work.
+    """
+    return await run_tests(replace(asked, selection=Selection.nothing()))
+
+
+def _command(asked: Measurement, scratch: Scratch, folder: BoxFolder) -> Command:
+    view, env, cache = asked.view, asked.env, asked.cache
+    starts = (at for at, word in enumerate(env.command) if at and (word == "-m" or Path(word).name in PYTEST))
+    at = next(starts, len(env.command))
+    argv = (
+        *env.command[:at],
+        str(scratch.start),
+        *env.command[at:],
+        "-p",
+        PLUGIN,
+        f"--rootdir={view.workspace}",
+        "--continue-on-collection-errors",
+        "--maxfail=0",
+        "-o",
+        f"cache_dir={folder.path / 'pytest-cache'}",
+    )
+    caches = () if cache is None or cache.warm else (Mount(cache.folder, cache.folder),)
+    # what is tested could leave compiled code for tests that are imported after it
+    compiled = () if cache is not None and cache.warm else (Mount(folder.path / COMPILED, folder.path / COMPILED),)
+    paths = editable_paths(env, view, isolated=asked.box.maps_paths)
+    return Command(
+        argv=argv,
+        cwd=view.workspace,
+        mounts=(
+            view.mount,
+            *editable_mounts(env, view),
+            *env.mounts,
+            Mount(scratch.program, scratch.program),
+            folder.mount(folder.path),
+            *compiled,
+            *caches,
+        ),
+        env={
+            **env.variables,
+            "PATH": devshell.box_path(env.prefix, env.variables),
+            "PYTHONPATH": ":".join(map(str, paths)),
+            "PYTHONPYCACHEPREFIX": str(folder.path / COMPILED),
+            "PYTHONHASHSEED": "0",
+            "NO_COLOR": "1",  # not --color, which is an unknown option under `-p no:terminal`
+            "PYTHONNOUSERSITE": "1",
+            "COVERAGE_FILE": str(folder.path / "coverage"),
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder.path / "hypothesis"),
+            "PYTEST_DEBUG_TEMPROOT": str(folder.path / TEMPORARY),
+        },
+    )
+
+
+def _request(asked: Measurement, done: set[str]) -> dict[str, object]:
+    """Return what the plugin is asked, but for what belongs to one process; *done* has run in another one already."""
+    chosen, roots, isolated = asked.selection or Selection(), asked.env.editable_roots, asked.box.maps_paths
+    inside = [(str(root.path), "" if root.relative == "." else root.relative) for root in roots]
+    return {
+        "roots": [(str(asked.view.workspace), ""), *(inside if isolated else ())],
+        "checkouts": [] if isolated else [str(root.path) for root in roots],
+        "ids": None if chosen.ids is None else sorted(chosen.ids),
+        "files": None if chosen.files is None else sorted(chosen.files),
+        "done": sorted(done),
+        "trace": asked.trace,
+        "per_test_s": asked.per_test_timeout_s,
+        "calming": [flags for plugin, flags in _CALMING.items() if plugin in asked.env.plugins],
+    }
+
+
+def _places(asked: Measurement) -> tuple[bytecode.Place, ...]:
+    """Return where the project's own sources are seen. Our plugin is none of them: it is compiled for each process.
+
+    What the cache holds comes from a run in which tests could write there, and the plugin is not for them to replace.
+    """
+    files = asked.view.files
+    return (
+        bytecode.Place(asked.view.workspace, files),
+        *(bytecode.Place(root.path, files.below(root.relative)) for root in asked.env.editable_roots),
+    )
+
+
+def _seconds_by_file(sessions: Sequence[Session]) -> dict[str, float]:
+    """Return how long the tests of each file took, in seconds; no evidence, since it differs from run to run."""
+    everything = [record for session in sessions for record in session.records]
+    paths = {record.id: record.path for record in everything if isinstance(record, Item)}
+    seconds: dict[str, float] = {}
+    for record in everything:
+        if isinstance(record, Finished) and record.id in paths:
+            seconds[paths[record.id]] = seconds.get(paths[record.id], 0.0) + record.seconds
+    return seconds
+
+
+def _tail(completed: Completed, view: View) -> str:
+    text = (completed.stdout + completed.stderr).decode("utf-8", "replace")
+    return text.replace(f"{view.workspace}/", "")[-TAIL:]
