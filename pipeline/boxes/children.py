@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
+from pipeline.boxes.capture import Capture
 from pipeline.boxes.process_record import Recording
 from pipeline.boxes.signals import default_for_children
 from pipeline.process import NO_ANSWER, Answer, BoxError, Completed
@@ -106,35 +107,6 @@ class Outcome:
 
 
 @dataclass
-class _Capture:
-    """Keeps the head and the tail of a stream: the tail has the report, the head the first error."""
-
-    limit: int
-    head: bytearray = field(default_factory=bytearray)
-    tail: bytearray = field(default_factory=bytearray)
-    total: int = 0
-
-    def take(self, chunk: bytes) -> None:
-        self.total += len(chunk)
-        room = self.limit // 2 - len(self.head)
-        self.head += chunk[:room]
-        self.tail += chunk[room:]
-        if len(self.tail) > 2 * self.limit:
-            del self.tail[: -self.limit]
-
-    @property
-    def truncated(self) -> bool:
-        return self.total > self.limit
-
-    def content(self) -> bytes:
-        if not self.truncated:
-            return bytes(self.head + self.tail)
-        kept = self.tail[len(self.head) - self.limit :]
-        left_out = self.total - len(self.head) - len(kept)
-        return bytes(self.head) + f"\n[... {left_out} bytes left out ...]\n".encode() + bytes(kept)
-
-
-@dataclass
 class _Conversation:
     """One talk with the child. When it is `over` the child is not waited for any longer."""
 
@@ -153,7 +125,7 @@ class _Conversation:
             return
         self.over.deadline = anyio.current_time() + _FAREWELL_S
         await _close(stdin)
-        await _drain(stdout, _Capture(_CHUNK))  # a child that could not write could not end
+        await _drain(stdout, Capture(_CHUNK))  # a child that could not write could not end
 
 
 async def run_child(
@@ -190,7 +162,7 @@ async def run_child(
         Exception: whatever `talk` has raised.
     """
     began = time.monotonic()
-    captures = _Capture(output_limit), _Capture(output_limit)
+    captures = Capture(output_limit), Capture(output_limit)
     process = await _start(argv, cwd, env, pass_fds if channel is None else (*pass_fds, channel.number))
     for holder in filter(None, (guard, channel)):
         holder.started()
@@ -308,7 +280,7 @@ async def _close(stream: ByteSendStream) -> None:
         await stream.aclose()
 
 
-async def _drain(stream: ByteReceiveStream, capture: _Capture) -> None:
+async def _drain(stream: ByteReceiveStream, capture: Capture) -> None:
     with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
         while True:
             capture.take(await stream.receive(_CHUNK))
