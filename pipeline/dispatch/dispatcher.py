@@ -26,12 +26,12 @@ from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
 from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
-from pipeline.dispatch.model_tools import bench_of
+from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.outage import Circuits
 from pipeline.dispatch.prompt import INSTRUCTIONS, continued_prompt
 from pipeline.dispatch.redaction import redacted_answer
 from pipeline.dispatch.request import Tools
-from pipeline.dispatch.results import Left, result_of, together
+from pipeline.dispatch.results import Remains, as_try, result_of, together
 from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.gateway.limits import GatewayUse
@@ -65,10 +65,6 @@ if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord, DispatchResult
 
 
-def _silent(_: str) -> None:
-    pass
-
-
 @dataclass
 class Dispatcher:
     """Carries out dispatches of one run. `results` are the finished ones, by name (shared with the run)."""
@@ -86,7 +82,7 @@ class Dispatcher:
     results: Mapping[str, DispatchResult] = field(default_factory=dict[str, "DispatchResult"])
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     overlay: bool = True
-    say: Callable[[str], None] = _silent
+    say: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
         self.secrets = secrets_of_run(self.repository.worktree, self.environ, self.config)
@@ -118,7 +114,7 @@ class Dispatcher:
         result: DispatchResult | None = None
         for choice, wait_s in self._turns(record, request.role):
             if result is not None:
-                tries.append(_tried(result))
+                tries.append(as_try(result))
                 set_aside(folder, len(tries))
                 self.say(f"{record.dispatch}: {result.complaint} Next: {choice}, in {wait_s:g} s")
                 await anyio.sleep(wait_s)
@@ -187,8 +183,8 @@ class Dispatcher:
             if escape is not None:
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))
-            left = Left(choice, answer, gate, escape, sum(uses, GatewayUse()) if uses else None)
-            result = result_of(record, request, left, self.repository, self.checkout)
+            remains = Remains(choice, answer, gate, escape, sum(uses, GatewayUse()) if uses else None)
+            result = result_of(record, request, remains, self.repository, self.checkout)
             if gate.violations:
                 transcript.quarantine(self.run_folder / "quarantine" / record.dispatch, view, gate)
         finally:
@@ -233,14 +229,15 @@ class Dispatcher:
         artifacts = (Mount(folder / "artifacts", ARTIFACTS),)
         mine = (cache.mount(self.box), *tools.mounts)
         env = {**cache.env(self.box), **tools.env, **agent.env}
-        bench = bench_of(
+        bench = Workbench(
             spec,
-            request,
             view,
-            replace(tools, mounts=mine, env=env),
             self.box,
-            search_path=self.search_path,
+            grants=request.grants,
+            tests=request.tests,
             artifacts=artifacts,
+            tools=replace(tools, mounts=mine, env=env),
+            search_path=self.search_path,
             checks=self.config.checks.commands,
         )
         job = AgentJob(
@@ -296,9 +293,3 @@ class Dispatcher:
             if same and result.entry is not None:
                 used.add(result.entry)
         return frozenset(used)
-
-
-def _tried(result: DispatchResult) -> Try:
-    if result.agent is None:
-        raise LookupError(f"{result.dispatch} does not say who was asked")
-    return Try(agent=result.agent, complaint=result.complaint or "", usage=result.usage)

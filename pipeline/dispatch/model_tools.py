@@ -7,6 +7,7 @@ at once and not from the gate. Commands run in the box without a shell. The gate
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from dataclasses import dataclass, field
@@ -28,9 +29,7 @@ from pipeline.programs import locate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.dispatch.request import Request
-    from pipeline.policy.roles import RoleSpec
-    from pipeline.process import Box, Completed
+    from pipeline.process import Completed
     from pipeline.programs import Program
 
 _FILES: Final = "{files}"
@@ -53,8 +52,7 @@ class Workbench(FileTools):
         tests: What counts as a test, and the task's test files.
         artifacts: Read-only mounts of what the prompt names by absolute path.
         tools: What the project's own tools need in the box.
-        search_path: Where programs are looked up on the host; never a folder that an agent can write.
-        test_command: The toolchain's own command, an argv that runs with test ids behind it.
+        search_path: Where programs are looked up on the host, behind those of the project; no agent can write there.
         checks: `[checks] commands`; `{files}` stands for the files of the task that are there.
         timeout_s: Wall time limit of one command, in seconds.
         output_limit: Bytes kept of one command's output.
@@ -62,8 +60,7 @@ class Workbench(FileTools):
     """
 
     tools: Tools = field(default_factory=Tools)
-    search_path: str | None = None
-    test_command: tuple[str, ...] = ()
+    search_path: str = os.defpath
     checks: tuple[tuple[str, ...], ...] = ()
     timeout_s: float = 300.0
     output_limit: int = 60_000
@@ -89,9 +86,9 @@ class Workbench(FileTools):
         ruling = judge_selectors(selectors, shell=self.spec.shell)
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
-        if not self.test_command:
+        if not self.tools.test_command:
             return ToolAnswer("no test command is known for this project", Mishap.NO_TEST_COMMAND)
-        return await self._start((*self.test_command, *ruling.argv))
+        return await self._start((*self.tools.test_command, *ruling.argv))
 
     async def run_check(self) -> ToolAnswer:
         """Run the project's configured checks; the exit code is the first that is not 0.
@@ -148,16 +145,20 @@ class Workbench(FileTools):
             BoxError: the box did not work.
         """
         try:
-            git = locate("git", self.search_path)
+            git = locate("git", self._path)
         except UserError as error:
             return ToolAnswer(error.message, Mishap.PROGRAM_MISSING)
         answers = [await self._run(git, argv) for argv in (_STATUS, _DIFF)]
         text = "\n".join(filter(None, (_output(answer, self.workspace) for answer in answers)))
         return ToolAnswer(text or "nothing was changed")
 
+    @property
+    def _path(self) -> str:
+        return ":".join((*map(str, self.tools.folders), self.search_path))
+
     async def _start(self, argv: tuple[str, ...]) -> ToolAnswer:
         try:
-            program = locate(argv[0], self.search_path)
+            program = locate(argv[0], self._path)
         except UserError as error:
             return ToolAnswer(error.message, Mishap.PROGRAM_MISSING)
         completed = await self._run(program, argv[1:])
@@ -182,43 +183,6 @@ class Workbench(FileTools):
                 output_limit=self.output_limit,
             )
         )
-
-
-def bench_of(
-    spec: RoleSpec,
-    request: Request,
-    view: Mount,
-    tools: Tools,
-    box: Box,
-    *,
-    search_path: str,
-    artifacts: tuple[Mount, ...] = (),
-    checks: tuple[tuple[str, ...], ...] = (),
-) -> Workbench:
-    """Return the tools of one dispatch.
-
-    Args:
-        spec: The role.
-        request: What it is asked.
-        view: How the box shows the workspace.
-        tools: What `request.tools` says for this view, or nothing.
-        box: Where commands run.
-        search_path: Where programs are looked up on the host, behind those of the project.
-        artifacts: The mounts of what the prompt names.
-        checks: `[checks] commands`.
-    """
-    return Workbench(
-        spec,
-        view,
-        box,
-        grants=request.grants,
-        tests=request.tests,
-        artifacts=artifacts,
-        tools=tools,
-        search_path=":".join([*map(str, tools.folders), search_path]),
-        test_command=tools.test_command,
-        checks=checks,
-    )
 
 
 def _is_text(pattern: str) -> bool:

@@ -19,6 +19,7 @@ from pipeline.runs.info import (
     DispatchResult,
     ModelTraffic,
     TokenCount,
+    Try,
     Usage,
     ViolationRecord,
 )
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from pipeline.gateway.limits import GatewayUse
     from pipeline.git import Repository
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.info import DispatchRecord, Try
+    from pipeline.runs.info import DispatchRecord
 
 _Number = TypeVar("_Number", int, float)
 _SESSION: Final = re.compile(SESSION)
 
 
 @dataclass(frozen=True)
-class Left:
+class Remains:
     """Everything that one agent left: its answer, what the gate says of its changes, what else it changed."""
 
     choice: Choice
@@ -52,10 +53,10 @@ class Left:
 
 
 def result_of(
-    record: DispatchRecord, request: Request, left: Left, repository: Repository, checkout: PrivateCheckout
+    record: DispatchRecord, request: Request, remains: Remains, repository: Repository, checkout: PrivateCheckout
 ) -> DispatchResult:
     """Return the result of a dispatch; the blobs and the tree that it names are written."""
-    answer, gate, escape = left.answer, left.gate, left.escape
+    answer, gate, escape = remains.answer, remains.gate, remains.escape
     signal, said, report = judge(request, answer, gate, escape.why if escape is not None else None)
     # It may quote an agent's bytes, and goes on to a terminal, a prompt, a document.
     complaint = visible(said, keep="\n\t") if said is not None else None
@@ -77,10 +78,10 @@ def result_of(
         violations=tuple(ViolationRecord(path=v.path, rule=v.rule, why=v.why) for v in gate.violations),
         notes=gate.notes,
         usage=Usage(**asdict(answer.usage)),
-        model_traffic=_traffic(left.traffic) if left.traffic is not None else None,
+        model_traffic=_traffic(remains.traffic) if remains.traffic is not None else None,
         checkpoint="ready" if signal is None else "partial" if changes else "failed",
         entry=answer.entry,
-        agent=facts_of(left.choice),
+        agent=facts_of(remains.choice),
         fault=answer.fault,
         denials=answer.denials,
         steps=answer.steps,
@@ -98,6 +99,17 @@ def together(result: DispatchResult, tries: Sequence[Try]) -> DispatchResult:
         model=result.usage.model,
     )
     return result.model_copy(update={"usage": usage, "tries": tuple(tries)})
+
+
+def as_try(result: DispatchResult) -> Try:
+    """Return what is kept of an agent that was out of reach.
+
+    Raises:
+        LookupError: the result does not say who was asked.
+    """
+    if result.agent is None:
+        raise LookupError(f"{result.dispatch} does not say who was asked")
+    return Try(agent=result.agent, complaint=result.complaint or "", usage=result.usage)
 
 
 def _sum(values: Iterable[_Number | None], nothing: _Number) -> _Number | None:

@@ -14,8 +14,8 @@ from languages.direct import environment, write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
-from pipeline.dispatch.model_tools import Workbench, bench_of
-from pipeline.dispatch.request import Request, Tools
+from pipeline.dispatch.model_tools import Workbench
+from pipeline.dispatch.request import Tools
 from pipeline.dispatch.roles import load_roles
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
@@ -78,9 +78,12 @@ def workbench(tmp_path: Path, box: Box, role: Role = Role.MAKE) -> Workbench:
         box,
         grants=(Grant("core.py", Action.MODIFY), Grant("new.py", Action.CREATE)),
         tests=TestScope(files=(Grant("tests/test_core.py", Action.MODIFY),)),
-        tools=Tools(env.mounts, {"PATH": f"{env.prefix / 'bin'}:/usr/bin:/bin", "PYTHONPATH": "."}),
+        tools=Tools(
+            env.mounts,
+            {"PATH": f"{env.prefix / 'bin'}:/usr/bin:/bin", "PYTHONPATH": "."},
+            test_command=(*env.command, "-q", "-p", "no:cacheprovider"),
+        ),
         search_path=f"{env.prefix / 'bin'}:{os.environ['PATH']}",
-        test_command=(*env.command, "-q", "-p", "no:cacheprovider"),
     )
 
 
@@ -202,7 +205,7 @@ def test_the_checks_run_on_the_tasks_files_that_are_there(bench: Workbench) -> N
 
 
 def test_without_a_test_command_there_is_nothing_to_run(bench: Workbench) -> None:
-    assert run_tests(replace(bench, test_command=())).rule == "no-test-command"
+    assert run_tests(replace(bench, tools=replace(bench.tools, test_command=()))).rule == "no-test-command"
 
 
 @pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR, Role.PM])
@@ -293,15 +296,9 @@ def test_what_was_changed_is_shown(tmp_path: Path, box: Box) -> None:
 
 def test_the_bench_of_a_dispatch_finds_the_projects_programs(tmp_path: Path, box: Box) -> None:
     bench = workbench(tmp_path, box)
-    made = bench_of(
-        bench.spec,
-        Request(Role.MAKE, "implement", "0" * 40, grants=bench.grants, tests=bench.tests),
-        bench.view,
-        replace(bench.tools, folders=(environment().prefix / "bin",), test_command=environment().command),
-        box,
-        search_path="/usr/bin:/bin",
-        checks=(("pytest", "--version"),),
-    )
-    assert run_tests(made, "tests/test_core.py::test_called").exit_code == 0
-    assert anyio.run(made.run_check).exit_code == 0
-    assert made.write("core.py", "").rule is None
+    env = environment()
+    tools = replace(bench.tools, folders=(env.prefix / "bin",), test_command=env.command)
+    bench = replace(bench, tools=tools, search_path="/usr/bin:/bin", checks=(("pytest", "--version"),))
+    assert run_tests(bench, "tests/test_core.py::test_called").exit_code == 0
+    assert anyio.run(bench.run_check).exit_code == 0
+    assert bench.write("core.py", "").rule is None
