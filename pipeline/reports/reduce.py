@@ -19,76 +19,9 @@ from pipeline.routing.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from pipeline.reports.facts import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
     from pipeline.reports.reviews import Edit
     from pipeline.reports.work import MakeReport, WriteTestsReport
-
-
-@dataclass(frozen=True)
-class WriteTestsFacts:
-    """What was measured after @test.
-
-    Args:
-        env_broken: The tests cannot run for a reason outside the repository.
-        any_change: Something was admitted.
-        all_new_pass: There are new ids and every one passes.
-        structural_only: Tests never reach production code, or pass on stubs.
-        illegal_red: A new test function has no legal RED.
-        red_unstable: Two runs disagree.
-        changed_old_test: A test was changed that existed before and that the task does not list.
-        borrowed: A test that failed before, and that the task does not name, is taken as its own.
-    """
-
-    env_broken: bool = False
-    any_change: bool = True
-    all_new_pass: bool = False
-    structural_only: bool = False
-    illegal_red: bool = False
-    red_unstable: bool = False
-    changed_old_test: bool = False
-    borrowed: bool = False
-
-
-@dataclass(frozen=True)
-class ImplementFacts:
-    """What was measured after @make on its candidate.
-
-    Args:
-        env_broken: The tests cannot run for a reason outside the repository.
-        green: GREEN as matrix 5 defines it.
-        stale_xfail: A strict xfail that passes now is all that is in the way of GREEN.
-        unstable: The task's own tests passed, and did not when they were run again.
-        regression: A test that passed fails now, 2 of 2.
-        changed: Something was admitted.
-    """
-
-    env_broken: bool = False
-    green: bool = False
-    stale_xfail: bool = False
-    unstable: bool = False
-    regression: bool = False
-    changed: bool = True
-
-
-@dataclass(frozen=True)
-class SeamFacts:
-    """What was measured after the seam pass: did anything change, does everything still pass, can tests run."""
-
-    env_broken: bool = False
-    changed: bool = True
-    regression: bool = False
-
-
-@dataclass(frozen=True)
-class StubFacts:
-    """What was measured after the stub pass.
-
-    Args:
-        complete: Every new symbol of the task is there and the type check passes.
-        dirty: A body is more than the stub, or something else was changed.
-    """
-
-    complete: bool
-    dirty: bool = False
 
 
 @dataclass(frozen=True)
@@ -249,14 +182,10 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
         facts: What was measured on the candidate.
         is_test: Whether a path is a test's; asking for one is asking for another test design.
     """
-    if facts.env_broken:
-        return Signal.ENV_BROKEN
     if facts.green:
         return Signal.GREEN if isinstance(report, Complete) else Signal.GREEN_INCOMPLETE
     if facts.stale_xfail:
         return Signal.STALE_XFAIL
-    if facts.unstable:
-        return Signal.GREEN_UNSTABLE
     if not isinstance(report, Complete) and report.needs:
         return Signal.TEST_DESIGN if any(is_test(need.path) for need in report.needs) else Signal.NEEDS_FILE
     if isinstance(report, Incomplete) and report.escalate is not None:
@@ -272,8 +201,6 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
 
 def seam(report: MakeReport, facts: SeamFacts) -> Signal:
     """Return the signal of the seam pass."""
-    if facts.env_broken:
-        return Signal.ENV_BROKEN
     if not isinstance(report, Complete) and report.needs:
         return Signal.NEEDS_FILE
     if isinstance(report, CannotProceed):

@@ -11,6 +11,7 @@ from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.outcome_words import named
 from pipeline.reports import reduce
+from pipeline.reports.facts import ImplementFacts
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
@@ -122,7 +123,7 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
 
 def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bool) -> Signal:
     verdict = measured.verdict
-    facts = reduce.ImplementFacts(
+    facts = ImplementFacts(
         # without tests only the claim says that the work is done, and doing nothing is no work
         green=measured.green and (measured.ledger is not None or (changed and isinstance(report, Complete))),
         stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.broken,

@@ -10,6 +10,7 @@ from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports import reduce
+from pipeline.reports.facts import SeamFacts
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
@@ -63,7 +64,7 @@ async def run(ctx: Context) -> Event:
         except UnmeasurableError as error:
             return error.event
         regressions = (*suspects.regressions, *verdict.missing, *verdict.uncollected)
-    facts = reduce.SeamFacts(changed=tree != start, regression=bool(regressions))
+    facts = SeamFacts(changed=tree != start, regression=bool(regressions))
     signal = reduce.seam(report, facts)
     note = f"breaks {', '.join(regressions[:3])}" if signal is Signal.REGRESSION else ""
     return Event(signal=signal, tree=tree, note=note, evidence=(answer.evidence,))

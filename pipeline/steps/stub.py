@@ -13,6 +13,7 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.red.over_stubs import texts
 from pipeline.reports import reduce
+from pipeline.reports.facts import StubFacts
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
@@ -87,7 +88,7 @@ async def run(ctx: Context) -> Event:
         checked = await _check(ctx, task, start, tree)
     except UnmeasurableError as error:
         return error.event
-    facts = reduce.StubFacts(complete=not checked.errors, dirty=bool(checked.faults or checked.broken))
+    facts = StubFacts(complete=not checked.errors, dirty=bool(checked.faults or checked.broken))
     signal = reduce.stub(report, facts)
     text = bullets(checked.sentences) if checked.sentences else "every new symbol is a stub, and everything compiles"
     ctx.write(waiting_name(task.id), to_json(list(checked.waiting)))

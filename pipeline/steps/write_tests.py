@@ -11,6 +11,7 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.old_tests.renamed import as_if_renamed
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports import reduce
+from pipeline.reports.facts import WriteTestsFacts
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
@@ -101,7 +102,7 @@ def _base(ctx: Context, scope: TestScope) -> str:
 def _not_testable(ctx: Context, report: NotTestable, answer: Answer, tree: str) -> Event:
     """Return NOT_TESTABLE, or MISSING_SEAM when the seam lies in files of the plan (matrix 6)."""
     files = {file.path for file in planned(ctx).files}
-    signal = reduce.write_tests(report, reduce.WriteTestsFacts(), plan_files=files)
+    signal = reduce.write_tests(report, WriteTestsFacts(), plan_files=files)
     evidence = TaskEvidence(
         task=ctx.state.task.id,
         tests_tree=ctx.state.task.start or ctx.state.head,
@@ -119,7 +120,7 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
     verdict = measured.verdict
     lines, reworked = loosened_or_reworked(ctx, as_if_renamed(ctx, tests_start(ctx), verdict.ledger.renames), tree)
     told = tuple(dict.fromkeys(lines))
-    facts = reduce.WriteTestsFacts(
+    facts = WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
         any_change=bool(measured.test_paths or verdict.ledger.red),
         borrowed=measured.borrowed,

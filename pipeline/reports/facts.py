@@ -1,0 +1,68 @@
+"""What was measured after a dispatch, as plain booleans: a reduction weighs a report against it (matrix 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WriteTestsFacts:
+    """What was measured after @test.
+
+    Args:
+        env_broken: The tests cannot run for a reason outside the repository.
+        any_change: Something was admitted.
+        all_new_pass: There are new ids and every one passes.
+        structural_only: Tests never reach production code, or pass on stubs.
+        illegal_red: A new test function has no legal RED.
+        red_unstable: Two runs disagree.
+        changed_old_test: A test was changed that existed before and that the task does not list.
+        borrowed: A test that failed before, and that the task does not name, is taken as its own.
+    """
+
+    env_broken: bool = False
+    any_change: bool = True
+    all_new_pass: bool = False
+    structural_only: bool = False
+    illegal_red: bool = False
+    red_unstable: bool = False
+    changed_old_test: bool = False
+    borrowed: bool = False
+
+
+@dataclass(frozen=True)
+class ImplementFacts:
+    """What was measured after @make on its candidate.
+
+    Args:
+        green: GREEN as matrix 5 defines it.
+        stale_xfail: A strict xfail that passes now is all that is in the way of GREEN.
+        regression: A test that passed fails now, 2 of 2.
+        changed: Something was admitted.
+    """
+
+    green: bool = False
+    stale_xfail: bool = False
+    regression: bool = False
+    changed: bool = True
+
+
+@dataclass(frozen=True)
+class SeamFacts:
+    """What was measured after the seam pass: did anything change, does everything still pass."""
+
+    changed: bool = True
+    regression: bool = False
+
+
+@dataclass(frozen=True)
+class StubFacts:
+    """What was measured after the stub pass.
+
+    Args:
+        complete: Every new symbol of the task is there and the type check passes.
+        dirty: A body is more than the stub, or something else was changed.
+    """
+
+    complete: bool
+    dirty: bool = False
