@@ -6,12 +6,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.freeze import Thaw, thaw
-from pipeline.evidence.ledger import RedLedger, may_change
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
+from pipeline.evidence.red import may_change
 from pipeline.evidence.renamed_tests import moved
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from pipeline.evidence.ledger import RedLedger
 
 _KEPT: Final[Mapping[Ended, frozenset[Ended]]] = {
     Ended.PASSED: PASSING,

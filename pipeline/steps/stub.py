@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import judge_green
-from pipeline.evidence.ledger import may_change
+from pipeline.evidence.red import may_change
 from pipeline.languages.projects.combined import for_files
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.measure.old_tests.regression import confirm

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.ledger import may_change
+from pipeline.evidence.red import may_change
 from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
 from pipeline.measure.composed_trees import both, shares_file

@@ -15,8 +15,8 @@ from pipeline.verification.changed_tests import is_called
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.evidence.ledger import RedVerdict
     from pipeline.evidence.observation import Fault, Observation, TestRecord
+    from pipeline.evidence.red import RedVerdict
     from pipeline.verification.without_run import WithoutRun
 
 _DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")

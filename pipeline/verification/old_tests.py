@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.ledger import may_change
+from pipeline.evidence.red import may_change
 from pipeline.evidence.renamed_tests import moved
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import changed_paths

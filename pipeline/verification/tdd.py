@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.evidence.compare import passed
-from pipeline.evidence.ledger import derive_new_ids, judge_red
 from pipeline.evidence.observation import Ended
+from pipeline.evidence.red import derive_new_ids, judge_red
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import shares_file
@@ -33,8 +33,8 @@ from pipeline.verification.tdd_request import is_meant, located, only, test_path
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from pipeline.evidence.ledger import RedVerdict
     from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.evidence.red import RedVerdict
     from pipeline.verification.tdd_request import Question
     from pipeline.verification.without_run import WithoutRun
 

@@ -12,7 +12,7 @@ from attacks.lies import APP, HONEST, LIES, RED, START
 from languages.direct import context_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.ledger import judge_red
+from pipeline.evidence.red import judge_red
 from pipeline.languages.sources.forgery import notes
 from pipeline.routing.vocabulary import Role
 

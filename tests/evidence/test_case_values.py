@@ -8,8 +8,9 @@ import pytest
 from evidence.observed import context, observed, record
 
 from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.ledger import RedLedger, judge_red
+from pipeline.evidence.ledger import RedLedger
 from pipeline.evidence.observation import Case, Ended, Observation
+from pipeline.evidence.red import judge_red
 
 if TYPE_CHECKING:
     from pipeline.evidence.compare import GreenVerdict

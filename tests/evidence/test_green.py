@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from evidence.observed import NO_IMPORT, context, endings, observations, observed, record
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.compare import Verdict, confirm_regression, expectations, judge_green, judge_stubs, still_passing
-from pipeline.evidence.ledger import RedLedger, judge_red
 from pipeline.evidence.observation import PASSING, CollectionError, Ended, Observation
+from pipeline.evidence.red import judge_red
+
+if TYPE_CHECKING:
+    from pipeline.evidence.ledger import RedLedger
 
 OLD, NEW = "tests/test_old.py::test_old", "tests/test_a.py::test_new"
 BASE = observed({OLD: Ended.PASSED})

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pipeline.evidence.classify import classify
 from pipeline.evidence.freeze import Frozen, canonical
-from pipeline.evidence.ledger import RedEntry, RedLedger, RedVerdict, derive_new_ids, judge_red
+from pipeline.evidence.ledger import RedEntry, RedLedger
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
+from pipeline.evidence.red import RedVerdict, derive_new_ids, judge_red
 from pipeline.evidence.red_classes import RedClass
 from pipeline.verification.tdd import late as one_late
 

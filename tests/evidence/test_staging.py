@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from evidence.observed import MISMATCH, NO_IMPORT, context, observations, observed, record
 from hypothesis import given
@@ -9,8 +11,11 @@ from hypothesis import strategies as st
 
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.early_results import SHARE, WORTH_S, first_stage, is_long, judge_part
-from pipeline.evidence.ledger import RedLedger, judge_red
 from pipeline.evidence.observation import CollectionError, Ended, Observation
+from pipeline.evidence.red import judge_red
+
+if TYPE_CHECKING:
+    from pipeline.evidence.ledger import RedLedger
 
 BASE = observed({"tests/test_b.py::test_x": Ended.PASSED, "tests/test_c.py::test_x": Ended.PASSED})
 RED = {"tests/test_a.py::test_y[1]": Ended.FAILED, "tests/test_a.py::test_y[2]": Ended.PASSED}

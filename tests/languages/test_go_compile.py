@@ -11,8 +11,8 @@ from languages.modules import MANIFEST, check_types, measure, needs_go
 
 from pipeline.evidence.classify import classify_collection
 from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.ledger import judge_red
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.evidence.red import judge_red
 from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Selection
 

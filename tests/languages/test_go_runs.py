@@ -16,8 +16,8 @@ from languages.modules import MANIFEST, TOOLCHAIN, check_types, environment, mea
 
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.compare import expectations, judge_green, judge_stubs
-from pipeline.evidence.ledger import judge_red
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.evidence.red import judge_red
 from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Cache, Selection
 from pipeline.process import Mount

@@ -14,8 +14,8 @@ from languages.nodes import JEST, NODE, TOOLCHAIN, VITEST, find, manifest, measu
 
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.compare import expectations, judge_green, judge_stubs
-from pipeline.evidence.ledger import judge_red
 from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.evidence.red import judge_red
 from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Environment, Selection
 

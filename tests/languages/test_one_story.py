@@ -10,8 +10,8 @@ from languages import crates, direct, modules, nodes, sums
 from languages.direct import context_of, write
 
 from pipeline.evidence.classify import classify
-from pipeline.evidence.ledger import derive_new_ids
 from pipeline.evidence.observation import Ended, RunState
+from pipeline.evidence.red import derive_new_ids
 from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES

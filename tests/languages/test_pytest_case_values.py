@@ -9,7 +9,7 @@ import pytest
 from languages.direct import context_of, files_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.ledger import judge_red
+from pipeline.evidence.red import judge_red
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,13 @@ import pytest
 from languages.direct import context_of, files_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.ledger import RedLedger, judge_red
+from pipeline.evidence.red import judge_red
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.evidence.compare import GreenVerdict
+    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation
 
 pytestmark = pytest.mark.slow

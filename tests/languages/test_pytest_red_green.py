@@ -9,7 +9,7 @@ import pytest
 from languages.direct import TOOLCHAIN, context_of, files_of, measure, write
 
 from pipeline.evidence.compare import expectations, judge_green, judge_stubs
-from pipeline.evidence.ledger import derive_new_ids, judge_red
+from pipeline.evidence.red import derive_new_ids, judge_red
 from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Selection
 

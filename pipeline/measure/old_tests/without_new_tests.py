@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import passed
-from pipeline.evidence.ledger import may_change
 from pipeline.evidence.observation import RunState
+from pipeline.evidence.red import may_change
 from pipeline.languages.table import has_part, language_of
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure

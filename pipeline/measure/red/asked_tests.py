@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.ledger import failing_since
 from pipeline.evidence.named_tests import asked_for, taken_up
+from pipeline.evidence.red import failing_since
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.ledger import may_change
+from pipeline.evidence.red import may_change
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
 from pipeline.reports.reviews import ResultReview

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence import red_classes
-from pipeline.evidence.ledger import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.evidence.observation import PASSING
+from pipeline.evidence.red import RedVerdict, derive_new_ids, judge_red, may_change
 from pipeline.evidence.renamed_tests import carried, moved
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
