@@ -194,8 +194,11 @@ def test_tests_run_in_the_box(tmp_path: Path) -> None:
     env = environment()
     bench = replace(
         play.bench(),
-        tools=Tools(env.mounts, {"PATH": f"{env.prefix / 'bin'}:/usr/bin:/bin", "PYTHONPATH": "."}),
-        test_command=env.command,
+        tools=Tools(
+            env.mounts,
+            {"PATH": f"{env.prefix / 'bin'}:/usr/bin:/bin", "PYTHONPATH": "."},
+            test_command=env.command,
+        ),
     )
     result = play.play(
         conversation(
