@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.git.history import HistoryDoor
 from pipeline.git.locks import free
 from pipeline.git.new_tree import NewTree
 from pipeline.git.process import PUBLISHING, refuse_disk
-from pipeline.git.reading import ReadDoor
 from pipeline.git.values import GitError, Signature, SigningError, TreeChange
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def alternates(*stores: Path) -> str:
     return ":".join(f'"{store}"' for store in escaped)
 
 
-class ObjectDoor(ReadDoor):
+class ObjectDoor(HistoryDoor):
     """Writes objects and private refs, with the attributes of a checkout that no agent has touched."""
 
     @property

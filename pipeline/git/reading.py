@@ -50,15 +50,6 @@ class ReadDoor(SettingsDoor):
             raise GitError(("rev-parse", "--verify", f"{commit}^{{tree}}"), 1, "there is no such tree")
         return tree
 
-    def subject(self, commit: str) -> str:
-        """Return the first line of a commit's message."""
-        out = self._of_objects("log", "--no-walk", "--format=%s", commit, of=(commit,))
-        return out.decode(errors="replace").strip()
-
-    def is_ancestor(self, old: str, new: str) -> bool:
-        """Return whether *old* is *new* or one of its ancestors."""
-        return self._answers("merge-base", "--is-ancestor", old, new) is not None
-
     def linked_worktrees(self) -> tuple[Path, ...]:
         """Return the folders of the linked worktrees that are there."""
         listed = self._git("worktree", "list", "--porcelain", "-z").decode(errors="surrogateescape").split("\0")

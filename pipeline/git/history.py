@@ -1,0 +1,57 @@
+"""What git knows of commits: their messages, trailers and parents, and how histories are related."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from pipeline.git.reading import ReadDoor
+
+
+class HistoryDoor(ReadDoor):
+    """Asks about commits."""
+
+    def subject(self, commit: str) -> str:
+        """Return the first line of a commit's message."""
+        out = self._of_objects("log", "--no-walk", "--format=%s", commit, of=(commit,))
+        return out.decode(errors="replace").strip()
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether *old* is *new* or one of its ancestors."""
+        return self._answers("merge-base", "--is-ancestor", old, new) is not None
+
+    def trailers(self, commit: str) -> tuple[tuple[str, str], ...]:
+        """Return the trailers of a commit's message, in order, as git reads them."""
+        # `show` compares trees, also where it shows nothing of them
+        plain = ("-c", "log.showSignature=false")  # the user's wish for their own eyes
+        shown = self._git(*plain, "log", "--no-walk", "--format=%(trailers:only,unfold)", commit)
+        out = shown.decode(errors="replace")
+        pairs = (line.partition(":") for line in out.split("\n") if ":" in line)
+        return tuple((key.strip(), value.strip()) for key, _, value in pairs)
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """Return the parents of a commit; none of a root, and none where a shallow clone ends."""
+        return tuple(self._git("rev-list", "--parents", "--max-count=1", commit).decode().split()[1:])
+
+    def history(self, *revisions: str, saying: str = "") -> tuple[str, ...]:
+        """Return the commits of some revisions (`A..B`, `HEAD`, `--all`), oldest first.
+
+        Args:
+            revisions: As `git rev-list` takes them.
+            saying: Only those whose message has these words somewhere.
+        """
+        grep = ("--fixed-strings", f"--grep={saying}") if saying else ()
+        return tuple(self._git("rev-list", "--topo-order", "--reverse", *grep, *revisions, "--").decode().split())
+
+    def merged(self, base: bytes, one: bytes, other: bytes) -> bytes | None:
+        """Return a file with both changes of it, None where they touch each other."""
+        with tempfile.TemporaryDirectory(prefix="redfirst-merge-") as place:
+            files = [Path(place) / name for name in ("one", "base", "other")]
+            for file, content in zip(files, (one, base, other), strict=True):
+                file.write_bytes(content)
+            return self._answers("merge-file", "--stdout", *map(str, files))
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """Return the commit where two histories part, or None."""
+        found = self._answers("merge-base", one, other)
+        return found.decode().split()[0] if found else None
