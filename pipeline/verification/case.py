@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.probes.revert import Red
     from pipeline.reports.tasks import Task
     from pipeline.verification.claims import Claim, Kept
-    from pipeline.verification.without_run import WithoutRun
 
 Over = Literal["parent", "start", "seam", "stubs", "stand-ins"]
 
@@ -53,7 +53,7 @@ class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
 class Case:
     """One commit with its evidence; `parent`, `tree` and `start` are trees."""
 
-    ctx: WithoutRun
+    ctx: MeasurementContext
     claim: Claim
     kept: Kept
     tasks: tuple[Task, ...]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipeline.git import UntouchedRepository
+    from pipeline.git import Repository
 
 RUN_ID: Final = "Run-Id"
 FETCH: Final = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
@@ -56,7 +56,7 @@ class NoClaim:
     broken: bool = False
 
 
-def claim_of(repository: UntouchedRepository, commit: str) -> Claim | NoClaim:
+def claim_of(repository: Repository, commit: str) -> Claim | NoClaim:
     """Return what a commit's trailers claim."""
     found: dict[str, str] = {}
     for key, value in repository.trailers(commit):
@@ -81,7 +81,7 @@ class Store:
     """One place that holds the folder of a run."""
 
     where: str
-    repository: UntouchedRepository
+    repository: Repository
     tree: str | None
     folder: Path | None
 
@@ -107,7 +107,7 @@ class Store:
         return tuple(sorted(match["task"] for match in map(_TASK_FILE.fullmatch, names) if match is not None))
 
 
-def stores(repository: UntouchedRepository, run_id: str) -> Iterator[Store]:
+def stores(repository: Repository, run_id: str) -> Iterator[Store]:
     """Yield the places that hold a run of this name: pushed and fetched refs of any worktree, then the folder here."""
     seen: set[str] = set()
     for ref, oid in sorted(repository.refs("refs/").items()):
@@ -120,7 +120,7 @@ def stores(repository: UntouchedRepository, run_id: str) -> Iterator[Store]:
         yield Store(f"{WORKFLOW}/{run_id}", repository, None, folder)
 
 
-def known_runs(repository: UntouchedRepository) -> frozenset[str]:
+def known_runs(repository: Repository) -> frozenset[str]:
     """Return the names of the runs of which something is kept here."""
     refs = (_RUN_REF.fullmatch(ref) for ref in repository.refs("refs/"))
     return frozenset({*(match["run"] for match in refs if match is not None), *run_names(repository)})
@@ -145,7 +145,7 @@ class NotKept:
     left_out: tuple[str, ...] = ()
 
 
-def kept_evidence(repository: UntouchedRepository, claim: Claim) -> Kept | NotKept:
+def kept_evidence(repository: Repository, claim: Claim) -> Kept | NotKept:
     """Return the evidence whose digest the trailer names; two worktrees may both have a run of that name."""
     name = name_of(claim.task)
     others: list[str] = []
@@ -174,7 +174,7 @@ def kept_evidence(repository: UntouchedRepository, claim: Claim) -> Kept | NotKe
     return NotKept(tuple(others), tuple(left_out))
 
 
-def not_kept(repository: UntouchedRepository, claim: Claim) -> str:
+def not_kept(repository: Repository, claim: Claim) -> str:
     """Return what is missing of a claim's evidence: the run here, or the task in it; fetching helps the first only."""
     kept = list(islice(stores(repository, claim.run_id), _TOLD))
     if kept and all(claim.task not in store.tasks() for store in kept):

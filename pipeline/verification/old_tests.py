@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.verification.red import Runs
-    from pipeline.verification.without_run import WithoutRun
 
 
-def old_tests(ctx: WithoutRun, runs: Runs, ledger: RedLedger | None, allowed: frozenset[str]) -> OldTests:
+def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedLedger | None, allowed: frozenset[str]) -> OldTests:
     """Return what is to be told of tests and of what serves them.
 
     Args:
@@ -63,7 +63,7 @@ def old_tests(ctx: WithoutRun, runs: Runs, ledger: RedLedger | None, allowed: fr
     return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(ctx, runs)))))
 
 
-def _around(ctx: WithoutRun, runs: Runs) -> list[str]:
+def _around(ctx: MeasurementContext, runs: Runs) -> list[str]:
     """Return a line for each changed file that holds no tests and has a part in them."""
     holding = {record.path for seen in (runs.before, runs.after) for record in seen.records.values()}
     lines: list[str] = []

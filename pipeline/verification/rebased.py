@@ -13,11 +13,11 @@ from pipeline.measure.composed_trees import both
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.verification.without_run import WithoutRun
+    from pipeline.measure.measuring import MeasurementContext
 
 
 def changed_by_others(
-    ctx: WithoutRun, judged: tuple[str, str], commit: tuple[str, str], paths: Iterable[str]
+    ctx: MeasurementContext, judged: tuple[str, str], commit: tuple[str, str], paths: Iterable[str]
 ) -> frozenset[str]:
     """Return those of *paths* in which others alone made the difference between what was judged and the commit.
 

@@ -23,19 +23,19 @@ from pipeline.verification.red import measure_both
 from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.tasks import Task
-    from pipeline.verification.without_run import WithoutRun
 
 _MOST_TASKS = 200
 
 
-def unchecked(ctx: WithoutRun, commit: str, error: Exception) -> CommitCheck:
+def unchecked(ctx: MeasurementContext, commit: str, error: Exception) -> CommitCheck:
     """Return that *commit* cannot be checked here, and why."""
     subject = ctx.repository.subject(commit)
     return CommitCheck(commit=commit, subject=subject, status=Status.UNCHECKED, why=str(error))
 
 
-async def recheck(ctx: WithoutRun, commit: str) -> CommitCheck:
+async def recheck(ctx: MeasurementContext, commit: str) -> CommitCheck:
     """Return what is true of what *commit* claims."""
     claim = claim_of(ctx.repository, commit)
     found = CommitCheck(commit=commit, subject=ctx.repository.subject(commit), status=Status.UNCHECKED)
@@ -51,7 +51,7 @@ async def recheck(ctx: WithoutRun, commit: str) -> CommitCheck:
         return found.model_copy(update={"status": Status.UNCHECKED, "why": str(error)})
 
 
-async def _without_task(ctx: WithoutRun, found: CommitCheck) -> CommitCheck:
+async def _without_task(ctx: MeasurementContext, found: CommitCheck) -> CommitCheck:
     """Return the check of a commit that closes the issue, or tidies production: it touches no test and breaks none."""
     parents = [_tree_of(ctx, commit) for commit in ctx.repository.parents(found.commit)]
     tree = _tree_of(ctx, found.commit)
@@ -71,7 +71,7 @@ async def _without_task(ctx: WithoutRun, found: CommitCheck) -> CommitCheck:
     )
 
 
-async def _checked(ctx: WithoutRun, claim: Claim, found: CommitCheck) -> CommitCheck:
+async def _checked(ctx: MeasurementContext, claim: Claim, found: CommitCheck) -> CommitCheck:
     repository = ctx.repository
     kept = kept_evidence(repository, claim)
     if not isinstance(kept, Kept):
@@ -101,7 +101,7 @@ async def _checked(ctx: WithoutRun, claim: Claim, found: CommitCheck) -> CommitC
     return await case.check(found.model_copy(update={"evidence": kept.store.where}))
 
 
-def _tree_of(ctx: WithoutRun, commit: str) -> str:
+def _tree_of(ctx: MeasurementContext, commit: str) -> str:
     """Return the tree of a commit.
 
     Raises:
@@ -112,7 +112,7 @@ def _tree_of(ctx: WithoutRun, commit: str) -> str:
     return tree
 
 
-def _red_base(ctx: WithoutRun, claim: Claim, commit: str) -> str | None:
+def _red_base(ctx: MeasurementContext, claim: Claim, commit: str) -> str | None:
     """Return the tree that a fix of tests alone was measured over: that of the start of its run."""
     if claim.red_base is None:
         return None
