@@ -18,8 +18,8 @@ from pipeline.runs.facts import work_tree
 from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps.publication.commits import run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
+from pipeline.steps.publication.moving import move, take_back
 from pipeline.steps.publication.summary import write_summary
-from pipeline.steps.publish import move, take_back
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

@@ -1,0 +1,75 @@
+"""The suite before publication: does everything that passed before pass over what is to be published (ADR-R96)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.evidence.compare import carried_on, expectations, judge_green, passed, still_passing
+from pipeline.languages.protocol import Selection
+from pipeline.measure.measuring import measure
+from pipeline.measure.old_tests.regression import confirm
+from pipeline.reports.markdown import bullets
+from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_of_run, read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pipeline.steps.context import Context
+
+
+@dataclass(frozen=True)
+class Held:
+    """What does not hold of a tree, one sentence each, path or id first; `passing` tests passed before and pass now."""
+
+    lost: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    passing: int = 0
+
+
+async def hold(ctx: Context, tree: str) -> Held:
+    """Return whether everything that passed before the run, or at the GREEN of a task, passes over *tree*.
+
+    A run of all tests of exactly this tree is used if there was one: the last GREEN is one, unless something was
+    changed since.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    baseline = baseline_of(ctx)
+    expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **kept_tests(ctx)}
+    leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
+    seen = await measure(ctx, tree, what="the result, all tests")
+    evidences = (read_evidence(ctx, task.id) for task in ctx.state.done_tasks)
+    ledgers = [found.ledger for found in evidences if found is not None and found.ledger is not None]
+    renames = {old: new for ledger in ledgers for old, new in ledger.renames.items()}
+    moves = carried_on(expected, seen.records, renames, leave)
+    verdict = judge_green(None, seen, expected, tests_to_change=leave | moves, unread_before=baseline.unread)
+    before = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
+    suspects = await confirm(ctx, sorted(before), tree, ctx.state.start, seen)
+    brought = set(verdict.regressions) - before  # by this run: the tree that it began with says nothing of these
+    again = await _failing_again(ctx, tree, brought)
+    lost = (
+        *(f"{entry} passed and fails now" for entry in sorted({*suspects.regressions, *again})),
+        *(f"{entry} is gone, and no task may remove it" for entry in verdict.missing),
+        *(f"{path} cannot be collected, and could before" for path in verdict.uncollected),
+        *(f"{entry} is a strict xfail, and passes now" for entry in verdict.stale_xfail),
+    )
+    flaky = sorted({*suspects.flaky, *(brought - again)})
+    return Held(lost, tuple(flaky), still_passing(expected, seen, None))
+
+
+async def _failing_again(ctx: Context, tree: str, tests: Collection[str]) -> set[str]:
+    if not tests:
+        return set()
+    again = await measure(
+        ctx, tree, Selection(ids=frozenset(tests)), again=True, what="the result, failing tests again"
+    )
+    return {entry for entry in tests if entry not in again.records or not passed(again.records[entry])}
+
+
+def held_md(held: Held) -> str:
+    """Return what was measured, for a person."""
+    head = f"{held.passing} of the tests that passed before pass over what is to be published."
+    flaky = [f"{entry} is flaky, and not counted" for entry in held.flaky]
+    return f"# The suite before publication\n\n{head}\n\n{bullets([*held.lost, *flaky])}\n"
