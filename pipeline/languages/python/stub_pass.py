@@ -41,8 +41,13 @@ def _read(path: str, source: str) -> Content:  # noqa: ARG001  (all languages ar
     return Content([*_definitions(module.body, ())], [*_others(module.body)])
 
 
-_STUB: Final = "raise NotImplementedError"
-_RULES: Final = Rules(_read, _STUB, re.compile(rf"{_STUB}(?:\(\))?"))
+_RAISED: Final = r"Name\(id='NotImplementedError'(?:, ctx=Load\(\))?\)"
+_EMPTY: Final = r"(?:, args=\[\], keywords=\[\])?"
+_RULES: Final = Rules(
+    _read,
+    "raise NotImplementedError",
+    re.compile(rf"Raise\(exc=(?:{_RAISED}|Call\(func={_RAISED}{_EMPTY}\))\)"),
+)
 
 
 def _definitions(body: Sequence[ast.stmt], above: Parts) -> Iterator[Definition]:
@@ -99,12 +104,12 @@ def _signature(node: _Function) -> str:
 
 
 def _body(node: _Function) -> str:
-    """Return the statements of a function, its docstring aside."""
+    """Return the statements of a function, its docstring aside; `ast.dump` gets deeper than `ast.unparse` does."""
     match node.body:
         case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            return "\n".join(map(ast.unparse, rest))
+            return "\n".join(map(ast.dump, rest))
         case statements:
-            return "\n".join(map(ast.unparse, statements))
+            return "\n".join(map(ast.dump, statements))
 
 
 def _is_written_down(value: ast.expr) -> bool:
