@@ -115,3 +115,13 @@ def test_citations_are_read_as_they_are_written() -> None:
     assert numbers_in("1 to 4") == [1, 2, 3, 4]
     wrong = ["matrix 7", "contract 1, 9", "architecture 6, Purse", "ADR-R999", "ADR"]
     assert list(unresolved("; ".join([*wrong, "matrix 1 and 2", "architecture 6, Box", "ADR-7"]))) == wrong
+
+
+def test_a_package_names_only_modules_that_are_there_and_says_in_ten_lines_what_it_is() -> None:
+    packages = [path for path in files("pipeline", "todo") if path.name == "__init__.py"]
+    assert len(packages) > 20
+    for path in packages:
+        text = path.read_text(encoding="utf-8").partition('"""')[2].partition('"""')[0]
+        assert len(text.splitlines()) <= 10, f"{path}: {len(text.splitlines())} lines"
+        for name in re.findall(r"`([a-z_/]+\.py)`", text):
+            assert any((place / name).is_file() for place in (path.parent, ROOT)), f"{path}: {name} is not there"
