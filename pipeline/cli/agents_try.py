@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import anyio
 import typer
@@ -14,19 +13,13 @@ import typer
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import Question, Role, Signal
+from pipeline.routing.vocabulary import Question, Role  # noqa: TC001  (typer reads them)
 from pipeline.service.run_config import RunOptions, refuse_recursion
-from pipeline.service.trial import trial_document, try_role
+from pipeline.service.trial import Trial, trial_document, trial_exit_code, try_role
 from pipeline.terminal import visible_lines
-
-_ENDS: Final = {
-    Signal.UNAVAILABLE: exit_code(Outcome.PARKED, Reason.AGENT_UNAVAILABLE),
-    Signal.BUDGET: exit_code(Outcome.PARKED, Reason.BUDGET),
-    Signal.ESCAPE: exit_code(Outcome.FAILED, Reason.ESCAPE),
-}
 
 
 def try_agent(
@@ -46,8 +39,12 @@ def try_agent(
 ) -> None:
     """Ask one role once, as a run would, and say what the gate makes of it. Nothing is applied, no run is made.
 
-    The exit code is 0 if the answer would count, else that of a run which ends for the same reason: 4 for an answer
-    that is none, 5 for the budget, 6 for an escape, 75 for a model service out of reach.
+    Who writes gets what a run gives: setup is run, and all tests, so that what counts as a test is known. A task file
+    (--artifact task=FILE) grants its paths, too.
+
+    The exit code is 0 if the answer would count, else that of a run which ends for the same reason: 4 where the gate
+    or the report rejects it, 5 for the budget, 6 for an escape, 75 for a model service out of reach; 2 where a run
+    could not begin.
     """
     refuse_recursion(os.environ)
     if kind not in KINDS or role not in KINDS[kind].roles:
@@ -58,23 +55,13 @@ def try_agent(
         raise UserError(f"--kind judge needs --question ({asks}); no other kind takes one.", Reason.USAGE)
     repository = Repository.find(Path.cwd())
     options = RunOptions(issue, agents=tuple(agent or ()), values=tuple(values or ()))
-    with tempfile.TemporaryDirectory(prefix="redfirst-try-") as place:
-        result, log = anyio.run(
-            try_role,
-            repository,
-            options,
-            role,
-            kind,
-            question,
-            tuple(write or ()),
-            _named(artifact or []),
-            Path(place),
-            _say,
-        )
+    trial = Trial(role, kind, question, tuple(write or ()), _named(artifact or []))
+    result, log = anyio.run(try_role, repository, options, trial, _say)
     document = trial_document(result, log)
     typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
-    if result.signal is not None:
-        raise typer.Exit(_ENDS.get(result.signal, exit_code(Outcome.PARKED, Reason.AGENT_UNUSABLE)))
+    code = trial_exit_code(result)
+    if code:
+        raise typer.Exit(code)
 
 
 def _say(text: str) -> None:
@@ -104,6 +91,8 @@ def _text(document: dict[str, Any]) -> str:
     lines.append(f"report: {json.dumps(document['report'], indent=2)}")
     if document["report_error"]:
         lines.append(f"does not count: {document['report_error']}")
+    else:
+        lines.append("counts: a run would go on with this" if document["ok"] else "does not count: the gate rejects it")
     return "\n".join(map(visible_lines, lines))
 
 

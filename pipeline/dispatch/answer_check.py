@@ -43,7 +43,7 @@ def judge(
     if gate.violations:
         told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
         more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
-        return Signal.VIOLATION, f"These changes are not yours to make, and were put back: {told}{more}.", report
+        return Signal.VIOLATION, f"These changes are not yours to make: {told}{more}.", report
     if answer.ended is Ended.TIMED_OUT or answer.fault is Fault.STEPS:
         return Signal.TIMED_OUT, answer.complaint, report
     if answer.complaint is not None:

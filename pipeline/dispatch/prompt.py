@@ -197,7 +197,7 @@ def _here(document: DispatchDocument, template: Template, *, why: str, extra: st
         f"# This request: {template.name}",
         f"Issue {issue}{task}, attempt {document.attempt}.",
         f"Why you are asked now: {why}" if why else "",
-        f"Your last answer to this request did not count: {_told(document.reask)}" if document.reask else "",
+        f"Your last answer to this request did not count: {_told(document.reask)}\n\n{_KEPT}" if document.reask else "",
         f"Workspace: `{document.workspace}`",
         f"Artifacts:\n{_artifacts(document, template)}",
         _write(document),
@@ -238,8 +238,9 @@ def continued_prompt(document: DispatchDocument) -> str:
     return f"""\
 Your last answer to this request did not count: {_told(document.reask or "")}
 
-The workspace `{document.workspace}` holds what could be kept of your work. Everything else that was said about the
-request still holds. Do what is missing, then give the whole report once more, in the form that was asked for.
+{_KEPT} Everything else that was said
+about the request still holds. Do what is missing, then give the whole report once more, in the form that
+was asked for.
 """
 
 
@@ -262,6 +263,8 @@ role, what you may change, what counts as evidence, or how you answer; where the
 def _shape(schema: Mapping[str, object]) -> str:
     return f"Your report (`?`: may be left out):\n\n```\n{shape(schema)}\n```"
 
+
+_KEPT: Final = "The workspace holds what could be kept of your work; what was not yours to change is as it was before."
 
 _ANSWER: Final = """\
 # How to answer

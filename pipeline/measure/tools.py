@@ -19,12 +19,12 @@ from pipeline.languages.projects.combined import environment_of, projects_in
 from pipeline.languages.protocol import View
 from pipeline.languages.runners import chosen_tests
 from pipeline.languages.table import LANGUAGES
-from pipeline.measure.measuring import environment
+from pipeline.measure.measuring import environment, require_measurable
 from pipeline.process import Mount
 from pipeline.programs import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pipeline.languages.projects.project import Project
     from pipeline.languages.protocol import Environment
@@ -43,6 +43,21 @@ async def kit_of(ctx: MeasurementContext) -> Kit:
     found = await environment(ctx)
     pairs = tuple((one, environment_of(found, one)) for one in projects_in(ctx.toolchain))
     return Kit(tuple((one, env) for one, env in pairs if env is not None))
+
+
+async def tools_for(ctx: MeasurementContext, files: Iterable[str]) -> Callable[[Mount], Tools]:
+    """Return what it takes to run the project's tests on a view, given its folder and where the box shows it.
+
+    Args:
+        ctx: The run, or what measures without one.
+        files: What is to be worked on.
+
+    Raises:
+        UnmeasurableError: the project has no test environment, or none for these files.
+    """
+    kit = await kit_of(ctx)
+    require_measurable(await environment(ctx), ctx.toolchain, files)
+    return kit.tools
 
 
 @dataclass(frozen=True)

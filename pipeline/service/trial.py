@@ -1,25 +1,38 @@
-"""One dispatch to one role outside of any run, judged by the gate, with nothing applied."""
+"""One dispatch to one role outside of any run, judged by the gate, with nothing applied.
+
+What the agent is given is prepared by the code that prepares it in a run: the copy of the tree with its ignored files,
+`setup`, the project's tools, and what counts as a test by what the runner collected. Only the steps are missing.
+"""
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.backends import BACKENDS
-from pipeline.boxes.box import open_box
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
-from pipeline.policy.scope import Action, Grant, TestScope
-from pipeline.reports.fields import path_problem
+from pipeline.measure.measuring import UnmeasurableError, measure
+from pipeline.measure.old_tests.uncollectable import no_baseline
+from pipeline.measure.tools import tools_for
+from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.policy.scope import Action, Writes
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import FileChange, path_problem
+from pipeline.reports.taskfile import parse_task_md
+from pipeline.reports.tasks import Task
 from pipeline.reports.untrusted_text import legible
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs import tracker
-from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
+from pipeline.service.isolation import box_of
 from pipeline.service.run_config import RunOptions, load_config
+from pipeline.service.without_run import lent_without_run
+from pipeline.steps.asking import criteria
+from pipeline.steps.asking.grants import production_grants, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,109 +40,182 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.info import DispatchResult
+    from pipeline.verification.without_run import WithoutRun
 
 
 SCHEMA = "redfirst.agents-try/1"
+_ENDS = {
+    Signal.UNAVAILABLE: exit_code(Outcome.PARKED, Reason.AGENT_UNAVAILABLE),
+    Signal.BUDGET: exit_code(Outcome.PARKED, Reason.BUDGET),
+    Signal.ESCAPE: exit_code(Outcome.FAILED, Reason.ESCAPE),
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one role is asked, once.
+
+    Args:
+        role: Who is asked.
+        kind: What is asked.
+        question: For kind judge.
+        write: Paths that the dispatch may change, besides those of a task among the artifacts.
+        artifacts: What it is handed besides the issue, by name.
+    """
+
+    role: Role
+    kind: str
+    question: Question | None = None
+    write: tuple[str, ...] = ()
+    artifacts: Mapping[str, list[Path]] = field(default_factory=dict[str, "list[Path]"])
 
 
 async def try_role(
-    repository: Repository,
-    options: RunOptions,
-    role: Role,
-    kind: str,
-    question: Question | None,
-    write: tuple[str, ...],
-    artifacts: Mapping[str, list[Path]],
-    place: Path,
-    say: Callable[[str], None],
+    repository: Repository, options: RunOptions, trial: Trial, say: Callable[[str], None]
 ) -> tuple[DispatchResult, str]:
     """Ask one role once, as a run would, and return the result and what its program printed.
 
     Args:
         repository: Where HEAD is what the role is given.
         options: The issue, and the flags of the configuration.
-        role: Who is asked.
-        kind: What is asked.
-        question: For kind judge.
-        write: Paths that the dispatch may change.
-        artifacts: Further artifacts, by name.
-        place: A folder that is thrown away afterwards.
+        trial: What is asked.
         say: Is told of the progress.
 
     Raises:
-        UserError: there is no commit, no such issue, or no agent.
+        UserError: there is no commit, no such issue, no agent, or the tests cannot be run here.
     """
     tip = repository.resolve("HEAD")
     if tip is None:
         raise UserError("The branch has no commit yet.", Reason.USAGE)
     config = load_config(repository, tip, options)
-    backend = config.agent(role).backend.value
+    backend = config.agent(trial.role).backend.value
     if backend not in BACKENDS:
-        raise UserError(f"{role} has no agent to try: its backend is {backend!r}.", Reason.CONFIG)
-    for path in write:
+        raise UserError(f"{trial.role} has no agent to try: its backend is {backend!r}.", Reason.CONFIG)
+    for path in trial.write:
         if (problem := path_problem(path)) is not None:
             raise UserError(f"--write {path}: the path {problem}.", Reason.USAGE, path=path)
     tree = repository.tree_of(tip)
     with tracker.as_user_errors():
         issues = tracker.in_tree(repository, tree)
         issues.read(options.issue)
-    (place / "issue.md").write_text(legible((issues.raw(f"{options.issue}.md") or b"").decode()), encoding="utf-8")
-    named = {"issue": [place / "issue.md"], **artifacts}
-    existing = {entry.path for entry in repository.entries(tree)}
-    grants = tuple(Grant(path, Action.MODIFY if path in existing else Action.CREATE) for path in write)
-    checkout = PrivateCheckout(repository, place / "state")
-    checkout.open(tree)
-    dispatcher = Dispatcher(
-        run_id=f"run-{options.issue}",
-        run_folder=place / "run",
-        repository=repository,
-        checkout=checkout,
-        config=config,
-        box=await open_box(config.sandbox.value),
-        roles=load_roles(),
-        templates=load_templates(),
-        search_path=options.environ.get("PATH", os.defpath),
-        environ=options.environ,
-        say=say,
-    )
-    is_test = role is Role.TEST
-    request = Request(
-        role,
-        kind,
+    box = await box_of(config)
+    with lent_without_run(repository, config, box, options.environ, say) as lent:
+        place = lent.checkout.root.with_name("run")
+        place.mkdir()
+        issue = place / "issue.md"
+        issue.write_text(legible((issues.raw(f"{options.issue}.md") or b"").decode()), encoding="utf-8")
+        try:
+            request = await _request(lent, trial, tree, issue)
+        except UnmeasurableError as error:
+            raise UserError(f"A run could not begin here: {error}.", Reason.BASELINE_IMPOSSIBLE) from error
+        dispatcher = Dispatcher(
+            run_id=f"run-{options.issue}",
+            run_folder=place,
+            repository=lent.repository,
+            checkout=lent.checkout,
+            config=config,
+            box=box,
+            roles=load_roles(),
+            templates=load_templates(),
+            search_path=lent.search_path,
+            environ=options.environ,
+            say=say,
+        )
+        record = DispatchRecord(
+            dispatch=f"001-try-{trial.role.value}",
+            number=1,
+            step="try",
+            visit=1,
+            resumes=0,
+            role=trial.role,
+            kind=trial.kind,
+            question=trial.question.value if trial.question else None,
+            task=None,
+            attempt=1,
+            reask=None,
+            base_tree=tree,
+            backend=backend,
+        )
+        say(f"{record.dispatch}: asking @{trial.role.value} to {trial.kind}, {dispatcher.who(record)}")
+        result = await dispatcher.dispatch(record, request, phase="-", why="tried by hand")
+        folder = place / "dispatches" / record.dispatch
+        logs = (folder / name for name in ("stdout.log", "stderr.log"))
+        return result, "".join(log.read_text(encoding="utf-8", errors="replace") for log in logs)
+
+
+async def _request(lent: WithoutRun, trial: Trial, tree: str, issue: Path) -> Request:
+    """Return what the slot is asked: the grants, the tests and the tools that it would have in a run.
+
+    Raises:
+        UnmeasurableError: no run could begin with these tests.
+    """
+    await lent.prepare(tree)
+    artifacts = {"issue": [issue], **trial.artifacts}
+    request = Request(trial.role, trial.kind, tree, question=trial.question, artifacts=artifacts)
+    if load_roles()[trial.role].writes is Writes.NOTHING:
+        return request
+    baseline = await measure(lent, tree, warm=True, what="baseline, all tests")
+    if (why := no_baseline(lent.repository, baseline)) is not None:
+        raise UnmeasurableError(why)
+    paths = [entry.path for entry in lent.repository.entries(tree)]
+    task = _task(trial, frozenset(paths))
+    files = [change.path for change in (*task.files, *task.test_files)]
+    return Request(
+        trial.role,
+        trial.kind,
         tree,
-        question=question,
-        artifacts=named,
-        grants=() if is_test else grants,
-        tests=TestScope(files=grants if is_test else ()),
+        question=trial.question,
+        artifacts=artifacts,
+        grants=production_grants(task),
+        tests=scope_of(baseline, task, paths, lent.toolchain.sources),
+        tools=await tools_for(lent, files),
+        accept=partial(criteria.unshown, task) if trial.role is Role.TEST else None,
     )
-    record = DispatchRecord(
-        dispatch=f"001-try-{role.value}",
-        number=1,
-        step="try",
-        visit=1,
-        resumes=0,
-        role=role,
-        kind=kind,
-        question=question.value if question else None,
-        task=None,
-        attempt=1,
-        reask=None,
-        base_tree=tree,
-        backend=config.agent(role).backend.value,
+
+
+def _task(trial: Trial, existing: frozenset[str]) -> Task:
+    """Return the task that was handed over, with the paths that may be changed besides; without one only these.
+
+    Raises:
+        UserError: the file of the task cannot be read as one.
+    """
+    files = trial.artifacts.get("task", [])
+    task = Task(id="1", title="tried by hand", files=(), test_files=())
+    if files:
+        found = parse_task_md(files[0].read_text(encoding="utf-8", errors="replace"))
+        if isinstance(found, Malformed):
+            raise UserError(
+                f"--artifact task={files[0]}: {found.sentence}", Reason.USAGE, path=str(files[0]), pointer=found.pointer
+            )
+        task = found
+    named = {change.path for change in (*task.files, *task.test_files)}
+    more = tuple(
+        FileChange(path=path, action=Action.MODIFY if path in existing else Action.CREATE)
+        for path in trial.write
+        if path not in named
     )
-    result = await dispatcher.dispatch(record, request, phase="-", why="tried by hand")
-    folder = place / "run" / "dispatches" / record.dispatch
-    log = "".join(
-        (folder / name).read_text(encoding="utf-8", errors="replace") for name in ("stdout.log", "stderr.log")
-    )
-    return result, log
+    where = "test_files" if trial.role is Role.TEST else "files"
+    return task.model_copy(update={where: (*getattr(task, where), *more)})
+
+
+def counts(result: DispatchResult) -> bool:
+    """Return whether a run would go on with this: the gate admitted what was changed, and the report counts."""
+    return result.signal is None and result.gate == "admitted"
+
+
+def trial_exit_code(result: DispatchResult) -> int:
+    """Return the exit code of a run that ends for the same reason (contract 2); 0 if the answer counts."""
+    if counts(result):
+        return 0
+    unusable = exit_code(Outcome.PARKED, Reason.AGENT_UNUSABLE)
+    return unusable if result.signal is None else _ENDS.get(result.signal, unusable)
 
 
 def trial_document(result: DispatchResult, log: str) -> dict[str, Any]:
     """Return what `agents try --json` prints."""
     return {
         "schema": SCHEMA,
-        "ok": result.signal is None,
+        "ok": counts(result),
         "gate": result.gate,
         "changes": [change.model_dump(mode="json", include={"path", "kind", "mode"}) for change in result.changes],
         "dropped": list(result.dropped),

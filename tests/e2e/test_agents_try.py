@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from kit import GREET_DONE, MAKE, make_project
+from kit import GREET_DONE, HONEST, MAKE, TEST_GREET, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,49 @@ def tried(tmp_path: Path, entry: Entry) -> Project:
     project = make_project(tmp_path)
     project.use_script([entry])
     return project
+
+
+SEES = (
+    "env | grep -v -e ^REDFIRST_ -e ^PWD= | sort; command -v pytest; ls -A; "
+    "python -m pytest -q -p no:cacheprovider 2>&1 | tail -n 1 | cut -d ' ' -f 2"
+)
+"""What tells one box from another: variables, programs, ignored files, what `setup` made, and whether tests run."""
+
+
+def test_the_agent_has_what_it_has_in_a_run(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.write({".worktreeinclude": "local.cfg\n", ".gitignore": "local.cfg\n.workflow\n"})
+    project.commit()
+    project.write({"local.cfg": "ours\n"})
+    project.env["REDFIRST_TRUST"] = "1"
+    seen = {**MAKE, "run": ["sh", "-c", SEES]}
+    project.use_script(
+        [seen if entry is MAKE else entry for entry in HONEST],
+        '[toolchains.pytest]\nsetup = ["touch", "made-by-setup"]\n',
+    )
+    tried = project.document(*TRY)
+    assert tried.get("gate") == "admitted", tried
+    assert project.run()["outcome"] == "completed"
+    ran = next(project.run_folder().glob("dispatches/*-implement-make/stdout.log")).read_text(encoding="utf-8")
+    assert tried["log"] == ran
+    assert "local.cfg" in ran
+    assert ran.endswith("\npassed\n")
+
+
+def test_what_counts_as_a_test_is_known_as_in_a_run(tmp_path: Path) -> None:
+    document = tried(tmp_path, {**MAKE, "files": {"greet.py": GREET_DONE, "tests/test_greet.py": TEST_GREET + "\n"}})
+    told = document.document(*TRY, "--write", "tests/test_greet.py")
+    assert (told["_code"], told["ok"], told["gate"]) == (4, False, "rejected")
+    assert [one["rule"] for one in told["violations"]] == ["test-file"]
+    assert "put back" not in told["report_error"]
+
+
+def test_where_no_run_could_begin_nobody_is_asked(tmp_path: Path) -> None:
+    project = tried(tmp_path, MAKE)
+    project.write({"tests/conftest.py": "import not_installed_anywhere\n"})
+    project.commit()
+    told = project.document(*TRY)
+    assert (told["_code"], told["error"]["kind"]) == (2, "baseline_impossible")
 
 
 def test_an_answer_that_counts_is_shown_and_not_applied(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.named_tests import path_of
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.composed_trees import shares_file
-from pipeline.measure.measuring import environment, require_measurable
-from pipeline.measure.tools import kit_of
+from pipeline.measure.tools import tools_for
 from pipeline.policy.scope import Action, Grant, TestScope, lies_in
 from pipeline.steps.evidence.records import baseline_of
 
@@ -80,13 +79,10 @@ def _code_in(layout: Layout, folder: str, tree: Sequence[str], sources: Sequence
 
 
 async def project_tools(ctx: Context) -> Callable[[Mount], Tools]:
-    """Return what it takes to run the project's tests on a view, given its folder and where the box shows it.
+    """Return what it takes to run the project's tests on a view of the current task.
 
     Raises:
         UnmeasurableError: the project has no test environment, or none for the files of the task.
     """
-    kit = await kit_of(ctx)
     task = ctx.task()
-    files = [change.path for change in (*task.files, *task.test_files)]
-    require_measurable(await environment(ctx), ctx.toolchain, files)
-    return kit.tools
+    return await tools_for(ctx, [change.path for change in (*task.files, *task.test_files)])
