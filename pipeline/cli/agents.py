@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from pipeline.cli.agents_export import export
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_text
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
@@ -56,7 +57,7 @@ def list_roles(as_document: AsDocument = False) -> None:
     for spec in specs:
         shell = "shell" if spec.shell else "no shell"
         typer.echo(f"{spec.name:<13} writes {spec.writes:<8} {shell:<9} {', '.join(spec.kinds)}")
-        typer.echo(f"{'':<13} {spec.description}")
+        print_text(f"{'':<13} {spec.description}")
 
 
 @app.command(epilog="Example: redfirst agents lint agents/check.md commands/judge-amend.md")
@@ -74,7 +75,7 @@ def lint(
         typer.echo(json.dumps({"schema": LINT_SCHEMA, "ok": not found, "problems": problems}, indent=2))
     else:
         for file, problem in found:
-            typer.echo(visible(f"{file}:{problem.line}: {problem}"))
+            print_text(visible(f"{file}:{problem.line}: {problem}"))
         typer.echo(f"{len(found)} problems" if found else "no problems")
     if found:
         raise typer.Exit(_PROBLEMS)
@@ -169,9 +170,9 @@ def explain(
         note = {} if ruling.note is None else {"note": ruling.note}
         typer.echo(json.dumps({"allowed": ruling.allowed, "rule": ruling.rule, "why": ruling.why, **note}))
         return
-    typer.echo(visible(f"{'allowed' if ruling.allowed else 'refused'}  {ruling.rule}: {ruling.why}"))
+    print_text(visible(f"{'allowed' if ruling.allowed else 'refused'}  {ruling.rule}: {ruling.why}"))
     if ruling.note is not None:
-        typer.echo(visible(f"note     {ruling.note}"))
+        print_text(visible(f"note     {ruling.note}"))
 
 
 def _usage(message: str) -> UserError:

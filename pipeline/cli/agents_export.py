@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_text
 from pipeline.service.agent_files import ExportDocument, Target, export_roles
 from pipeline.terminal import print_document, visible_lines
 
@@ -25,7 +26,7 @@ def export(
     if as_document:
         print_document(document)
     else:
-        typer.echo(visible_lines(_text(document)))
+        print_text(visible_lines(_text(document)))
 
 
 def _text(document: ExportDocument) -> str:

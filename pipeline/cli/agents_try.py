@@ -11,10 +11,10 @@ import anyio
 import typer
 
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
+from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Question, Role  # noqa: TC001  (typer reads them)
 from pipeline.service.run_config import RunOptions, refuse_recursion
@@ -56,16 +56,15 @@ def try_agent(
     repository = Repository.find(Path.cwd())
     options = RunOptions(issue, agents=tuple(agent or ()), values=tuple(values or ()))
     trial = Trial(role, kind, question, tuple(write or ()), _named(artifact or []))
-    result, log = anyio.run(try_role, repository, options, trial, _say)
+    result, log = anyio.run(try_role, repository, options, trial, say)
     document = trial_document(result, log)
-    typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
+    if as_document:
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        print_text(_text(document))
     code = trial_exit_code(result)
     if code:
         raise typer.Exit(code)
-
-
-def _say(text: str) -> None:
-    typer.echo(visible(text), err=True)
 
 
 def _named(artifacts: list[str]) -> dict[str, list[Path]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_text
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load
 from pipeline.config.sources import Layer
@@ -50,7 +51,7 @@ def show(
     if as_document:
         typer.echo(json.dumps({**document(loaded, widening, trusted=trusted), "notes": notes}, indent=2))
     else:
-        typer.echo("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {visible(note)}" for note in notes)]))
+        print_text("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {visible(note)}" for note in notes)]))
 
 
 def document(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_text
 from pipeline.policy.characters import visible
 from pipeline.terminal import paint
 
@@ -47,7 +48,7 @@ def doctor(
     if as_document:
         print_document(document)
     else:
-        typer.echo(checkup_text(document, agents=agents))
+        print_text(checkup_text(document, agents=agents))
     if document.proceed == "block":
         raise typer.Exit(_BLOCKED)
 

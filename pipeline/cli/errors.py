@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 import typer
 
 from pipeline import VERSION
+from pipeline.cli.text import print_text
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason, exit_code
@@ -138,8 +139,8 @@ def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
         }
         print(json_text.dumps(document, default=str), flush=True)  # noqa: T201  (stdout is this document)
         return
-    lines = [f"redfirst: {error.message}", *(f"  - {action}" for action in error.actions)]
-    print("\n".join(map(visible, lines)), file=sys.stderr)  # noqa: T201  (stderr is for people)
+    message = visible_lines(error.message.strip()).replace("\n", "\n  ")
+    print_text("\n".join([f"redfirst: {message}", *(f"  - {visible(action)}" for action in error.actions)]), err=True)
 
 
 def _tell_bug(error: BaseException, *, json: bool) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
@@ -72,7 +73,10 @@ def hand_in(
     if verdict is not None and content.get("verdict") == Verdict.ACCEPTABLE.value and asked.role is Role.CHECK:
         content |= human_answer.accepted(asked)
     document = human_answer.hand_in(desk, asked, content)
-    typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
+    if as_document:
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        print_text(_text(document))
 
 
 def _text(document: dict[str, Any]) -> str:

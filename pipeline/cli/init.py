@@ -14,6 +14,7 @@ import typer
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue import FOLDER
+from pipeline.cli.text import print_text
 from pipeline.config.load import load
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
@@ -68,7 +69,12 @@ def init(
     made = tracker and not dry_run and _make_tracker(repository.worktree / FOLDER)
     following = _next(repository, start, asks=asks, tracker=made) if not dry_run else ["redfirst init"]
     document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
-    typer.echo(json.dumps(document, indent=2) if as_document else _text(document))
+    if as_document:
+        typer.echo(json.dumps(document, indent=2))
+    elif document["written"]:
+        print_text(_text(document))
+    else:
+        typer.echo(_text(document))  # a file's content
 
 
 def _known(environ: Mapping[str, str], model: str | None) -> tuple[Start, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
@@ -211,7 +212,7 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
     else:
         for problem in found:
             place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-            typer.echo(visible(f"{place}: {problem.rule}: {problem.message}"))
+            print_text(visible(f"{place}: {problem.rule}: {problem.message}"))
         if not found:
             typer.echo("No problems.", err=True)
     if found:
@@ -290,7 +291,7 @@ def _print_issues(issues: Sequence[Issue], *, as_json: bool) -> None:
     width = max((len(issue.id) for issue in issues), default=0)
     for issue in issues:
         labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
-        typer.echo(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}"))
+        print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}"))
 
 
 def _print_json(document: IssueListDocument | IssueDocument | IssueLintDocument) -> None:

@@ -14,6 +14,7 @@ from pipeline import VERSION
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, RunName, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, group_of
+from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
@@ -122,8 +123,8 @@ def run_command(
     repository = _repository()
     if worktree:
         repository, options = worktrees.create(repository, options)
-        _say(f"made the worktree {repository.worktree}; every further command for this run is given there")
-    _drive(lambda: composition.start(repository, options, _say), as_document=as_document)
+        say(f"made the worktree {repository.worktree}; every further command for this run is given there")
+    _drive(lambda: composition.start(repository, options, say), as_document=as_document)
 
 
 @app.command()
@@ -192,16 +193,19 @@ def abandon(name: RunName, as_document: AsDocumentBesideProgress = False) -> Non
         said = (
             f"{freed} is free again: the folder of its run is gone. Its file may still say In Progress: git diff TODO"
         )
-        typer.echo(json.dumps({"schema": "redfirst.freed/1", "ok": True, "issue": freed}) if as_document else said)
+        if as_document:
+            typer.echo(json.dumps({"schema": "redfirst.freed/1", "ok": True, "issue": freed}))
+        else:
+            print_text(said)
         return
     import anyio  # noqa: PLC0415
 
-    ctx = anyio.run(gates.abandon, repository, find_run(repository, name), _say)
+    ctx = anyio.run(gates.abandon, repository, find_run(repository, name), say)
     document = run_document(ctx).model_copy(update={"ok": True, "exit_code": 0})
     if as_document:
         print_document(document)
     else:
-        typer.echo(visible_lines(run_text(document)))
+        print_text(visible_lines(run_text(document)))
 
 
 @app.command()
@@ -212,7 +216,7 @@ def demo(
     """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked)."""
     from pipeline.demo.command import run_demo  # noqa: PLC0415
 
-    raise typer.Exit(run_demo(folder, as_document=as_document, say=_say))
+    raise typer.Exit(run_demo(folder, as_document=as_document, say=say))
 
 
 def _answer(name: str, prepare: Callable[[Context], None], options: RunOptions, as_document: bool) -> None:
@@ -221,7 +225,7 @@ def _answer(name: str, prepare: Callable[[Context], None], options: RunOptions, 
 
     repository = _repository()
     folder = find_run(repository, name)
-    _drive(lambda: composition.go_on(repository, folder, options, _say, prepare), as_document=as_document)
+    _drive(lambda: composition.go_on(repository, folder, options, say, prepare), as_document=as_document)
 
 
 def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> None:
@@ -234,7 +238,7 @@ def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> Non
     if as_document:
         print_document(document)
     else:
-        typer.echo(visible_lines(run_text(document)))
+        print_text(visible_lines(run_text(document)))
     raise typer.Exit(document.exit_code)
 
 
@@ -250,10 +254,6 @@ def _repository() -> Repository:
     from pipeline.git import Repository  # noqa: PLC0415
 
     return Repository.find(Path.cwd())
-
-
-def _say(text: str) -> None:
-    typer.echo(visible(text), err=True)
 
 
 def program() -> TyperGroup:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.arguments import AsDocumentBesideProgress
-from pipeline.cli.text import count_of_tests, notes_text, problems_text
+from pipeline.cli.text import count_of_tests, notes_text, print_text, problems_text, say
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -126,12 +126,12 @@ def _measure(
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
-    with opened_without_run(Path.cwd(), os.environ) as ctx:
+    with opened_without_run(Path.cwd(), os.environ, say) as ctx:
         document = anyio.run(judged, ctx, measure, asked, base)
     if as_document:
         print_document(document)
     else:
-        typer.echo(visible_lines(tdd_text(document)))
+        print_text(visible_lines(tdd_text(document)))
     raise typer.Exit(document.exit_code)
 
 

@@ -1,19 +1,111 @@
-"""Words that several commands print: dispatches, problems, notes."""
+"""Text for people: lines wrapped to the terminal, and words that several commands print."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.characters import visible
+import typer
+
+from pipeline.policy.characters import columns, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TextIO
 
     from pipeline.service.documents import DispatchLine
     from pipeline.verification.results import Problem
 
 
 _MOST: Final = 20
+_NARROWEST: Final = 20
+_DEFAULT_WIDTH: Final = 80
+_HANG: Final = 2
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_BULLET: Final = re.compile(r"(?P<indent> *)(?P<bullet>(?:[-*]|->|\d+\.) +)?")
+_PROGRAM: Final = r"(?:redfirst (?:issue|agents|tdd|config) [a-z-]+|(?:redfirst|git) [a-z-]+|cd|chmod)"
+_VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s,;()]+)"""
+_ARGUMENT: Final = rf"""(?:--?[\w-]+(?:[= ]{_VALUE})?|"[^"]*"|'[^']*'|[^\s,;()]*[^a-z\s,;()][^\s,;()]*)"""
+_COMMAND: Final = re.compile(rf"`[^`]+`|(?<![\w./-]){_PROGRAM}(?: && {_PROGRAM}| {_ARGUMENT})*")
+"""A command in a sentence: up to a word that is neither an option, its value, a path, an id nor CAPITALS."""
+_PIECE: Final = re.compile(r" +|[^ ]+")
+
+
+def print_text(text: str, *, err: bool = False) -> None:
+    """Print lines for a person, wrapped to the terminal; in a pipe each is left whole, as git, gh and uv do.
+
+    What strangers wrote is made visible before (`visible`, `visible_lines`).
+    """
+    width = terminal_width(sys.stderr if err else sys.stdout)
+    typer.echo("\n".join(part for line in text.split("\n") for part in wrapped(line, width)), err=err)
+
+
+def say(text: str) -> None:
+    """Tell the person on stderr how something goes on."""
+    print_text(visible(text), err=True)
+
+
+def terminal_width(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that *stream* goes to, or None if it goes to a pipe or a file."""
+    if not stream.isatty():
+        return None
+    told = os.environ.get("COLUMNS", "")
+    try:
+        width = int(told) if told.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    except OSError:
+        width = 0
+    return max(width, _NARROWEST) if width else _DEFAULT_WIDTH
+
+
+def wrapped(line: str, width: int | None, *, hang: int | None = None) -> list[str]:
+    """Return a line as lines of at most *width* columns, broken between words only.
+
+    A word that is wider, such as a path or an id, is left whole; so is a command where it fits on a line of its own, or
+    is the last of the line: somebody copies it.
+
+    Args:
+        line: The line, which may be coloured.
+        width: None leaves it whole.
+        hang: By how much the following lines are indented; by default two more than the line, or as far as the text
+            behind its bullet.
+    """
+    if width is None or _columns(line) <= width:
+        return [line]
+    start = _BULLET.match(line)
+    indent, bullet = (start["indent"], start["bullet"] or "") if start else ("", "")
+    further = hang if hang is not None else len(indent) + (len(bullet) or _HANG)
+    if further > width // 2:
+        further = len(indent) + _HANG
+    lead, lines = " " * further, [indent + bullet]
+    gap, begun = "", False
+    for piece in _pieces(line[len(indent + bullet) :], width - further):
+        if piece.isspace():
+            gap = piece
+        elif begun and _columns(lines[-1] + gap + piece) > width:
+            lines.append(lead + piece)
+        else:
+            lines[-1] += (gap if begun else "") + piece
+        begun = True
+    return lines
+
+
+def _pieces(text: str, room: int) -> list[str]:
+    """Return the words and the spaces between them; a command that shall be copied is one word."""
+    pieces: list[str] = []
+    at = 0
+    for command in _COMMAND.finditer(text):
+        end = command.end() + len(text[command.end() :].partition(" ")[0])  # with the comma or stop behind it
+        copied, is_last = text[command.start() : end], end == len(text)
+        if is_last or columns(copied) <= room:
+            pieces += [*_PIECE.findall(text[at : command.start()]), copied]
+            at = end
+    return [*pieces, *_PIECE.findall(text[at:])]
+
+
+def _columns(text: str) -> int:
+    return columns(_COLOUR.sub("", text))
 
 
 def dispatch_text(line: DispatchLine) -> list[str]:

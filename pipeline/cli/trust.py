@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_text
 from pipeline.config import trust as store
 from pipeline.config.load import load
 from pipeline.errors import UserError
@@ -60,7 +61,7 @@ def _ask(worktree: Path, widening: tuple[Widening, ...]) -> None:
             actions=_lines(widening),
         )
     asked = [f"{worktree} asks for:", *_lines(widening), *store.instead(widening)]
-    typer.echo("\n".join(map(visible, asked)), err=True)
+    print_text("\n".join(map(visible, asked)), err=True)
     if not typer.confirm("Allow this?", err=True):
         raise UserError("Not allowed; nothing changed.", Reason.UNTRUSTED, path=str(worktree))
 
@@ -71,7 +72,7 @@ def _lines(widening: tuple[Widening, ...]) -> tuple[str, ...]:
 
 def _answer(worktree: Path, widening: tuple[Widening, ...], *, as_document: bool, told: str) -> None:
     if not as_document:
-        typer.echo(told)
+        print_text(told)
         return
     document = {
         "schema": SCHEMA,

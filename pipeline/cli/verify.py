@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocumentBesideProgress
-from pipeline.cli.text import count_of_tests, notes_text, problems_text
+from pipeline.cli.text import count_of_tests, notes_text, print_text, problems_text, say
 from pipeline.verification.results import Status
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def verify(
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
-    with opened_without_run(Path.cwd(), os.environ) as ctx:
+    with opened_without_run(Path.cwd(), os.environ, say) as ctx:
         document = anyio.run(verified, ctx, what)
     if as_document:
         print_document(document)
     else:
-        typer.echo(visible_lines(verify_text(document)))
+        print_text(visible_lines(verify_text(document)))
     raise typer.Exit(document.exit_code)
 
 

@@ -8,6 +8,7 @@ characters are written as escapes: nothing is lost, and nothing is hidden (issue
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 HIDDEN: Final = re.compile(
@@ -24,6 +25,8 @@ HIDDEN: Final = re.compile(
 )
 """Every control, format and surrogate character, and what is drawn as nothing."""
 
+_WIDE: Final = frozenset("WF")
+_WITHOUT_WIDTH: Final = frozenset({"Mn", "Me", "Cf"})
 _BYTE: Final = 0x100
 _BMP: Final = 0x10000
 
@@ -33,6 +36,19 @@ def visible(text: str, *, keep: str = "") -> str:
     if text.isprintable() and text.isascii():
         return text
     return HIDDEN.sub(lambda found: found[0] if found[0] in keep else escaped(found[0]), text)
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes: wide characters two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns_of, text))
+
+
+def _columns_of(char: str) -> int:
+    if unicodedata.category(char) in _WITHOUT_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in _WIDE else 1
 
 
 def as_utf8(path: str) -> str:

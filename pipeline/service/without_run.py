@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import typer
 
 from pipeline.boxes.box import open_box
 from pipeline.config import trust
@@ -21,7 +20,6 @@ from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
@@ -37,7 +35,7 @@ _OF_AGENTS: Final = ("agents.", "providers.")
 
 
 @contextmanager
-def opened_without_run(here: Path, environ: Mapping[str, str]) -> Generator[WithoutRun]:
+def opened_without_run(here: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> Generator[WithoutRun]:
     """Lend what measures for the repository around *here*; with it everything is removed that was written.
 
     Raises:
@@ -50,9 +48,9 @@ def opened_without_run(here: Path, environ: Mapping[str, str]) -> Generator[With
     config = _config(repository, environ)
     notes = uncounted(repository)
     for note in notes:
-        _say(note)
+        say(note)
     box = anyio.run(open_box, config.sandbox.value)
-    with lent_without_run(repository, config, box, environ, _say, notes) as lent:
+    with lent_without_run(repository, config, box, environ, say, notes) as lent:
         yield lent
 
 
@@ -115,7 +113,3 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> Config:
     if any(not item.key.startswith(_OF_AGENTS) for item in widening):
         trust.require_trust(widening, repository.common_dir, environ)
     return loaded.config
-
-
-def _say(text: str) -> None:
-    typer.echo(visible(text), err=True)

@@ -1,0 +1,47 @@
+"""redfirst on a terminal of a given width: what a person sees, without colour."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from typing import TYPE_CHECKING
+
+from kit import REDFIRST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_terminal(*argv: str, cwd: Path, env: Mapping[str, str], columns: int = 80) -> tuple[int, str]:
+    """Run redfirst with stdout and stderr on one terminal; return its exit code and what was printed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in env.items() if name not in {"COLUMNS", "NO_COLOR"}}
+    child = subprocess.Popen(
+        [REDFIRST, *argv],
+        cwd=cwd,
+        env={**environment, "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    printed = b""
+    while True:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:  # the last one that had it open has ended
+            break
+        if not more:
+            break
+        printed += more
+    os.close(ours)
+    return child.wait(), _COLOUR.sub("", printed.decode()).replace("\r\n", "\n")
