@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,9 @@ _ID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,63}
 _DIGITS: Final = frozenset("0123456789")
 _PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _WORDS: Final = re.compile(r"\w+")
+_KEYS: Final = ("id", "title", "status", "parent", "labels", "depends-on")
+_NEAR: Final = 0.8
+"""Two letters that changed places, or one too many; `reporter` and `estimate` are words of their own."""
 
 
 class Status(StrEnum):
@@ -127,6 +131,18 @@ def read_issue(content: bytes, name: str) -> tuple[Issue, Document]:
         body=document.text[document.body :],
     )
     return issue, document
+
+
+def misspelt_keys(document: Document) -> list[tuple[str, str]]:
+    """Return the keys that are nearly ours with the key that is meant: unknown keys are kept, and nobody reads them."""
+    found = [(key, _meant(key)) for key in document.values]
+    return [(key, meant) for key, meant in found if key != meant and meant in _KEYS]
+
+
+def _meant(key: str) -> str:
+    """Return the key of ours that is nearest to *key*, itself where none is near."""
+    plain = key.strip().lower().replace("_", "-")
+    return next(iter(get_close_matches(plain, _KEYS, n=1, cutoff=_NEAR)), plain)
 
 
 def _required(document: Document, key: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from todo.errors import TrackerError
 from todo.frontmatter import decode
 from todo.index import Entry, Page
-from todo.issue import INDEX_NAME, Issue, file_name, is_issue_id, read_issue
+from todo.issue import INDEX_NAME, Issue, file_name, is_issue_id, misspelt_keys, read_issue
 from todo.links import arrows, find_cycle
 
 if TYPE_CHECKING:
@@ -56,26 +55,12 @@ class _Listed:
     parent: str | None
 
 
-_NEAR = 0.8
-"""Two letters that changed places, or one too many; `reporter` and `estimate` are words of their own."""
-_KEYS = ("id", "title", "status", "parent", "labels", "depends-on")
-
-
 def _misspelt(content: bytes, name: str) -> list[Problem]:
-    """Return the keys that mean one of ours and are not: unknown keys are kept, so nothing else would say it."""
-    _, document = read_issue(content, name)
-    found = [(key, _meant(key)) for key in document.values]
     return [
-        Problem(name, None, Rule.MISSPELT_KEY, f"The key {key!r} has no effect; the key is {meant!r}.")
-        for key, meant in found
-        if key != meant and meant in _KEYS
+        Problem(name, document.line_of(key), Rule.MISSPELT_KEY, f"The key {key!r} has no effect; the key is {meant!r}.")
+        for document in (read_issue(content, name)[1],)
+        for key, meant in misspelt_keys(document)
     ]
-
-
-def _meant(key: str) -> str:
-    """Return the key of ours that is nearest to *key*, itself where none is near."""
-    plain = key.strip().lower().replace("_", "-")
-    return next(iter(get_close_matches(plain, _KEYS, n=1, cutoff=_NEAR)), plain)
 
 
 def lint(tracker: Tracker) -> list[Problem]:

@@ -24,6 +24,7 @@ from todo.issue import (
     file_name,
     id_of_file,
     is_issue_id,
+    misspelt_keys,
     normalised_title,
     read_issue,
     sort_key,
@@ -101,7 +102,7 @@ class Tracker:
         The first of these counts: issue_not_found, issue_not_todo, dependency_unmet, dependency_missing.
 
         Raises:
-            TrackerError: the tracker is missing or what had to be read of it is broken.
+            TrackerError: the tracker is missing, or what had to be read of it is broken or has a misspelt key.
         """
         try:
             issue = self.read(issue_id)
@@ -112,6 +113,7 @@ class Tracker:
         if issue.status is not Status.TODO:
             message = f"{issue.id} is {issue.status}, not Todo. Choose another issue or set its status back."
             return Obstacle(ErrorKind.ISSUE_NOT_TODO, message, (issue.id,))
+        self._check_keys(issue_id)
         self._check_links(issue)
         missing = tuple(other for other in issue.depends_on if not self._exists(other))
         unmet = tuple(
@@ -205,6 +207,17 @@ class Tracker:
                 raise invalid(f"The file is larger than {MAX_FILE_BYTES} bytes.", path=name)
             self._parsed[issue_id] = read_issue(content, name)
         return self._parsed[issue_id]
+
+    def _check_keys(self, issue_id: str) -> None:
+        """Check that no key is nearly one of ours: a misspelt `depends-on` would be no dependency.
+
+        Raises:
+            TrackerError: tracker_invalid.
+        """
+        document = self._open(issue_id)[1]
+        for key, meant in misspelt_keys(document):
+            message = f"The key `{key}` has no effect; `{meant}` is meant. Correct it."
+            raise invalid(message, path=document.name, line=document.line_of(key))
 
     def _exists(self, issue_id: str) -> bool:
         return self._source.read(file_name(issue_id)) is not None

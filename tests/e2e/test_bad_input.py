@@ -126,6 +126,7 @@ REPOSITORY: dict[str, tuple[Callable[[Project], None], str, str]] = {
     "done": (_issue(s="status: Todo->status: Done"), "issue_not_todo", "redfirst issue"),
     "unknown status": (_issue(s="status: Todo->status: Soon"), "tracker_invalid", "In Progress"),
     "broken front matter": (_issue(t="title: Reject empty names->title: [unclosed"), "tracker_invalid", "line"),
+    "misspelt key": (_issue(d="depends-on: []->depend-on: [GAL-9]"), "tracker_invalid", "`depends-on` is meant"),
     "missing dependency": (_issue(d="depends-on: []->depends-on: [GAL-9]"), "dependency_missing", "GAL-9"),
     "unmet dependency": (_unmet_dependency, "dependency_unmet", "GAL-2"),
 }
