@@ -14,11 +14,12 @@ from pipeline.terminal import paint
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.service.doctor_document import AgentLine, DoctorDocument
+    from pipeline.service.doctor_document import AgentLine, Check, DoctorDocument
     from pipeline.terminal import Colour
 
 
 _BLOCKED = 2
+_ROLE: Final = "agent-"
 
 
 _COLOURS: Final[Mapping[str, Colour]] = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -87,15 +88,18 @@ def _access(each: AgentLine) -> list[str]:
 
 def checkup_text(document: DoctorDocument, *, agents: bool = False) -> str:
     """Return the same for a person; the advice stands below what it is about."""
-    width = max(len(check.id) for check in document.checks)
+    told = _told_once(document.checks)
+    width = max(len(name) for name, _ in told)
     lines = [f"redfirst {document.version}"]
-    for check in document.checks:
+    for name, check in told:
         lines.append(
-            f"  {paint(f'{check.status:4}', _COLOURS[check.status])}  {check.id:{width}}  {visible(check.message)}"
+            f"  {paint(f'{check.status:4}', _COLOURS[check.status])}  {name:{width}}  {visible(check.message)}"
         )
         if check.advice:
             lines.append(f"  {'':4}  {'':{width}}  -> {visible(check.advice)}")
-    lines += _agents_text(document, thorough=agents)
+    if document.agents:
+        more = "" if agents else " (versions, the box, how each is configured: redfirst doctor --agents)"
+        lines += [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=agents)]
     said = {
         "true": "A run can be started.",
         "judge": "A run can be started; look at the warnings first.",
@@ -104,10 +108,23 @@ def checkup_text(document: DoctorDocument, *, agents: bool = False) -> str:
     return "\n".join([*lines, said[document.proceed]])
 
 
-def _agents_text(document: DoctorDocument, *, thorough: bool) -> list[str]:
-    if not document.agents:
-        if not any(check.id.startswith("agent-") and check.status == "fail" for check in document.checks):
-            return []  # whoever plays the roles needs no product
-        return ["No agent that redfirst knows is installed here; what to do: redfirst init"]
-    more = "" if thorough else " (versions, the box, how each is configured: redfirst doctor --agents)"
-    return [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=thorough)]
+def _told_once(checks: Sequence[Check]) -> list[tuple[str, Check]]:
+    """Return the checks that are told with their names: roles that are played alike share a line."""
+    alike: dict[tuple[str, str], list[Check]] = {}
+    for check in checks:
+        if check.id.startswith(_ROLE):
+            alike.setdefault((check.status, check.same_as or check.message), []).append(check)
+    for check in checks:  # a failure that several share is told by the first of them
+        for other in alike.pop((check.status, check.id), ()):
+            alike[check.status, check.message].append(other)
+    told: list[tuple[str, Check]] = []
+    for check in checks:
+        if not check.id.startswith(_ROLE):
+            told += [(check.id, check)] if check.same_as is None else []
+            continue
+        same = alike.get((check.status, check.message), ())
+        if same and same[0] is check:
+            roles = ", ".join(one.id.removeprefix(_ROLE) for one in same)
+            message = check.message.replace(f" for {same[0].id.removeprefix(_ROLE)}:", ":")
+            told.append(("agents", check.model_copy(update={"message": f"{roles}: {message}"})))
+    return told

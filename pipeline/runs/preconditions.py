@@ -18,6 +18,7 @@ from pipeline.policy.characters import visible
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, runs_folder, worktree_key
 from pipeline.runs.tracker import FOLDER, as_user_errors, in_worktree, shown_files
+from pipeline.runs.uncommitted import listed, uncommitted
 from todo import Status
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
 
-_SHOWN = 5
 _ANY_DAY = date(2000, 1, 1)
 
 
@@ -160,16 +160,21 @@ def _check_alone(repository: Repository, issue: str) -> None:
 
 
 def _check_clean(repository: Repository) -> None:
-    exempt = _shown_by_live_runs(repository)
-    dirty = repository.status(WORKFLOW, *exempt)
-    if dirty:
-        names = ", ".join(line[3:] for line in dirty[:_SHOWN]) + (" ..." if len(dirty) > _SHOWN else "")
-        raise UserError(
-            f"The working tree is not clean ({names}). Commit or stash these first: a run starts from a commit.",
-            Reason.DIRTY_TREE,
-            details={"paths": [line[3:] for line in dirty]},
-            actions=("git status", "git stash --include-untracked", "git commit"),
-        )
+    found = uncommitted(repository, WORKFLOW, *_shown_by_live_runs(repository))
+    if not found.paths:
+        return
+    said, advice = "", found.advice()
+    if found.work:
+        said = f" ({listed(found.work)}). Commit or stash these first: a run starts from a commit."
+    raise UserError(
+        f"The working tree is not clean{said}{(' ' if said else ': ') + advice if advice else ''}",
+        Reason.DIRTY_TREE,
+        details={"paths": list(found.paths), "ignorable": list(found.patterns)},
+        actions=(
+            *(("git status", "git stash --include-untracked", "git commit") if found.work else ()),
+            *found.actions(),
+        ),
+    )
 
 
 def _shown_by_live_runs(repository: Repository) -> tuple[str, ...]:

@@ -9,19 +9,15 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
-from pipeline.backends import BACKENDS
-from pipeline.backends.logins import require_login
 from pipeline.boxes.box import open_box
 from pipeline.config import trust
-from pipeline.config.agents import Backend
-from pipeline.config.folders import home, state_folder
-from pipeline.config.load import load, require_agents
+from pipeline.config.folders import state_folder
+from pipeline.config.load import load
 from pipeline.config.model import BoxMode
-from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.programs import locate
-from pipeline.routing.vocabulary import Role
+from pipeline.runs.uncommitted import listed, uncommitted
+from pipeline.service.doctor_agents import check_agents
 from pipeline.service.doctor_collection import check_collection
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.service.doctor_tests import check_tests
@@ -39,14 +35,12 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
-    from pipeline.dispatch.agent_choice import Choice
 
 _GIT_NEEDED: Final = (2, 36)
 _GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"
 _MIB: Final = 1024 * 1024
 _LITTLE: Final = 1024 * _MIB
 _TOO_LITTLE: Final = 100 * _MIB
-_SHOWN: Final = 5
 
 
 async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = False) -> DoctorDocument:
@@ -69,7 +63,7 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
     if repository is not None and loaded is not None:
         trusted, may_ask = _trust(repository, loaded, environ)
-        checks += [trusted, *_agents(loaded, environ)]
+        checks += [trusted, *check_agents(loaded, environ)]
         checks += check_networks(loaded.config, environ)
         if may_ask:
             found, ready = await check_tests(repository, loaded, environ)
@@ -78,7 +72,7 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
                 checks += await check_collection(repository, loaded.config, environ)
         else:
             message = "not looked for: that would start what the repository asks for, which you have not allowed"
-            checks.append(_warned("tests", message, "redfirst trust"))
+            checks.append(Check(id="tests", status="warn", message=message, same_as="trust"))
     mode = BoxMode.AUTO if loaded is None else loaded.config.sandbox
     checks += await check_isolation(mode, state_folder(environ))
     checks.append(_state(state_folder(environ)))
@@ -133,7 +127,7 @@ def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
     else:
         message = f"{repository.worktree}, branch {branch}, base {bases[0]}"
         found.append(Check(id="repository", status="ok", message=message))
-    found.append(_clean(repository))
+    found.append(_clean(repository, found[0]))
     try:
         name, address = repository.identity()
         found.append(Check(id="identity", status="ok", message=f"git commits as {name} <{address}>"))
@@ -142,13 +136,19 @@ def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
     return found
 
 
-def _clean(repository: Repository) -> Check:
-    dirty = [line[3:] for line in repository.status()]
-    if not dirty:
+def _clean(repository: Repository, told: Check) -> Check:
+    """Return what is uncommitted; *told* says already where there is no commit at all."""
+    found = uncommitted(repository)
+    if not found.paths:
         return Check(id="worktree", status="ok", message="nothing is uncommitted")
-    shown = ", ".join(dirty[:_SHOWN]) + (" ..." if len(dirty) > _SHOWN else "")
-    message = f"uncommitted: {shown}; a run refuses that, except for tracker files of a live run"
-    return _warned("worktree", message, "commit or stash it")
+    parts = [f"uncommitted: {listed(found.work)}"] if found.work else []
+    parts += [f"made by tools, and not ignored: {listed(found.made)}"] if found.made else []
+    message = f"{'; '.join(parts)}; a run refuses that, except for tracker files of a live run"
+    advice = ["commit or stash it"] if found.work else []
+    if found.made:
+        advice.append(f"add {', '.join(found.patterns)} to .gitignore and commit that, or to .git/info/exclude")
+    same_as = told.id if told.status == "fail" else None
+    return Check(id="worktree", status="warn", message=message, advice="; ".join(advice), same_as=same_as)
 
 
 def _tracker(repository: Repository) -> Check:
@@ -198,43 +198,6 @@ def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -
 def _starts(item: Widening) -> bool:
     """Return whether looking for the tests would start what this asks for."""
     return item.is_file or item.key.startswith("toolchains.")
-
-
-def _agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
-    """Return a line for each role; what is wrong with several of them is said once."""
-    found: list[Check] = []
-    said: dict[str, str] = {}
-    for role in Role:
-        check = _agent(loaded, role, environ)
-        same = said.setdefault(check.message.replace(f" for {role}:", ":"), check.id)
-        is_said = check.status == "fail" and same != check.id
-        found.append(check.model_copy(update={"message": f"as {same}", "advice": ""}) if is_said else check)
-    return found
-
-
-def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
-    id_, search_path = f"agent-{role.value}", environ.get("PATH", os.defpath)
-    try:
-        require_agents(loaded, [role])
-        for agent in loaded.config.candidates(role):
-            if agent.backend.value in BACKENDS:
-                BACKENDS[agent.backend.value].require(agent, search_path)
-                require_login(agent, home(environ))
-        message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
-    except UserError as error:
-        return _failed(id_, error)
-    return Check(id=id_, status="ok", message=message)
-
-
-def _said(choice: Choice, search_path: str) -> str:
-    agent = choice.agent
-    match agent.backend:
-        case Backend.COMMAND:
-            return f"command: {locate(agent.argv[0], search_path).path}, network {agent.reaches}"
-        case Backend.SCRIPTED:
-            return f"scripted: {agent.script}"
-        case _:
-            return str(choice)
 
 
 def _state(folder: Path) -> Check:

@@ -42,12 +42,13 @@ class AgentLine(_Document):
 
 
 class Check(_Document):
-    """One question of the self-check."""
+    """One question of the self-check. `same_as` is the check that tells its cause, where another one does."""
 
     id: str
     status: Literal["ok", "warn", "fail"]
     message: str
     advice: str = ""
+    same_as: str | None = None
 
 
 class DoctorDocument(_Document):

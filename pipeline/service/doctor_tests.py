@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.config.load import Loaded
     from pipeline.git import Repository
     from pipeline.languages.projects.project import Project
-    from pipeline.languages.protocol import Environment
+    from pipeline.languages.protocol import Checkouts, Environment
 
 _FETCH: Final = frozenset(
     {
@@ -44,43 +45,64 @@ async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[s
         return [_check("tests", "warn", message, advice)], False
     several = projects_in(chosen)
     if len(several) == 1:
-        check = await _one("tests", several[0], repository, loaded, environ)
-        return [check], check.status == "ok"
-    found = [(each, await _one(f"tests-{each.name}", each, repository, loaded, environ)) for each in several]
-    checks = [check for _, check in found]
+        check, ready = await _one("tests", several[0], repository, loaded, environ)
+        return [check], ready
+    found = [(each, *await _one(f"tests-{each.name}", each, repository, loaded, environ)) for each in several]
+    checks = [check for _, check, _ in found]
     if all(check.status == "fail" for check in checks):
         return checks, False
-    shown = [_left_out(check, loaded, project) if check.status == "fail" else check for project, check in found]
-    fetched = any(check.status == "warn" for check in checks)
-    return shown, not fetched and all(check.status != "fail" for check in shown)
+    shown = [_left_out(check, loaded, project) if check.status == "fail" else check for project, check, _ in found]
+    unknown = any(check.status == "warn" and not ready for _, check, ready in found)
+    return shown, not unknown and all(check.status != "fail" for check in shown)
 
 
-async def _one(id_: str, project: Project, repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> Check:
+async def _one(
+    id_: str, project: Project, repository: Repository, loaded: Loaded, environ: Mapping[str, str]
+) -> tuple[Check, bool]:
+    """Return what is said of one project, and whether its tests can be collected now."""
     search_path, table = environ.get("PATH", os.defpath), loaded.config.toolchains.of(project.name)
     command = table.command
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
-        return _check(id_, "warn", message, "start it once")
+        return _check(id_, "warn", message, "start it once"), False
     known = LANGUAGES[project.name].checkouts if command is None and not project.folder else None
+    folders = tuple(dict.fromkeys((repository.worktree, repository.main_checkout)))
     if known is not None and known.is_locked(repository.worktree, search_path):
-        found = known.interpreters((repository.worktree, repository.main_checkout), locked=True)
+        there = known.interpreters(folders, locked=True)
+        found = [one for one in there if known.has_runner(one, repository.worktree, search_path)]
         if not found:
-            message = f"{known.LOCK} without {known.PLACES[0]}: the first run makes an environment from it"
-            return _check(id_, "warn", message, known.MADE_BY.removesuffix(" --frozen"))
+            lacks = f"with a {known.PLACES[0]} that lacks {project.name}" if there else f"without {known.PLACES[0]}"
+            message = f"{known.LOCK} {lacks}: the first run makes an environment from it"
+            return _check(id_, "warn", message, known.MADE_BY.removesuffix(" --frozen")), False
         command = known.first_run(found[0])
     try:
         state = state_folder(environ)
         lookup = Lookup(repository.worktree, repository.main_checkout, command, state, search_path)
         env = await project.find_environment(lookup)
     except UserError as error:
-        return _check(id_, "fail", error.message, "; ".join(error.actions))
+        return _check(id_, "fail", error.message, "; ".join(error.actions)), False
     if not isinstance(env, Missing):
-        return _check(id_, "ok", _said(project, env))
+        passed = _passed_over(known, folders, env) if known is not None and command is None else ()
+        if not passed:
+            return _check(id_, "ok", _said(project, env)), True
+        where = ", ".join(map(str, passed))
+        message = f"{_said(project, env)}; not from {where}: it has no {project.name}"
+        advice = (
+            f"install {project.name} there too, or set [toolchains.{project.name}] command to say that this is meant"
+        )
+        return _check(id_, "warn", message, advice), True
     if table.setup is not None:
         made = f"not here; a run asks again after its setup: {' '.join(table.setup)}"
-        return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout")
+        return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout"), False
     remedy = env.remedy or f"{project.toolchain.install_hint}, where the project's tests run"
-    return _check(id_, "fail", env.sentence, remedy)
+    return _check(id_, "fail", env.sentence, remedy), False
+
+
+def _passed_over(known: Checkouts, folders: tuple[Path, ...], env: Environment) -> tuple[Path, ...]:
+    """Return the environments of the checkouts that come before the one that is used, so that they lack the runner."""
+    places = [folder / name for folder in folders for name in known.PLACES]
+    before = takewhile(lambda place: place.resolve() != env.prefix.resolve(), places)
+    return tuple(place for place in before if place.is_dir())
 
 
 def _said(project: Project, env: Environment) -> str:

@@ -75,9 +75,17 @@ async def agent_lines(environ: Mapping[str, str], box: Box | None, *, thorough: 
     return tuple(found)
 
 
-def hinted(error: UserError, environ: Mapping[str, str]) -> UserError:
-    """Return the error of a run without an agent with what is installed here, and how to use it."""
-    agents = with_versions(find_agents(environ), environ.get("PATH", os.defpath), _HINT_S)
+def hinted(error: UserError, environ: Mapping[str, str], *, ask_versions: bool = True) -> UserError:
+    """Return the error of a run without an agent with what is installed here, and how to use it.
+
+    Args:
+        error: What is said of the configuration.
+        environ: The user's environment.
+        ask_versions: Whether the agents that are installed are started for their versions.
+    """
+    agents = find_agents(environ)
+    if ask_versions:
+        agents = with_versions(agents, environ.get("PATH", os.defpath), _HINT_S)
     mine = [each for each in agents if each.known.name not in {"claude-acp", "codex-acp"}]
     if mine:
         said = "".join(

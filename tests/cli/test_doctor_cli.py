@@ -363,3 +363,40 @@ def test_what_is_wrong_with_several_roles_is_said_once(home: Path, repository: R
 def test_a_person_and_a_model_are_named(home: Path, repository: Repository) -> None:
     configure(home, 'sandbox = "none"\n[agents]\nbackend = "human"\n')
     assert ask()["agent-make"].message == "human"
+
+
+def test_what_tools_made_and_nobody_ignores_is_no_work_to_commit(repository: Repository) -> None:
+    for name in (".venv", "node_modules", "web/target", "env38"):
+        (repository.worktree / name).mkdir(parents=True)
+        (repository.worktree / name / "pyvenv.cfg").touch()
+    (repository.worktree / "web/here.py").touch()
+    git(repository.worktree, "add", "web/here.py")
+    git(repository.worktree, "commit", "-q", "-m", "web")
+    check = ask()["worktree"]
+    assert check.advice == (
+        "add .venv/, /env38/, node_modules/, target/ to .gitignore and commit that, or to .git/info/exclude"
+    )
+    (repository.worktree / "own.py").touch()
+    check = ask()["worktree"]
+    assert "uncommitted: own.py; made by tools, and not ignored: .venv/," in check.message
+    assert check.advice.startswith("commit or stash it; add .venv/")
+
+
+def test_one_cause_has_one_line(home: Path, repository: Repository) -> None:
+    configure(home, 'sandbox = "none"\n')
+    (repository.worktree / "redfirst.toml").write_text('[toolchains.pytest]\nsetup = ["make"]\n')
+    git(repository.worktree, "add", "-A")
+    git(repository.worktree, "commit", "-q", "-m", "configure")
+    shown = CliRunner().invoke(app, []).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    assert [line[1] for line in lines if line[0] == "fail"] == ["trust", "agents"]
+    assert "orchestrator, check, simplify, test, make: No agent is configured: " in shown
+    assert (shown.count("redfirst trust"), shown.count("No agent is"), shown.count("installed here.")) == (1, 1, 1)
+    assert ask(exit_code=2)["tests"].same_as == "trust"
+
+
+def test_who_configured_a_program_is_not_told_to_install_an_agent(home: Path, repository: Repository) -> None:
+    configure(home, 'sandbox = "none"\n[agents]\nargv = ["no-such-program"]\n')
+    shown = CliRunner().invoke(app, []).stdout
+    assert "The program no-such-program " in shown
+    assert "No agent that redfirst knows" not in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -134,3 +135,42 @@ def test_what_a_setup_will_make_is_not_asked_for_now(place: Place) -> None:
     check = place.checks()["tests"]
     assert check.status == "warn"
     assert "after its setup: make venv" in check.message
+
+
+def _environment_without_runner(place: Place) -> Path:
+    there = place.top / "project" / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", there], check=True)
+    return there
+
+
+def test_an_environment_of_the_project_without_the_runner_is_named(place: Place) -> None:
+    place.has(PYTHON)
+    there = _environment_without_runner(place)
+    check = place.checks()["tests"]
+    assert check.status == "warn"
+    assert f"not from {there}: it has no pytest" in check.message
+    assert sys.prefix in check.message or "-m pytest" in check.message
+    assert "install pytest there" in check.advice
+
+
+def test_where_no_interpreter_has_the_runner_the_advice_is_for_the_project_s_own(place: Place) -> None:
+    place.has(PYTHON)
+    there = _environment_without_runner(place)
+    place.has_only("git", "sh")
+    check = place.checks()["tests"]
+    assert check.status == "fail"
+    assert str(there) in check.message
+    assert check.advice.startswith(f"{there}/bin/python -m pip install pytest")
+
+
+def test_an_environment_that_lacks_what_its_lock_has_is_named(place: Place) -> None:
+    place.has({**PYTHON, "uv.lock": ""})
+    _environment_without_runner(place)
+    place.has_only("git", "sh", "python3")
+    uv = place.top / "bin" / "uv"
+    uv.write_text("#!/bin/sh\nexit 1\n")
+    uv.chmod(0o755)
+    place.monkeypatch.setenv("REDFIRST_TRUST", "1")
+    check = place.checks()["tests"]
+    assert (check.status, check.advice) == ("warn", "uv sync")
+    assert "uv.lock with a .venv that lacks pytest" in check.message

@@ -191,6 +191,19 @@ def test_without_json_the_same_is_said_on_stderr_and_stdout_is_empty(tmp_path: P
     assert "Traceback" not in done.stderr
 
 
+def test_what_tools_made_is_ignored_by_what_is_printed(tmp_path: Path) -> None:
+    project = ready(tmp_path)
+    project.write({".venv/pyvenv.cfg": "", "web/node_modules/x.js": "", "web/it's here/CACHEDIR.TAG": ""})
+    project.write({"web/app.js": ""})
+    project.git("add", "web/app.js")
+    project.git("commit", "--quiet", "--message", "web")
+    error = refused(project, kind="dirty_tree", says="add them to .gitignore and commit that, or to .git/info/exclude")
+    assert "ommit or stash" not in error["message"]
+    (recipe,) = error["safe_next_actions"]
+    subprocess.run(["sh", "-c", recipe], cwd=project.root, env=project.environment(), check=True)
+    assert project.git("status", "--porcelain") == ""
+
+
 # --- configuration -------------------------------------------------------------------------------------------------
 
 

@@ -82,8 +82,10 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
                 return environment(facts, ("-m", "pytest"), checkouts)
     looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
     shell = nix.advice(worktree, "pytest")
+    own = pythons(checkouts, locked=False)
+    remedy = f"{own[0]} -m pip install pytest, or: uv pip install --python {own[0]} pytest" if own else ""
     return Missing(
-        f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.{shell}"
+        f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.{shell}", remedy
     )
 
 

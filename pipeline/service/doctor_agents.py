@@ -1,0 +1,66 @@
+"""What the self-check says of who plays each role."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pipeline.backends import BACKENDS
+from pipeline.backends.logins import require_login
+from pipeline.config.agents import Backend
+from pipeline.config.folders import home
+from pipeline.config.load import require_agents
+from pipeline.dispatch.agent_choice import choices
+from pipeline.errors import UserError
+from pipeline.programs import locate
+from pipeline.routing.vocabulary import Role
+from pipeline.service.doctor_document import Check
+from pipeline.service.installed import hinted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.config.load import Loaded
+    from pipeline.dispatch.agent_choice import Choice
+
+
+def check_agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
+    """Return a check for each role; what is wrong with several of them is told by the first one."""
+    found: list[Check] = []
+    said: dict[str, str] = {}
+    for role in Role:
+        check = _agent(loaded, role, environ)
+        same = said.setdefault(check.message.replace(f" for {role}:", ":"), check.id)
+        is_said = check.status == "fail" and same != check.id
+        update = {"message": f"as {same}", "advice": "", "same_as": same}
+        found.append(check.model_copy(update=update) if is_said else check)
+    return found
+
+
+def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
+    id_, search_path = f"agent-{role.value}", environ.get("PATH", os.defpath)
+    try:
+        require_agents(loaded, [role])
+    except UserError as error:  # the same words as a run has, and it names what is installed
+        told = hinted(error, environ, ask_versions=False)
+        return Check(id=id_, status="fail", message=told.message, advice="; ".join(told.actions))
+    try:
+        for agent in loaded.config.candidates(role):
+            if agent.backend.value in BACKENDS:
+                BACKENDS[agent.backend.value].require(agent, search_path)
+                require_login(agent, home(environ))
+        message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
+    except UserError as error:
+        return Check(id=id_, status="fail", message=error.message, advice="; ".join(error.actions))
+    return Check(id=id_, status="ok", message=message)
+
+
+def _said(choice: Choice, search_path: str) -> str:
+    agent = choice.agent
+    match agent.backend:
+        case Backend.COMMAND:
+            return f"command: {locate(agent.argv[0], search_path).path}, network {agent.reaches}"
+        case Backend.SCRIPTED:
+            return f"scripted: {agent.script}"
+        case _:
+            return str(choice)
