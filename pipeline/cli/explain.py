@@ -129,5 +129,6 @@ def _tests_text(line: TestsLine) -> str:
 
 
 def _evidence_text(line: EvidenceLine) -> str:
-    said = {"as_decided": "", "changed": "  (written again since)", "missing": "  (gone)"}
+    kept = f", as it was: {visible(line.kept)}" if line.kept else ""
+    said = {"as_decided": "", "changed": f"  (written again since{kept})", "missing": f"  (gone{kept})"}
     return visible(line.path) + said[line.state]

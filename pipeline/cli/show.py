@@ -84,6 +84,7 @@ def show_text(document: ShowDocument) -> str:
         _section(
             "Artifacts", [f"{visible(document.run_dir)}/", *(f"  {visible(name)}" for name in document.artifacts)]
         ),
+        _section("Edited after its gate: no effect", _edits_text(document)),
         _section("Next", [visible(action) for action in document.safe_next_actions]),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -127,6 +128,11 @@ def _box_text(document: ShowDocument) -> str:
         return "not on record"
     warning = ": NOTHING WAS ISOLATED, as configured" if facts.backend == "none" else ""
     return f"{visible(facts.backend)}, network {visible(facts.network or 'unknown')}{warning}"
+
+
+def _edits_text(document: ShowDocument) -> list[str]:
+    edits = document.edits_without_effect
+    return [line for edit in edits for line in (f"{visible(edit.path)}: {edit.says}", f"  {visible(edit.instead)}")]
 
 
 def _usage_text(document: ShowDocument) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -80,6 +80,12 @@ def open_record(folder: Path, name: str, flags: int) -> int:
         os.close(handle)
         raise _strange(folder, name, "no file")
     return handle
+
+
+def remove_record(folder: Path, name: str) -> None:
+    """Remove a file below a run folder; one that is gone already, or is none that a run writes, is left as it is."""
+    with suppress(OSError), opened_run(folder) as run, opened_parent(run, name) as (parent, last):
+        os.unlink(last, dir_fd=parent)
 
 
 def walk(folder: Path) -> Iterator[tuple[int, str, os.stat_result]]:

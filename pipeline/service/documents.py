@@ -11,6 +11,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.runs.drafts import VainEdit
 from pipeline.runs.events import JournalLine
 from pipeline.runs.facts import BoxFacts, Counter, UsageFacts
 from pipeline.runs.info import Usage, ViolationRecord
@@ -181,6 +182,7 @@ class ShowDocument(_Document):
     sandbox: BoxFacts
     usage: UsageFacts
     costs: tuple[CostLine, ...]
+    edits_without_effect: tuple[VainEdit, ...] = ()
     safe_next_actions: tuple[str, ...]
     run_dir: str
     artifacts: tuple[str, ...]
@@ -224,10 +226,14 @@ class Exhausted(_Document):
 
 
 class EvidenceLine(_Document):
-    """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone."""
+    """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone.
+
+    `kept` is where it lies as it was then, where it is not as decided and some version is.
+    """
 
     path: str
     state: Literal["as_decided", "changed", "missing"]
+    kept: str | None = None
 
 
 class TestsLine(_Document):

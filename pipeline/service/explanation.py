@@ -7,7 +7,7 @@ an artifact that was written again since is named as such and not quoted, becaus
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.engine.machine import action_value
@@ -78,7 +78,7 @@ def _decision(
 ) -> DecisionLine:
     decision, event, before, after = decided.decision, decided.event, decided.before, decided.after
     row = _ROWS.get(decision.row)
-    evidence = tuple(EvidenceLine(path=path, state=_state(run, path, written)) for path in event.evidence)
+    evidence = tuple(_evidence(run, path, written) for path in event.evidence)
     finished = {line.data.dispatch for line in between if isinstance(line.data, DispatchStarted | DispatchFinished)}
     records = [record for record in run.records.values() if record.dispatch in finished]
     return DecisionLine(
@@ -110,12 +110,13 @@ def _decision(
     )
 
 
-def _state(run: Run, path: str, written: dict[str, str]) -> Literal["as_decided", "changed", "missing"]:
-    file = run.folder / path
-    if not file.is_file():
-        return "missing"
-    then = written.get(path)
-    return "as_decided" if then is None or then == sha256_hex(file.read_bytes()) else "changed"
+def _evidence(run: Run, path: str, written: dict[str, str]) -> EvidenceLine:
+    file, then = run.folder / path, written.get(path)
+    if file.is_file() and then in {None, sha256_hex(file.read_bytes())}:
+        return EvidenceLine(path=path, state="as_decided")
+    same = (name for name, digest in run.artifacts.items() if digest == then and name != path)
+    kept = next((name for name in same if (run.folder / name).is_file()), None)
+    return EvidenceLine(path=path, state="changed" if file.is_file() else "missing", kept=kept)
 
 
 def _happening(line: Line) -> str:

@@ -20,10 +20,12 @@ from pipeline.reports.hygiene import lint_split
 from pipeline.reports.tasks import execution_order
 from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Signal, Step
+from pipeline.runs.drafts import PLAN, open_drafts, take_edits, task_file
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
 from pipeline.service.composition import build_context, place_of_run, put_away
+from pipeline.service.orchestrator import undo_edits
 from pipeline.steps import failure
 
 if TYPE_CHECKING:
@@ -80,10 +82,12 @@ def approve(ctx: Context) -> None:
         )
         for task in tasks
     )
-    names = ["plan.md", *(f"task-{task_id}.md" for task_id in ctx.state.queue)]
+    names = [PLAN, *map(task_file, ctx.state.queue)]
+    undo_edits(ctx)
     hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     ctx.run.resume(sandbox=ctx.box_facts)
+    take_edits(ctx.run, open_drafts(ctx.state))
     ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
 
 
@@ -108,7 +112,7 @@ def _check_tasks(ctx: Context, tasks: Sequence[Task]) -> None:
 
 
 def _broken(ctx: Context, task_id: str, what: str) -> UserError:
-    name = f"task-{task_id}.md"
+    name = task_file(task_id)
     return UserError(
         f"{name} cannot be used: {what}. Mend it, then: redfirst approve {ctx.run.info.run_id}",
         Reason.USAGE,

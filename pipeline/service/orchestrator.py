@@ -8,6 +8,7 @@ from pipeline.dispatch.escape import EscapeError
 from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
+from pipeline.runs.drafts import put_back, vain_edit
 from pipeline.runs.run_ref import keep, trees_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
     async def step(state: RunState) -> Event:
         if ctx.stopping != "no" and state.trunk.step not in _UNSTOPPABLE:
             return Event(signal=Signal.CANCELLED, note="the user stopped the run")
+        undo_edits(ctx)
         return await _event_of(ctx, steps[state.trunk.step])
 
     def decided(decision: Decision, event: Event) -> None:
@@ -44,6 +46,19 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
             kept = now
 
     await drive(ctx.run, step, decided)
+
+
+def undo_edits(ctx: Context) -> None:
+    """Put back what a person edited when it has no effect, and say so: what is on disk is what counts."""
+    for name, kept in put_back(ctx.run).items():
+        edit = vain_edit(ctx.run, name)
+        if kept is None:
+            ctx.say(f"{name} was removed, and is put back")
+            continue
+        ctx.say(f"{name} was edited after its gate: that has no effect, and it is put back")
+        ctx.say(f"    your text is kept in {ctx.path(kept)}")
+        ctx.say(f"    {edit.says}")
+        ctx.say(f"      {edit.instead}")
 
 
 async def _event_of(ctx: Context, step: StepRunner) -> Event:

@@ -8,6 +8,7 @@ from pipeline.engine.journal import Journal
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason, exit_code
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.runs.drafts import vain_edit, without_effect
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import box_facts_of, commits_of, counters_of, gate_of, place_of, safe_next_actions, usage_of
 from pipeline.runs.folder import RunFolder
@@ -94,6 +95,7 @@ def show_run(folder: Path) -> ShowDocument:
         sandbox=box_facts_of(run),
         usage=usage_of(run),
         costs=costs_of(run),
+        edits_without_effect=tuple(vain_edit(run, name) for name in without_effect(run)),
         safe_next_actions=safe_next_actions(run, live=live),
         run_dir=str(folder),
         artifacts=_artifacts(run),

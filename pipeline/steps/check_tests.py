@@ -15,6 +15,7 @@ from pipeline.reports.tasks import amend_tests
 from pipeline.reports.untrusted_text import block
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
+from pipeline.runs.drafts import task_file, write_draft
 from pipeline.steps.asking.judgements import judge, judgement_md
 from pipeline.steps.asking.reviews import last_review
 from pipeline.steps.asking.task_reviews import review_of_tasks
@@ -82,4 +83,4 @@ def _allow(ctx: Context, changed: tuple[str, ...]) -> None:
     """Add the old tests whose change @check agreed to to the task: what GREEN must keep goes by it (matrix 5)."""
     tests = [OldTest(id=entry, reason="agreed by @check") for entry in changed]
     task = amend_tests(ctx.task(), tests, files_of(ctx, changed))
-    ctx.write(f"task-{task.id}.md", task_md(task))
+    write_draft(ctx.run, task_file(task.id), task_md(task))

@@ -15,6 +15,7 @@ from pipeline.reports.tasks import amend_task, amend_tests
 from pipeline.reports.untrusted_text import block, fenced
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
+from pipeline.runs.drafts import task_file, write_draft
 from pipeline.steps.asking.judgements import already_name, asker_result, judge, judgement_md
 from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of
 
@@ -42,7 +43,7 @@ async def run(ctx: Context) -> Event:
     if report.tests_to_change:
         tests = by_their_names(ctx, report.tests_to_change)
         task = amend_tests(ctx.task(), tests, files_of(ctx, [test.id for test in tests]))
-        ctx.write(f"task-{task.id}.md", task_md(task))
+        write_draft(ctx.run, task_file(task.id), task_md(task))
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
     if signal is Signal.ALREADY_DONE:
         _keep_for_review(ctx, report.notes)
@@ -83,7 +84,7 @@ async def _amend(ctx: Context) -> Event:
         named = {(change.path, str(change.action)) for change in (*task.files, *task.test_files)}
         missing = [need for need in needs if (need.path, need.action) not in named]  # a crash may have come in between
         task = amend_task(task, missing, report.notes, is_test=layout.is_test_side)
-        ctx.write(f"task-{task.id}.md", task_md(task))
+        write_draft(ctx.run, task_file(task.id), task_md(task))
     wanted = ", ".join(need.path for need in needs)
     name = judgement_md(ctx, "amendment", block(f"{signal}: {wanted}. {report.notes}"))
     return Event(signal=signal, note=f"{wanted}: {report.notes}", evidence=(name, answer.evidence))

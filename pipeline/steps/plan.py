@@ -14,6 +14,7 @@ from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
+from pipeline.runs.drafts import PLAN, redraft, task_file
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import draft_artifacts, hygiene_evidence
 from pipeline.steps.asking.task_drafts import accepted, lint_tasks, tasks_of_plan
@@ -29,7 +30,7 @@ async def run(ctx: Context) -> Event:
     artifacts = draft_artifacts(ctx)
     artifacts["baseline"] = [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))]
     if ctx.lane.via is not None:
-        artifacts["previous_plan"] = [ctx.path("plan.md")]
+        artifacts["previous_plan"] = [ctx.path(PLAN)]
     if ctx.lane.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
         name = ctx.write(f"previous-{ctx.state.plan_revision}.patch", patch)
@@ -46,7 +47,7 @@ async def run(ctx: Context) -> Event:
     text = plan_md(report, ctx.issue, title, ctx.run.records[int(answer.result.dispatch[:3])].attempt)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
     problems = [*lint_plan(text, files=report.files, existing=existing), *(lint_tasks(ctx, tasks) if tasks else ())]
-    names = [ctx.write("plan.md", text), *(ctx.write(f"task-{task.id}.md", task_md(task)) for task in tasks)]
+    names = redraft(ctx.run, {PLAN: text, **{task_file(task.id): task_md(task) for task in tasks}})
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
         return hygiene_evidence(ctx, "plan", problems, answer)

@@ -13,6 +13,7 @@ from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Role, Signal, Step
+from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
@@ -37,7 +38,7 @@ async def run(ctx: Context) -> Event:
         artifacts["previous_tasks"] = [ctx.path(name) for name in came_back]
     done = [task.id for task in ctx.state.tasks.values() if task.status in SETTLED]
     if done:
-        artifacts["done_tasks"] = [ctx.path(f"task-{task}.md") for task in done]
+        artifacts["done_tasks"] = [ctx.path(task_file(task)) for task in done]
     fixes = "Draft fix tasks for these findings only; the done tasks stay as they are.\n" if ctx.state.fixing else ""
     ids = f"Your tasks get the ids {', '.join(next_ids(ctx, 3))} ..., in the order of your list."
     extra = f"{fixes}{ids} In words call them, and tasks that are done, by their ids; only depends_on counts from 1."
@@ -56,9 +57,9 @@ async def run(ctx: Context) -> Event:
     problems = lint_tasks(ctx, tasks)
     if drafted(problems) is Signal.HYGIENE:
         folder = f"{REFUSED}{answer.result.dispatch[:3]}"
-        drafts = [ctx.write(f"{folder}/task-{task.id}.md", task_md(task)) for task in tasks]
+        drafts = [ctx.write(f"{folder}/{task_file(task.id)}", task_md(task)) for task in tasks]
         return hygiene_evidence(ctx, "split", problems, answer, drafts)
-    names = [ctx.write(f"task-{task.id}.md", task_md(task)) for task in tasks]
+    names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
     return Event(
         signal=Signal.DRAFTED,
         tasks=tuple(new_task(ctx, task) for task in tasks),
@@ -69,7 +70,7 @@ async def run(ctx: Context) -> Event:
 
 def _taken(ctx: Context, tasks: tuple[Task, ...]) -> Event:
     """Return the event of a plan that came with its one task: both were reviewed, so that nobody is asked."""
-    names = [ctx.write(f"task-{task.id}.md", task_md(task)) for task in tasks]
+    names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
     new = tuple(new_task(ctx, task) for task in tasks)
     return Event(signal=Signal.ONE_TASK, tasks=new, note="1 task, reviewed with the plan", evidence=tuple(names))
 
@@ -93,5 +94,6 @@ def _came_back(ctx: Context) -> list[str]:
     drafted = [line for line in ctx.run.journal.of(DecisionMade) if line.data.row in CUT]
     if refused or not drafted:
         return refused
-    settled = {f"task-{t.id}.md" for t in ctx.state.tasks.values() if t.status in SETTLED}
-    return [name for name in drafted[-1].data.evidence if name.startswith("task-") and name not in settled]
+    settled = {task_file(t.id) for t in ctx.state.tasks.values() if t.status in SETTLED}
+    names = (name for name in drafted[-1].data.evidence if name.startswith("task-") and name not in settled)
+    return [name for name in names if ctx.path(name).exists()]

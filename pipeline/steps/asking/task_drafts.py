@@ -150,7 +150,7 @@ def _misnamed(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:
     for task in tasks:
         for number, line in enumerate(task_md(task).split("\n"), start=1):
             for found in _NAMED.findall(line):
-                if found not in known and ctx.path(f"task-{found}.md").exists():
+                if found not in known and found in ctx.state.tasks:
                     now = f"those of this list are {', '.join(one.id for one in tasks)}"
                     was = f", done are {', '.join(sorted(done))}" if done else ""
                     why = f"task {task.id}: it speaks of task {found}, which is none any more; {now}{was}"

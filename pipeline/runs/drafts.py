@@ -1,0 +1,164 @@
+"""plan.md and the task files of a run: every version stays, and what a person edits counts at its gate alone.
+
+What counts is kept a second time below `counts/`, so that an edit at another time can be put back. Both are written by
+one driver, under its lease; the journal's digest says which content is the last that our code wrote or took.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.engine.run import sha256_hex
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.state_changes import SETTLED
+from pipeline.routing.vocabulary import Step
+from pipeline.runs.records import remove_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pipeline.routing.state import RunState
+    from pipeline.runs.run import Run
+
+PLAN: Final = "plan.md"
+COUNTS: Final = "counts/"
+"""Where the content is kept that counts."""
+DROPPED: Final = "dropped/"
+"""Where task files go that a later draft dropped or replaced."""
+EDITED: Final = "edited/"
+"""Where edits are kept that have no effect."""
+_TASK: Final = re.compile(r"task-(?:fix-)?[1-9][0-9]*\.md")
+
+
+def task_file(task_id: str) -> str:
+    """Return the name of a task's file."""
+    return f"task-{task_id}.md"
+
+
+def drafts_of(state: RunState) -> tuple[str, ...]:
+    """Return the drafts that are in force: the plan, and the tasks that were not dropped."""
+    tasks = [task_file(task.id) for task in state.tasks.values() if task.status is not TaskStatus.DROPPED]
+    return (PLAN, *tasks)
+
+
+def open_drafts(state: RunState) -> tuple[str, ...]:
+    """Return the drafts of which an edit counts now: those of the gate that the run waits at, or what PLAN revises."""
+    at = state.trunk
+    if at.step is Step.PLAN or (at.step is Step.GATE and at.gate == "plan"):
+        return (PLAN,)
+    return tuple(map(task_file, state.queue)) if at.step is Step.GATE and at.gate == "split" else ()
+
+
+def edited(run: Run, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of *names* that are not on disk as our code wrote or took them."""
+    return tuple(name for name in names if name in run.artifacts and _is_edited(run, name))
+
+
+def without_effect(run: Run) -> tuple[str, ...]:
+    """Return the drafts whose edit has no effect, because their gate is not the one that the run waits at."""
+    if run.state.has_ended:
+        return ()
+    still = set(open_drafts(run.state))
+    there = [name for name in drafts_of(run.state) if name not in still]
+    return tuple(name for name in edited(run, there) if counted(run, name) is not None)
+
+
+@dataclass(frozen=True)
+class VainEdit:
+    """A draft that was edited when no edit of it counts: which one would, and what has an effect instead."""
+
+    path: str
+    says: str
+    instead: str
+
+
+def vain_edit(run: Run, name: str) -> VainEdit:
+    """Return what a person is told of an edit of this draft that has no effect."""
+    reject = f"redfirst reject {run.info.run_id}"
+    if name == PLAN:
+        told = "An edit of it counts at gate plan; at a later gate, when the plan is drafted anew:"
+        return VainEdit(name, told, f'{reject} --to plan --feedback "..."')
+    told = "An edit of it counts at gate split; at a later gate, say what it should be instead:"
+    return VainEdit(name, told, f'{reject} --feedback "..."')
+
+
+def counted(run: Run, name: str) -> bytes | None:
+    """Return the content of a draft that counts; None where it was not kept (a crash, an older version's run)."""
+    kept = _read(run, COUNTS + name)
+    return kept if kept is not None and sha256_hex(kept) == run.artifacts.get(name) else None
+
+
+def write_draft(run: Run, name: str, text: str | bytes) -> str:
+    """Write a draft that counts from now on; return its name."""
+    run.store.write(COUNTS + name, _bytes(text))
+    run.write_artifact(name, text)
+    return name
+
+
+def take_edits(run: Run, names: Iterable[str]) -> None:
+    """Let what a person made of drafts count from now on."""
+    for name in edited(run, names):
+        write_draft(run, name, run.read(name))
+
+
+def redraft(run: Run, texts: Mapping[str, str]) -> list[str]:
+    """Write a new draft, by names, over what it replaces; return the names.
+
+    Every version that is replaced stays, as it was drafted and as it was edited: `plan-1.md`, `plan-2.md`. The files of
+    tasks that are neither in the draft nor done are moved away.
+    """
+    done = {task_file(task.id) for task in run.state.tasks.values() if task.status in SETTLED}
+    for name in [name for name in run.artifacts if name == PLAN or _TASK.fullmatch(name)]:
+        if name not in texts and (name == PLAN or name in done):
+            continue
+        for content in (counted(run, name), _read(run, name)):
+            if content is not None and content != _bytes(texts.get(name, "")):
+                _keep(run, name, "" if name == PLAN else DROPPED, content)
+        if name not in texts:
+            for gone in (name, COUNTS + name):
+                remove_record(run.folder, gone)
+    return [write_draft(run, name, text) for name, text in texts.items()]
+
+
+def put_back(run: Run) -> dict[str, str | None]:
+    """Put back the drafts whose edit has no effect; return them, each with where the edit is kept now."""
+    found: dict[str, str | None] = {}
+    for name in without_effect(run):
+        content = counted(run, name)
+        if content is not None:
+            theirs = _read(run, name)
+            found[name] = None if theirs is None else _keep(run, name, EDITED, theirs)
+            write_draft(run, name, content)
+    return found
+
+
+def _is_edited(run: Run, name: str) -> bool:
+    there = _read(run, name)
+    digest = sha256_hex(there) if there is not None else None
+    # Our code writes `counts/` first: what is equal to it is not a person's, but what a crash left unsaid.
+    return digest != run.artifacts[name] and (there is None or there != _read(run, COUNTS + name))
+
+
+def _keep(run: Run, name: str, folder: str, content: bytes) -> str:
+    """Keep a content of a draft as its next version in *folder*, unless it is one already; return its name."""
+    stem = f"{folder}{name.removesuffix('.md')}-"
+    version = re.compile(re.escape(stem) + r"(\d+)\.md")
+    known = {match[0]: int(match[1]) for match in map(version.fullmatch, run.artifacts) if match is not None}
+    digest = sha256_hex(content)
+    same = next((kept for kept in known if run.artifacts[kept] == digest), None)
+    kept = same or f"{stem}{max(known.values(), default=0) + 1}.md"
+    run.write_artifact(kept, content)
+    return kept
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+
+
+def _read(run: Run, name: str) -> bytes | None:
+    try:
+        return run.read(name)
+    except OSError:
+        return None

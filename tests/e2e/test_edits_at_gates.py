@@ -1,0 +1,148 @@
+"""A person's edits of plan.md and the task files: none is lost, one that counts is checked, one that does not is told.
+
+One run in a language whose tests take no process, from gate to gate; each stage goes on where the one before stopped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import Played, go_on, play
+from e2e.shapes import TRACKER, answers
+from kit import make_project
+
+if TYPE_CHECKING:
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+OLD = "nothing: greet 0 = 0\n"
+FILES = {"greet.sum": "greet n = n\n", "greet.check": OLD, "sums.project": "", **TRACKER}
+ANSWERS = answers(FILES, {"greet.check": f"{OLD}two: greet 2 = 4\n"}, {"greet.sum": "greet n = n * 2\n"})
+PLAN, PLAN_ACCEPTED, _, SPLIT, SPLIT_ACCEPTED, *REST = ANSWERS
+FAST = '[agents.simplify]\nbackend = "off"\n'
+
+
+def another(entry: Entry, old: str, new: str) -> Entry:
+    """Return an answer with other words in its report."""
+    report = entry["report"].items()
+    return {**entry, "report": {key: text.replace(old, new) if isinstance(text, str) else text for key, text in report}}
+
+
+def second_task(entry: Entry) -> Entry:
+    """Return a split with one more task behind the first."""
+    task: dict[str, Any] = entry["report"]["tasks"][0]
+    more = {**task, "title": "Mind zero", "depends_on": [1], "evidence": "regression"}
+    return {**entry, "report": {"tasks": [task, more]}}
+
+
+SCRIPT: list[Entry] = [
+    PLAN,
+    PLAN_ACCEPTED,
+    another(PLAN, "Raise ValueError", "Double it"),
+    PLAN_ACCEPTED,
+    second_task(SPLIT),
+    SPLIT_ACCEPTED,
+    SPLIT,
+    SPLIT_ACCEPTED,
+    *[entry for entry in REST if entry["when"].get("role") != "simplify"],
+]
+
+
+def edit(played: Played, name: str, old: str, new: str) -> str:
+    """Edit a file of the run as a person would; return what it was."""
+    file = played.folder / name
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return text
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = make_project(tmp_path_factory.mktemp("edits"), FILES)
+    project.env["TESTS_LANGUAGE"] = "languages.sums"
+    return project
+
+
+@pytest.fixture(scope="module")
+def at_plan(project: Project) -> Played:
+    """Return the run at its first gate."""
+    return play(project, SCRIPT, "--approve", "plan,split,commit", extra=FAST)
+
+
+@pytest.fixture(scope="module")
+def replanned(at_plan: Played) -> Played:
+    """Return the run at the gate plan for the second time: its plan was edited, and then rejected."""
+    edit(at_plan, "plan.md", "Raise ValueError", "Mind the callers. Raise ValueError")
+    return go_on(at_plan, "reject", "--feedback", "Double it.")
+
+
+@pytest.fixture(scope="module")
+def at_split(replanned: Played) -> Played:
+    """Return the run at the gate split, with two tasks."""
+    return go_on(replanned, "approve")
+
+
+@pytest.fixture(scope="module")
+def shown_at_split(at_split: Played) -> str:
+    """Return what show says after plan.md was edited there, and a task."""
+    edit(at_split, "plan.md", "Double it", "Treble it")
+    edit(at_split, "task-2.md", "title: Mind zero", "title: Mind one")
+    return at_split.project.redfirst("show").stdout
+
+
+@pytest.fixture(scope="module")
+def resplit(at_split: Played, shown_at_split: str) -> Played:
+    """Return the run at the gate split for the second time, with one task."""
+    assert shown_at_split
+    return go_on(at_split, "reject", "--feedback", "One task is enough.")
+
+
+@pytest.fixture(scope="module")
+def at_commit(resplit: Played) -> Played:
+    return go_on(resplit, "approve")
+
+
+@pytest.fixture(scope="module")
+def published(at_commit: Played) -> Played:
+    """Return the run at its end; its task was edited before, at the gate commit."""
+    edit(at_commit, "task-1.md", "title: Reject empty names", "title: Do nothing")
+    return go_on(at_commit, "approve")
+
+
+def test_an_edited_plan_stays_and_is_what_the_redraft_revises(replanned: Played) -> None:
+    assert "Mind the callers." not in replanned.artifact("plan-1.md")
+    assert "Mind the callers." in replanned.artifact("plan-2.md")
+    assert "Mind the callers." not in replanned.artifact("plan.md")
+    assert "Mind the callers." in replanned.asked("plan", 2).text("previous_plan")
+
+
+def test_dropped_tasks_do_not_lie_beside_live_ones_and_the_redraft_gets_them_as_edited(resplit: Played) -> None:
+    assert "title: Mind one" in resplit.asked("split", 2).text("previous_tasks")
+    assert sorted(path.name for path in resplit.folder.glob("task-*.md")) == ["task-1.md"]
+    assert "title: Mind zero" in resplit.artifact("dropped/task-2-1.md")
+    assert "title: Mind one" in resplit.artifact("dropped/task-2-2.md")
+    decided = resplit.project.redfirst("explain", resplit.name).stdout
+    assert re.search(r"task-2\.md +\(gone, as it was: dropped/task-2-1\.md\)", decided), decided
+
+
+def test_an_edit_after_its_gate_has_no_effect_and_that_is_said(shown_at_split: str, resplit: Played) -> None:
+    assert "plan.md" in shown_at_split
+    assert "no effect" in shown_at_split
+    assert "--to plan" in shown_at_split
+    assert "no effect" in resplit.document["_stderr"]
+    assert "Treble it" in resplit.artifact("edited/plan-1.md")
+    assert "Treble it" not in resplit.artifact("plan.md")
+    assert "Treble it" not in resplit.asked("split", 2).text("plan")
+
+
+def test_a_task_edited_after_its_gate_neither_changes_the_commit_nor_gets_lost(published: Played) -> None:
+    assert published.document["outcome"] == "completed", published.document["_stderr"]
+    assert published.subjects()[0] == "fix: reject empty names"
+    assert "task-1.md" in published.document["_stderr"]
+    assert "Do nothing" in published.artifact("edited/task-1-1.md")
+    verified = published.project.redfirst("verify", published.name)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
