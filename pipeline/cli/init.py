@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -23,11 +24,11 @@ from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.files import disk
 from pipeline.service.run_config import file_at_head
-from pipeline.service.start_config import HUMAN, Start, names, start_called, starts, toml
+from pipeline.service.start_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SCHEMA: Final = "redfirst.init/1"
 _INDEX: Final = "# Issues\n\n## Core\n"
@@ -40,6 +41,9 @@ def init(
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The model's name, for agents that need one.")
+    ] = None,
+    argv: Annotated[
+        str | None, typer.Option("--argv", metavar="COMMAND", help="With --agent command: the program, as one word.")
     ] = None,
     tracker: Annotated[bool, typer.Option("--tracker", help="Also make TODO/, if there is none.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
@@ -55,13 +59,15 @@ def init(
 
       redfirst init --agent codex --model gpt-5-codex
 
+      redfirst init --agent command --argv "python3 /opt/bot/agent.py"
+
       redfirst init --agent human --dry-run
     """
     environ = os.environ
     repository = Repository.find(Path.cwd())
     _refuse_second(repository)
     known = _known(environ, model)
-    start = _chosen(agent, known, environ, model)
+    start = _chosen(agent, known, environ, model, _words(agent, argv))
     text = toml(start)
     asks = _asks_for_trust(repository, text, environ)
     if not dry_run:
@@ -82,7 +88,28 @@ def _known(environ: Mapping[str, str], model: str | None) -> tuple[Start, ...]:
     return starts(agents, find_servers(), api_version(), environ, model)
 
 
-def _chosen(agent: str | None, known: tuple[Start, ...], environ: Mapping[str, str], model: str | None) -> Start:
+def _words(agent: str | None, argv: str | None) -> list[str]:
+    """Return the words of a command as a shell divides them."""
+    if argv is None:
+        return []
+    if agent != COMMAND:
+        raise UserError("--argv names the program of --agent command: give both.", Reason.USAGE)
+    try:
+        words = shlex.split(argv)
+    except ValueError as error:
+        raise UserError(f"--argv {argv}: {error}; quote it as for a shell.", Reason.USAGE) from None
+    if not words:
+        raise UserError("--argv is empty: name a program, or leave it out and write it into the file.", Reason.USAGE)
+    return words
+
+
+def _chosen(
+    agent: str | None,
+    known: tuple[Start, ...],
+    environ: Mapping[str, str],
+    model: str | None,
+    argv: Sequence[str],
+) -> Start:
     if agent is None:
         if known[0].name == HUMAN:
             raise UserError(
@@ -92,12 +119,13 @@ def _chosen(agent: str | None, known: tuple[Start, ...], environ: Mapping[str, s
                 actions=(
                     "npm install -g @anthropic-ai/claude-code, then: redfirst init",
                     "redfirst init --agent human: do the work yourself, with the same gate",
+                    "redfirst init --agent command: a program of your own",
                     f"redfirst init --agent NAME for one that you will install: {', '.join(names())}",
                     "redfirst demo: see the whole way with scripted agents",
                 ),
             )
         return known[0]
-    chosen = start_called(agent, known, environ, model)
+    chosen = start_called(agent, known, environ, model, argv)
     if chosen is None:
         raise UserError(
             f"--agent {agent}: accepted: {', '.join(names())}; llamacpp only where its server answers on port 8080.",
@@ -178,10 +206,12 @@ def _document(
 
 def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) -> list[str]:
     steps = [start.install] if start.install is not None else []
+    if start.lacks_program:
+        steps.append(f"write your program into {OWN_FILE}: argv, without the #")
     if start.lacks_model:
         steps.append(f"write the model's name into {OWN_FILE}")
     steps.append(f"git add {OWN_FILE} && git commit -m 'configure redfirst'")
-    steps += ["redfirst trust"] if asks else []
+    steps += ["redfirst trust"] if asks or start.lacks_program else []
     steps.append("redfirst doctor --agents")
     if tracker or not (repository.worktree / FOLDER).exists():
         steps.append("redfirst issue new --id ISSUE --title TITLE, and commit TODO/")

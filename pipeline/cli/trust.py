@@ -18,7 +18,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.service.run_config import file_at_head
+from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
@@ -32,7 +32,15 @@ def trust(
     revoke: Annotated[bool, typer.Option("--revoke", help="Forget what was allowed.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Allow what this repository asks for; show it first."""
+    """Allow what this repository asks for; show it first.
+
+    What was allowed before, here or in another worktree, is not asked for again.
+
+    Examples:
+      redfirst trust
+
+      redfirst trust --revoke
+    """
     repository = Repository.find(Path.cwd())
     worktree, common_dir = repository.worktree, repository.common_dir
     if revoke:
@@ -42,12 +50,19 @@ def trust(
     loaded = load(worktree, environ=os.environ, repo_file=file_at_head(repository))
     widening = widening_in(repository, loaded, os.environ)
     if not widening:
-        _answer(worktree, (), as_document=as_document, told="This repository asks for nothing that needs trust.")
+        told = "\n".join(["This repository asks for nothing that needs trust.", *uncounted(repository)])
+        _answer(worktree, (), as_document=as_document, told=told)
+        return
+    shown = _lines(widening)
+    if store.is_recorded(widening, common_dir, os.environ):
+        told = "\n".join([*shown, "Allowed already, until one of these values changes. To forget it: --revoke"])
+        _answer(worktree, widening, as_document=as_document, told=told)
         return
     if not yes:
         _ask(worktree, widening)
+        shown = ()  # the person has just read them
     store.grant(widening, common_dir, os.environ)
-    told = "\n".join([*_lines(widening), "Allowed, until one of these values changes."])
+    told = "\n".join([*shown, "Allowed, until one of these values changes."])
     _answer(worktree, widening, as_document=as_document, told=told)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 VARIABLE: Final = "REDFIRST_TRUST"
 _CREDENTIAL: Final = "this decides where your credential for a model is sent, and for what"
 _WITH_A_MODEL: Final = frozenset(backend.value for backend in TAKES_MODEL)
+_REMEMBERED: Final = 64
 _INSTALLED: Final = frozenset({".venv", "venv", "node_modules"})
 
 
@@ -88,10 +89,16 @@ def is_trusted(widening: tuple[Widening, ...], common_dir: Path, environ: Mappin
     Raises:
         UserError: `REDFIRST_TRUST` is neither 0 nor 1, or the store cannot be read.
     """
-    if not widening or _variable(environ):
-        return True
-    trusted = _read(_store_path(environ)).repositories.get(_identity(common_dir), "")
-    return _parts(widening) <= set(trusted.split())
+    return not widening or _variable(environ) or is_recorded(widening, common_dir, environ)
+
+
+def is_recorded(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> bool:
+    """Return whether the user has allowed these values of this repository; what CI sets does not count.
+
+    Raises:
+        UserError: the store cannot be read.
+    """
+    return _parts(widening) <= set(_allowed(_read(_store_path(environ)), common_dir))
 
 
 def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> None:
@@ -113,10 +120,18 @@ def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Map
 
 
 def grant(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> None:
-    """Remember that these values of this repository may count."""
+    """Remember that these values of this repository may count, beside those that were allowed before.
+
+    Another branch or worktree may have the earlier ones, and nobody is asked for them again.
+    """
     path = _store_path(environ)
-    known = _read(path).repositories
-    _write(path, {**known, _identity(common_dir): " ".join(sorted(_parts(widening)))})
+    store, new = _read(path), sorted(_parts(widening))
+    kept = [part for part in _allowed(store, common_dir) if part not in new][-_REMEMBERED:]
+    _write(path, {**store.repositories, _identity(common_dir): " ".join((*kept, *new))})
+
+
+def _allowed(store: _Store, common_dir: Path) -> list[str]:
+    return store.repositories.get(_identity(common_dir), "").split()
 
 
 def revoke(common_dir: Path, environ: Mapping[str, str]) -> bool:

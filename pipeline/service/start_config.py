@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 HUMAN: Final = "human"
+COMMAND: Final = "command"
 API: Final = "api"
 _COLUMN: Final = 34
 _TIERS: Final = "small, medium, large are its haiku, sonnet, opus; or a model's own name"
@@ -60,6 +62,11 @@ class Start:
     install: str | None = None
 
     @property
+    def lacks_program(self) -> bool:
+        """Return whether the user has to write the program before anything can be asked."""
+        return any(line.off and line.text.startswith("argv = ") for line in self.agents)
+
+    @property
     def lacks_model(self) -> bool:
         """Return whether the user has to write a model's name before anything can be asked."""
         return any(line.off and line.text.startswith("model = ") for line in self.agents)
@@ -85,8 +92,24 @@ def starts(
     return (*found, _human())
 
 
-def start_called(name: str, known: Iterable[Start], environ: Mapping[str, str], model: str | None) -> Start | None:
-    """Return the start of that name, also of an agent that is not installed; None if there is none of that name."""
+def start_called(
+    name: str,
+    known: Iterable[Start],
+    environ: Mapping[str, str],
+    model: str | None,
+    argv: Sequence[str] = (),
+) -> Start | None:
+    """Return the start of that name, also of an agent that is not installed; None if there is none of that name.
+
+    Args:
+        name: What the user calls it.
+        known: What is here.
+        environ: The user's environment.
+        model: The model that the user names, if any.
+        argv: The program that the user names, for `command`.
+    """
+    if name == COMMAND:
+        return _command(argv)
     there = next((start for start in known if start.name == name), None)
     if there is not None:
         return there
@@ -99,7 +122,7 @@ def start_called(name: str, known: Iterable[Start], environ: Mapping[str, str], 
 
 def names() -> tuple[str, ...]:
     """Return everything that `--agent` takes anywhere; a llama.cpp server only where one answers."""
-    return (*(known.name for known in KNOWN), "ollama", "llamacpp", API, HUMAN)
+    return (*(known.name for known in KNOWN), "ollama", "llamacpp", API, COMMAND, HUMAN)
 
 
 def start_of(known: Known, found: Found | None, environ: Mapping[str, str], model: str | None) -> Start:
@@ -123,7 +146,7 @@ def toml(start: Start) -> str:
         "[agents]  # what every role inherits; [agents.make], [agents.check] ... say what is different for one role",
         *map(str, start.agents),
         *map(str, start.more),
-        *([] if start.name == HUMAN else _examples(start)),
+        *([] if start.name in {HUMAN, COMMAND} else _examples(start)),
     )
     return "\n".join(lines) + "\n"
 
@@ -209,3 +232,18 @@ def _human() -> Start:
         (Line('backend = "human"', "you do the work at a desk, and hand it in: redfirst hand-in"),),
         (Line(""), Line("[agents.simplify]"), Line('backend = "off"', "advice that a run does without")),
     )
+
+
+def _command(argv: Sequence[str]) -> Start:
+    """Return how any program is started with; JSON's strings are TOML's."""
+    says = "the program and its arguments; a name on PATH, or an absolute path"
+    program = Line(f"argv = {json.dumps(list(argv), ensure_ascii=False)}", says)
+    if not argv:
+        program = Line('argv = ["PROGRAM", "ARGUMENT"]', f"needed: {says}", off=True)
+    lines = (
+        Line('backend = "command"', "a program of yours: one JSON document in, one report out"),
+        program,
+        Line("read = []", "folders of the host that it needs beside it", off=True),
+        Line('network = "model"', "to reach a model through the gateway; then provider, too", off=True),
+    )
+    return Start(COMMAND, "a program", lines)

@@ -81,7 +81,7 @@ def test_each_agent_can_be_asked_for_and_its_file_loads(tmp_path: Path, name: st
     config = load(tmp_path, environ=environ, repo_file=file).config
     for role in (Role.CHECK, Role.MAKE):
         (choice,) = choices(config, role)
-        assert choice.model == (None if name == "human" else "some/model:8b")
+        assert choice.model == (None if name in {"command", "human"} else "some/model:8b")
 
 
 def test_a_name_that_is_none_is_refused(project: Project) -> None:
@@ -107,6 +107,21 @@ def test_an_agent_that_is_not_installed_is_configured_and_its_install_said(proje
     document = init(project, "--agent", "opencode", "--model", "m")
     assert document["next"][0] == "npm install -g opencode-ai"
     assert written(project)["agents"]["profile"] == "opencode"
+
+
+def test_a_program_of_one_s_own_is_configured_or_left_to_be_filled_in(project: Project) -> None:
+    document = init(project, "--agent", "command", "--argv", "echo 'a b' ü")
+    assert written(project)["agents"] == {"backend": "command", "argv": ["echo", "a b", "ü"]}
+    assert "redfirst trust" in document["next"]
+    (project.root / "redfirst.toml").unlink()
+    document = init(project, "--agent", "command")
+    assert document["next"][0] == "write your program into redfirst.toml: argv, without the #"
+    path = project.root / "redfirst.toml"
+    path.write_text(path.read_text().replace('# argv = ["PROGRAM", "ARGUMENT"]', 'argv = ["echo"]'))
+    assert written(project)["agents"]["argv"] == ["echo"]
+    path.unlink()
+    assert "give both" in init(project, "--argv", "x", code=2)["error"]["message"]
+    assert "No closing quotation" in init(project, "--agent", "command", "--argv", "'x", code=2)["error"]["message"]
 
 
 def test_a_key_that_is_set_chooses_the_service(project: Project) -> None:
@@ -161,12 +176,11 @@ def test_the_tracker_is_made_only_where_there_is_none(project: Project) -> None:
 
 def test_people_need_no_product_and_no_trust(project: Project) -> None:
     bare = project.redfirst("doctor").stdout
-    assert bare.count("No agent is configured for") == 1, bare
-    assert "as agent-orchestrator" in bare
+    assert bare.count("No agent is configured") == 1, bare
     assert "redfirst trust" not in init(project, "--agent", "human")["next"]
     project.commit("configure redfirst")
     told = project.redfirst("doctor").stdout
-    assert "agent-make          human" in told
+    assert "orchestrator, check, test, make: human" in " ".join(told.split())
     assert "No agent that redfirst knows" not in told
 
 

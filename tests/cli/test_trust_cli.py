@@ -109,4 +109,26 @@ def test_on_a_terminal_it_shows_the_values_and_asks(worktree: Path, tmp_path: Pa
     assert done.returncode == code, done.stderr
     assert b'agents.argv = ["bot"]' in done.stderr
     assert b"Allow this?" in done.stderr
+    assert b"agents.argv" not in done.stdout, "it is shown once"
     assert record(tmp_path).exists() is (code == 0)
+
+
+@pytest.mark.usefixtures("worktree")
+def test_what_was_allowed_is_not_asked_for_again(worktree: Path) -> None:
+    first = (worktree / "redfirst.toml").read_text()
+    run("--yes")
+    assert "Allowed already" in run(), "without a terminal a question would be refused"
+    (worktree / "redfirst.toml").write_text('[agents]\nargv = ["other"]\n')
+    with pytest.raises(UserError):
+        run()
+    run("--yes")
+    (worktree / "redfirst.toml").write_text(first)  # as on another branch
+    assert "Allowed already" in run()
+
+
+def test_what_is_not_committed_yet_is_said_where_nothing_is_asked_for(worktree: Path) -> None:
+    (worktree / "redfirst.toml").write_text("[limits]\nseam = 3\n")
+    for argv in (("add", "-A"), ("-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "-m", "x")):
+        subprocess.run(["git", *argv], cwd=worktree, check=True)
+    (worktree / "redfirst.toml").write_text('[agents]\nargv = ["bot"]\n')
+    assert "uncommitted changes of redfirst.toml do not count" in run()
