@@ -66,6 +66,11 @@ class Asked(BaseModel):
         return exchange
 
     @property
+    def named(self) -> frozenset[str]:
+        """Return the paths that the person is asked for by name."""
+        return frozenset(grant.rpartition(" (")[0] for grant in self.write)
+
+    @property
     def run_folder(self) -> Path:
         """Return the folder of the run."""
         return Path(self.exchange).parents[_ABOVE - 1]
@@ -101,6 +106,11 @@ class Desk:
     def report(self) -> Path:
         """Return what is handed in; it is there once that has happened."""
         return self.folder / "report.json"
+
+    @property
+    def rules(self) -> Path:
+        """Return what may be changed here, as the gate says it; it is there where something may."""
+        return self.folder / "rules.json"
 
     @property
     def base(self) -> Path:

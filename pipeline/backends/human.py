@@ -90,6 +90,8 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
     if (script := job.desk_tests(desk.files.resolve()) if job.desk_tests is not None else None) is not None:
         desk.put(desk.tests, script)
         desk.tests.chmod(0o700)
+    if job.desk_rules is not None and job.view.writable:
+        desk.put(desk.rules, job.desk_rules)
     reports = blanks(job.report_schema)
     desk.put(desk.prompt, _prompt(job, desk, asked, len(reports)))
     desk.put(desk.template, json.dumps(_one_or_all(reports), indent=2, ensure_ascii=False) + "\n")
@@ -200,7 +202,8 @@ def _taken(job: AgentJob, desk: Desk) -> _Work:
     if not job.view.writable:
         return _Work(report)
     try:
-        difference = copy_back(desk.files, job.view.reach)
+        named = {grant["path"] for grant in json.loads(job.document).get("write", ())}
+        difference = copy_back(desk.files, job.view.reach, named)
     except OSError as error:
         return _Work(report, complaint=f"What is at the desk could not be taken over: {error}.")
     return _Work(report, _log(difference), _strange(difference))
@@ -208,6 +211,7 @@ def _taken(job: AgentJob, desk: Desk) -> _Work:
 
 def _log(difference: Difference) -> str:
     lines = [f"changed {path}" for path in difference.changed] + [f"removed {path}" for path in difference.removed]
+    lines += [f"left out {path}: tools built it" for path in difference.left_out]
     return "".join(f"{line}\n" for line in lines)
 
 

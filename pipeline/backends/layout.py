@@ -11,12 +11,15 @@ import json
 import os
 import shutil
 import stat
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.git.ignored import ignored_in
+from pipeline.policy.paths import scratch_pattern
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from io import BufferedReader
 
 Manifest = dict[str, str]
@@ -27,6 +30,8 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 _TAKEN: Final = ("file ", "exec ", "link ")
 _LARGEST: Final = 256 << 20
 """Of a file that is read, and so of one that can be taken over; a sparse one of any size costs nothing to make."""
+_CACHE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""How a CACHEDIR.TAG begins, by which a tool marks a folder that it can make again."""
 _DEEPEST: Final = 300
 """Folders in each other, below what a path can say and a process can follow."""
 
@@ -39,11 +44,34 @@ class Difference:
         changed: Files and links that are new or other.
         removed: What is gone.
         strange: What cannot be taken over, with what it is.
+        now: What is changed or new, as a manifest says it.
+        left_out: What tools built, which counts as nobody's: folders, with a slash at the end, and files.
     """
 
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     strange: Mapping[str, str]
+    now: Manifest
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, files: Path, before: Manifest, named: Collection[str]) -> Difference:
+        """Return what became of *before* at *files*, without what tools built there.
+
+        That is what is new and that the project's own ignore rules name, our list of scratch, or a cache's own mark.
+
+        Args:
+            files: A person's files.
+            before: What they were.
+            named: Paths that the person was asked for by name: they count in any case.
+
+        Raises:
+            OSError: a folder cannot be read, or is deeper than can be followed.
+        """
+        built = _Built(files, ignored_in(files), frozenset({*before, *named}))
+        now = {path: _what(files / path, status) for path, status in _walk(files, built=built)}
+        found = cls.of(before, now)
+        return replace(found, left_out=tuple(built.found))
 
     @classmethod
     def of(cls, before: Manifest, now: Manifest) -> Difference:
@@ -51,7 +79,8 @@ class Difference:
         other = [path for path, what in now.items() if before.get(path) != what]
         strange = {path: now[path] for path in other if not now[path].startswith(_TAKEN)}
         changed = tuple(path for path in other if path not in strange)
-        return cls(changed, tuple(path for path in before if path not in now), strange)
+        removed = tuple(path for path in before if path not in now)
+        return cls(changed, removed, strange, {path: now[path] for path in other})
 
 
 def manifest_of(top: Path) -> Manifest:
@@ -77,13 +106,13 @@ def copy_out(view: Path, files: Path) -> None:
         shutil.copytree(view / ".git", files / ".git", symlinks=True)
 
 
-def copy_back(files: Path, view: Path) -> Difference:
-    """Make the view hold what is in *files*, but for its `.git`; return what that changed.
+def copy_back(files: Path, view: Path, named: Collection[str] = ()) -> Difference:
+    """Make the view hold what is in *files*, but for its `.git` and what tools built; return what that changed.
 
     Raises:
         OSError: a file of either cannot be read or written.
     """
-    difference = Difference.of(manifest_of(view), manifest_of(files))
+    difference = Difference.at(files, manifest_of(view), named)
     for path in difference.removed:
         (view / path).unlink()
     for path in difference.changed:
@@ -94,7 +123,9 @@ def copy_back(files: Path, view: Path) -> Difference:
     return difference
 
 
-def _walk(top: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+def _walk(
+    top: Path, below: str = "", *, built: _Built | None = None, inside: bool = False
+) -> Iterator[tuple[str, os.stat_result]]:
     if below.count("/") >= _DEEPEST:
         raise OSError(errno.ENAMETOOLONG, "deeper than can be followed", str(top / below))
     with os.scandir(top / below) as entries:
@@ -103,10 +134,51 @@ def _walk(top: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
         path = f"{below}/{entry.name}" if below else entry.name
         if path == ".git":
             continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(top, path)
+        is_folder = entry.is_dir(follow_symlinks=False)
+        by_tools = built is not None and (inside or built.names(path, is_folder=is_folder))
+        if by_tools and built is not None and built.leaves_out(path, is_folder=is_folder):
+            continue
+        if is_folder:
+            yield from _walk(top, path, built=built, inside=by_tools)
         else:
             yield path, entry.stat(follow_symlinks=False)
+
+
+class _Built:
+    """Finds what tools built among a person's files.
+
+    Args:
+        top: The files.
+        ignored: What the ignore rules name (`git.ignored`).
+        kept: What counts in any case: what was there before, what the person was asked for.
+    """
+
+    def __init__(self, top: Path, ignored: frozenset[str], kept: frozenset[str]) -> None:
+        self.top = top
+        self.ignored = ignored
+        self.kept = kept
+        self.folders = {str(folder) for path in kept for folder in PurePosixPath(path).parents}
+        self.found: list[str] = []
+
+    def names(self, path: str, *, is_folder: bool) -> bool:
+        """Return whether a rule says that tools made this."""
+        if scratch_pattern(path) is not None:
+            return True
+        return (f"{path}/" in self.ignored or self._is_cache(path)) if is_folder else path in self.ignored
+
+    def leaves_out(self, path: str, *, is_folder: bool) -> bool:
+        """Return whether to leave it out, and take it down: nothing that counts is it, or in it."""
+        if path in self.kept or (is_folder and path in self.folders):
+            return False
+        self.found.append(f"{path}/" if is_folder else path)
+        return True
+
+    def _is_cache(self, path: str) -> bool:
+        try:
+            with opened_file(self.top / path / "CACHEDIR.TAG") as file:
+                return file.read(len(_CACHE)) == _CACHE
+        except OSError:
+            return False
 
 
 def _what(path: Path, status: os.stat_result) -> str:

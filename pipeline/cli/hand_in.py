@@ -84,11 +84,10 @@ def _text(document: dict[str, Any]) -> str:
     lines += [f"  {change['kind']} {visible(change['path'])}" for change in document["changes"][:_SHOWN]]
     more = len(document["changes"]) - _SHOWN
     lines += [f"  and {more} more"] if more > 0 else []
-    lines += [
-        f"  the task does not name {visible(path)}: the run will refuse it" for path in document["refused"][:_SHOWN]
-    ]
     if document["left_out"]:
         lines.append(f"  not taken over, since this role changes nothing: {visible(', '.join(document['left_out']))}")
+    if document["built"]:
+        lines.append(f"  left out, since tools built it: {visible(', '.join(document['built'][:_SHOWN]))}")
     if document["waiting"] is False:
         lines.append(f"  nobody drives the run now; it takes this when you say: redfirst resume {document['run_id']}")
     else:

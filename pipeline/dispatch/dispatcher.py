@@ -21,6 +21,7 @@ from pipeline.config.folders import home
 from pipeline.dispatch.agent_call import call
 from pipeline.dispatch.agent_choice import choices, retries_of
 from pipeline.dispatch.caches import Cache
+from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
 from pipeline.dispatch.escape import Fingerprint
@@ -276,6 +277,9 @@ class Dispatcher:
             bench=bench,
             home=home(self.environ),
             say=self.say,
+            desk_rules=rules_of(self._policy(request), self.repository, record.base_tree, self.checkout)
+            if agent.backend is Backend.HUMAN
+            else None,
             desk_tests=partial(script_of, request.tools) if request.tools is not None else None,
         )
         try:

@@ -5,26 +5,32 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
 
 from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
-from pipeline.backends.layout import Difference, manifest_of
+from pipeline.backends.layout import Difference
 from pipeline.config.folders import state_folder
+from pipeline.dispatch.desk_gate import DeskRules
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.policy.paths import scratch_pattern
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import SplitAnswers
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
+
+if TYPE_CHECKING:
+    from pipeline.backends.layout import Manifest
+    from pipeline.routing.vocabulary import Role
 
 SCHEMA: Final = "redfirst.hand-in/1"
 
@@ -79,13 +85,34 @@ def hand_in(desk: Desk, asked: Asked, content: dict[str, Any]) -> dict[str, Any]
     Raises:
         UserError: the report, or what was changed, cannot count; then nothing is handed in.
     """
+    check_report(desk, asked, content)
+    difference = checked_files(desk, asked)
+    desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    return _document(desk, asked, content, difference)
+
+
+def check_report(desk: Desk, asked: Asked, content: dict[str, Any]) -> None:
+    """Return when the report can count.
+
+    Raises:
+        UserError: it cannot; `pointer` says where.
+    """
     _refuse_wrong(asked, content, desk)
     _refuse_without_a_finding(asked, content, desk)
     _refuse_unanswered(asked, content, desk)
-    difference = _difference(desk)
-    _refuse_strange(asked, difference, desk)
-    desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    return _document(desk, asked, content, difference)
+
+
+def checked_files(desk: Desk, asked: Asked) -> Difference:
+    """Return what was changed at a desk, when the gate takes it.
+
+    Raises:
+        UserError: it does not, or a file cannot be taken over; `details` lists each path with its rule.
+    """
+    difference = _difference(desk, asked)
+    if asked.writable:
+        _refuse_strange(difference, desk)
+        _refuse_by_gate(difference, desk)
+    return difference
 
 
 def accepted(asked: Asked) -> dict[str, Any]:
@@ -159,9 +186,9 @@ def _refuse_unanswered(asked: Asked, content: dict[str, Any], desk: Desk) -> Non
     )
 
 
-def _difference(desk: Desk) -> Difference:
+def _difference(desk: Desk, asked: Asked) -> Difference:
     try:
-        return Difference.of(desk.manifest(), manifest_of(desk.files))
+        return Difference.at(desk.files, desk.manifest(), asked.named)
     except OSError as error:
         where = visible(str(error.filename or desk.files))
         shown = where if len(where) <= _LONGEST else f"{where[:_LONGEST]}..."
@@ -172,17 +199,47 @@ def _difference(desk: Desk) -> Difference:
         ) from error
 
 
-def _refuse_strange(asked: Asked, difference: Difference, desk: Desk) -> None:
-    if asked.writable and difference.strange:
+def _refuse_strange(difference: Difference, desk: Desk) -> None:
+    if difference.strange:
         told = "; ".join(f"{visible(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
         raise UserError(f"Nothing was handed in. The run cannot take over {told}.", Reason.USAGE, path=str(desk.files))
+
+
+def _refuse_by_gate(difference: Difference, desk: Desk) -> None:
+    """Refuse what the run's gate would: it takes all or nothing, and would use up the try."""
+    try:
+        rules = DeskRules.model_validate_json(desk.rules.read_bytes())
+    except (OSError, ValidationError):  # laid out before there were rules: the run says it then
+        return
+    before = desk.manifest()
+    found = rules.ruling(desk.files, before, difference).violations
+    if not found:
+        return
+    refused = [
+        {"path": one.path, "rule": one.rule, "why": one.why, "put_back": _put_back(one.path, before)} for one in found
+    ]
+    what = f"these {len(found)} changes" if len(found) > 1 else "this change"
+    here = Path.cwd().is_relative_to(desk.files)
+    raise UserError(
+        f"Nothing was handed in, and no try is used up: the run's gate would refuse {what}. Put it back "
+        f"{'here' if here else 'at the desk (redfirst desk goes there)'}, then hand in again.",
+        Reason.USAGE,
+        path=str(desk.files),
+        details={"refused": refused},
+        actions=tuple(f"{one['put_back']}   # {one['rule']}: {one['why']}" for one in refused[:_SHOWN]),
+    )
+
+
+def _put_back(path: str, before: Manifest) -> str:
+    """Return the command, at the desk, that takes a change back."""
+    known = path in before or any(one.startswith(f"{path}/") for one in before)
+    return f"git checkout -- {shlex.quote(path)}" if known else f"rm -r {shlex.quote(path)}"
 
 
 def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Difference) -> dict[str, Any]:
     is_a_run = (asked.run_folder / "run.json").exists()
     changes = [{"path": path, "kind": "changed"} for path in difference.changed]
     changes += [{"path": path, "kind": "removed"} for path in difference.removed]
-    changes = [change for change in changes if scratch_pattern(change["path"]) is None]  # the gate drops it
     return {
         "schema": SCHEMA,
         "ok": True,
@@ -193,13 +250,8 @@ def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Dif
         "desk": str(desk.files),
         "report": content,
         "changes": changes if asked.writable else [],
-        "refused": _refused(asked, [change["path"] for change in changes]),
+        "refused": [],
         "left_out": [] if asked.writable else [change["path"] for change in changes],
+        "built": list(difference.left_out),
         "waiting": FileLease.is_held(asked.run_folder) if is_a_run else None,
     }
-
-
-def _refused(asked: Asked, paths: list[str]) -> list[str]:
-    """Return what @make changed beyond its task; what counts as a test is for the run to say."""
-    named = {grant.rpartition(" (")[0] for grant in asked.write}
-    return [path for path in paths if path not in named] if asked.writable and asked.role is Role.MAKE else []

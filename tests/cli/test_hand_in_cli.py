@@ -17,7 +17,11 @@ from runs.real import alone, begin, make_repository
 from pipeline.backends.desk import POINTER, Asked, Desk
 from pipeline.backends.layout import manifest_of
 from pipeline.config.folders import state_folder
+from pipeline.dispatch.desk_gate import rules_of
+from pipeline.dispatch.gate import Policy
+from pipeline.policy.scope import Action, Grant, TestScope, Writes
 from pipeline.routing.vocabulary import Question, Role
+from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.store import state_of_run
 from pipeline.trees import remove_tree
 
@@ -68,6 +72,18 @@ def lay_out(
     desk.ask(asked)
     (exchange / POINTER).write_text(str(desk.folder))
     return desk
+
+
+def lay_rules(repository: Repository, desk: Desk, *paths: str) -> None:
+    """Let @make change these paths only, over what lies at the desk now and `kept.py`."""
+    (desk.files / "kept.py").write_text("k = 1\n")
+    desk.put(desk.base, json.dumps(manifest_of(desk.files)))
+    asked = desk.asked()
+    assert asked is not None
+    desk.ask(asked.model_copy(update={"write": tuple(f"{path} (modify)" for path in paths)}))
+    grants = tuple(Grant(path, Action.MODIFY if (desk.files / path).exists() else Action.CREATE) for path in paths)
+    checkout = PrivateCheckout(repository, desk.folder)
+    desk.put(desk.rules, rules_of(Policy(Writes.TASK, grants, TestScope()), repository, "HEAD", checkout))
 
 
 def hand_in(*argv: str, cwd: Path | None = None, code: int = 0) -> dict[str, Any]:
@@ -149,18 +165,42 @@ def test_a_re_review_answers_for_each_open_blocker(repository: Repository, tmp_p
     assert hand_in("--verdict", "acceptable")["report"] == {"verdict": "ACCEPTABLE", "prior": resolved}
 
 
-def test_what_the_task_does_not_name_is_told_before_the_run_refuses_it(repository: Repository) -> None:
+def test_what_the_gate_would_refuse_costs_no_try(repository: Repository) -> None:
     desk = lay_out(repository)
-    asked = desk.asked()
-    assert asked is not None
-    desk.ask(asked.model_copy(update={"write": ("app.py (modify)",)}))
+    lay_rules(repository, desk, "app.py")
     (desk.files / "app.py").write_text("a = 2\n")
     (desk.files / "test_app.py").write_text("x = 1\n")
-    assert hand_in("--verdict", "COMPLETE")["refused"] == ["test_app.py"]
+    (desk.files / "kept.py").unlink()
+    error = hand_in("--verdict", "COMPLETE", code=2)["error"]
+    assert not desk.report.exists()
+    told = {one["path"]: (one["rule"], one["put_back"]) for one in error["details"]["refused"]}
+    assert told == {
+        "test_app.py": ("test-file", "rm -r test_app.py"),
+        "kept.py": ("deletion-not-named", "git checkout -- kept.py"),
+    }
     done = subprocess.run(
-        [str(REDFIRST), "hand-in", "--verdict", "COMPLETE"], capture_output=True, text=True, check=True
+        [str(REDFIRST), "hand-in", "--verdict", "COMPLETE"], capture_output=True, text=True, cwd=desk.files, check=False
     )
-    assert "the task does not name test_app.py: the run will refuse it" in done.stdout
+    assert "no try is used up" in done.stderr
+    assert "  - rm -r test_app.py   # test-file: " in done.stderr
+    (desk.files / "test_app.py").unlink()
+    (desk.files / "kept.py").write_text("k = 1\n")
+    assert [one["path"] for one in hand_in("--verdict", "COMPLETE")["changes"]] == ["app.py"]
+
+
+def test_what_tools_build_at_a_desk_is_not_handed_in(repository: Repository) -> None:
+    desk = lay_out(repository)
+    (desk.files / ".gitignore").write_text("/target\nnode_modules/\n*.log\n")
+    desk.put(desk.base, json.dumps(manifest_of(desk.files)))
+    lay_rules(repository, desk, "app.py", "named.log")
+    built = ("target/debug/app", "lib/node_modules/a/index.js", "app.log", "__pycache__/app.pyc", "cache/blob")
+    for name in (*built, "named.log"):
+        (desk.files / name).parent.mkdir(parents=True, exist_ok=True)
+        (desk.files / name).write_text("built\n")
+    (desk.files / "cache/CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    told = hand_in("--verdict", "COMPLETE")
+    assert [one["path"] for one in told["changes"]] == ["named.log"]
+    assert told["built"] == ["__pycache__/", "app.log", "cache/", "lib/", "target/"]
 
 
 def test_nothing_waits(repository: Repository) -> None:

@@ -89,7 +89,7 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
         asked_of.append(f"{asked.role} {asked.kind}{' again' if asked.reask else ''}")
         if asked.role == "check":
             assert hand_in(project, asked, "--verdict", "ACCEPTABLE")["waiting"] is True
-        elif asked.reask is None:
+        else:
             assert subprocess.run([desk.tests], check=False, capture_output=True).returncode == 1, "RED as measured"
             (desk.files / "greet.py").write_text(GREET_DONE)
             done = subprocess.run([desk.tests], check=False, capture_output=True, text=True)
@@ -97,23 +97,24 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
             assert str(desk.tests) in desk.prompt.read_text(encoding="utf-8")
             (desk.files / "tests/test_greet.py").write_text(TEST_GREET)  # not @make's to change
             told = hand_in(project, asked, "--verdict", "complete")
-            assert {change["path"] for change in told["changes"]} == {"greet.py", "tests/test_greet.py"}
-        else:
-            assert "tests/test_greet.py" in asked.reask
-            assert (desk.files / "greet.py").read_text() == GREET_DONE
-            subprocess.run(["git", "checkout", "--quiet", "tests"], cwd=desk.files, check=True)
+            assert [one["rule"] for one in told["error"]["details"]["refused"]] == ["test-file"]
+            shell = ["sh", "-c", told["error"]["details"]["refused"][0]["put_back"]]
+            subprocess.run(shell, cwd=desk.files, check=True, capture_output=True)
             wrong = tmp_path / "wrong.json"
             wrong.write_text('{"result": "COMPLETE", "sumary": "x"}')
             assert "sumary" in hand_in(project, asked, "--report", str(wrong))["error"]["message"]
             assert not desk.report.exists()
-            hand_in(project, asked, "--verdict", "COMPLETE")
+            (desk.files / "target").mkdir()
+            (desk.files / "target/CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+            told = hand_in(project, asked, "--verdict", "COMPLETE")
+            assert {one["path"] for one in told["changes"]} == {"greet.py"}
+            assert told["built"] == [".pytest_cache/", "target/"]
     document = result(driver)
     assert document["outcome"] == "completed", document
     assert asked_of == [
         "check review-plan",
         "check review-split",
         "make implement",
-        "make implement again",
         "check review-result",
     ]
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()

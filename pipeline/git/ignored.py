@@ -1,0 +1,43 @@
+"""What the ignore rules of a folder name, asked of git without any repository of that folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from pipeline.git.process import HARDENED, environment
+from pipeline.git.values import GitError
+
+_NOBODYS: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def ignored_in(folder: Path) -> frozenset[str]:
+    """Return the paths below *folder* that its `.gitignore` files name, tracked or not.
+
+    A folder ends with a slash and stands for all that is in it. Neither a repository in *folder* nor the user's own
+    ignore rules are asked: what the project does not say itself is somebody's work.
+
+    Raises:
+        GitError: git cannot tell.
+    """
+    with tempfile.TemporaryDirectory(prefix="redfirst-ignored-") as place:
+        empty = Path(place)
+        for name in ("objects", "refs"):
+            (empty / name).mkdir()
+        (empty / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
+        argv = ("ls-files", "--others", "--ignored", "--exclude-per-directory=.gitignore", "--directory", "-z")
+        done = subprocess.run(
+            ["git", *HARDENED, *argv],
+            cwd=folder,
+            env=environment({**_NOBODYS, "GIT_DIR": place, "GIT_WORK_TREE": str(folder)}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            process_group=0,
+            check=False,
+        )
+    if done.returncode:
+        raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
+    return frozenset(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
