@@ -35,20 +35,21 @@ _ABSENT: Final = "-"
 app = typer.Typer(
     name="agents",
     help="The roles: who they are, what they may do, and by which rule.",
-    epilog="Example: redfirst agents explain test tests/test_new.py --test-file tests/test_greet.py",
     no_args_is_help=True,
 )
 
-app.command(
-    "export",
-    epilog="Examples: redfirst agents export --to opencode · "
-    "redfirst agents export --to claude --dir ~/.claude/agents --json",
-)(export)
+app.command("export")(export)
 
 
-@app.command("list", epilog="Example: redfirst agents list --json")
+@app.command("list")
 def list_roles(as_document: AsDocument = False) -> None:
-    """List the roles with what they are asked and what they may do."""
+    """List the roles with what they are asked and what they may do.
+
+    Examples:
+      redfirst agents list
+
+      redfirst agents list --json
+    """
     specs = load_roles().values()
     if as_document:
         roles = [spec.model_dump(mode="json", exclude={"prompt"}) for spec in specs]
@@ -60,12 +61,18 @@ def list_roles(as_document: AsDocument = False) -> None:
         print_text(f"{'':<13} {spec.description}")
 
 
-@app.command(epilog="Example: redfirst agents lint agents/check.md commands/judge-amend.md")
+@app.command()
 def lint(
     files: Annotated[list[Path] | None, typer.Argument(help="Role and template files; without any, ours.")] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Check role and template files: closed keys, known words, each artifact named. Exit code 2 when one is wrong."""
+    """Check role and template files: closed keys, known words, each artifact named. Exit code 2 when one is wrong.
+
+    Examples:
+      redfirst agents lint
+
+      redfirst agents lint agents/check.md commands/judge-amend.md
+    """
     found = [(str(path), problem) for path in files for problem in _lint_file(path)] if files else _lint_ours()
     if as_document:
         problems = [
@@ -128,11 +135,7 @@ class _WithCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-@app.command(
-    cls=_WithCommand,
-    epilog="Examples: redfirst agents explain make src/a.py --task-file src/a.py:modify · "
-    "redfirst agents explain make src/a.py --change - new.py · redfirst agents explain test -- pytest -q",
-)
+@app.command(cls=_WithCommand)
 def explain(
     ctx: typer.Context,
     role: Annotated[Role, typer.Argument(help="Who.")],
@@ -153,6 +156,13 @@ def explain(
 
     Without a task's files, the answer is what holds when the task names nothing. Without --change, the path counts as
     modified if it exists here, else as added.
+
+    Examples:
+      redfirst agents explain make src/a.py --task-file src/a.py:modify
+
+      redfirst agents explain make src/a.py --change - new.py
+
+      redfirst agents explain test -- pytest -q
     """
     command: tuple[str, ...] | None = ctx.meta.get(_COMMAND)
     if (path is None) == (command is None):

@@ -21,7 +21,13 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace files that differ.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Write the roles as another product's own agent files, and say what those files cannot keep."""
+    """Write the roles as another product's own agent files, and say what those files cannot keep.
+
+    Examples:
+      redfirst agents export --to opencode
+
+      redfirst agents export --to claude --dir ~/.claude/agents --json
+    """
     document = export_roles(to, folder, force=force)
     if as_document:
         print_document(document)

@@ -45,6 +45,11 @@ def try_agent(
     The exit code is 0 if the answer would count, else that of a run which ends for the same reason: 4 where the gate
     or the report rejects it, 5 for the budget, 6 for an escape, 75 for a model service out of reach; 2 where a run
     could not begin.
+
+    Examples:
+      redfirst agents try make --kind implement --issue GAL-39 --write a.py
+
+      redfirst agents try check --kind judge --question tests --issue GAL-39
     """
     refuse_recursion(os.environ)
     if kind not in KINDS or role not in KINDS[kind].roles:

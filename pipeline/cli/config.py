@@ -41,7 +41,13 @@ def show(
     agents: Annotated[list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="As if chosen.")] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Show every value and where it comes from."""
+    """Show every value and where it comes from.
+
+    Examples:
+      redfirst config show
+
+      redfirst config show --set budget.cost_usd=5 --agent make=human
+    """
     repository = Repository.find(Path.cwd())
     flags = Flags.parse(assignments or (), agents or ())
     loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository), flags=flags)

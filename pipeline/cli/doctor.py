@@ -35,6 +35,11 @@ def doctor(
 
     The tests of HEAD are collected as a run does it, in the box, for a minute at most, and only where nothing needs
     trust. Nothing is changed and the network is not used; with --agents, model servers are looked for on this machine.
+
+    Examples:
+      redfirst doctor
+
+      redfirst doctor --agents
     """
     import os  # noqa: PLC0415  (imports of the check-up are not on the path of --help)
     from functools import partial  # noqa: PLC0415  (the same)

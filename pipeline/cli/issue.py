@@ -46,7 +46,6 @@ _NEXT: Final = {
 app = typer.Typer(
     name="issue",
     help="Read and change the issues in TODO/, without any run.",
-    epilog='Example: redfirst issue new --title "Reject empty names" --id GAL-39 --category Bugs',
     no_args_is_help=True,
 )
 
@@ -108,14 +107,20 @@ Root = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-@app.command("list", epilog="Example: redfirst issue list --status todo --label bug")
+@app.command("list")
 def list_issues(
     status: Annotated[str | None, typer.Option(help="Only these: todo, in-progress or done.")] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only those with this label; may be repeated.")] = None,
     as_json: AsJson = False,
     root: Root = None,
 ) -> None:
-    """List the issues."""
+    """List the issues.
+
+    Examples:
+      redfirst issue list
+
+      redfirst issue list --status todo --label bug
+    """
     wanted = None if status is None else _status(status)
     with _user_errors():
         issues = Tracker(FolderSource(_folder(root))).issues()
@@ -125,17 +130,25 @@ def list_issues(
     )
 
 
-@app.command(epilog="Example: redfirst issue ready --json")
+@app.command()
 def ready(as_json: AsJson = False, root: Root = None) -> None:
-    """List the issues that can be worked on: Todo, and all they depend on is Done."""
+    """List the issues that can be worked on: Todo, and all they depend on is Done.
+
+    Examples:
+      redfirst issue ready
+    """
     with _user_errors():
         issues = Tracker(FolderSource(_folder(root))).ready()
     _print_issues(issues, as_json=as_json)
 
 
-@app.command(epilog="Example: redfirst issue show GAL-39")
+@app.command()
 def show(issue_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False, root: Root = None) -> None:
-    """Show one issue as it is written."""
+    """Show one issue as it is written.
+
+    Examples:
+      redfirst issue show GAL-39
+    """
     with _user_errors():
         tracker = Tracker(FolderSource(_folder(root)))
         issue = tracker.read(issue_id)
@@ -147,7 +160,7 @@ def show(issue_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson
         typer.echo(visible_lines(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
 
 
-@app.command(epilog='Example: redfirst issue new --title "Clean up the parser" --parent GAL-39 --label tech-debt')
+@app.command()
 def new(
     title: Annotated[str, typer.Option(help="One line.")],
     issue_id: Annotated[
@@ -161,7 +174,13 @@ def new(
     body: Annotated[str | None, typer.Option(metavar="FILE|-", help="The text of the issue; - reads stdin.")] = None,
     root: Root = None,
 ) -> None:
-    """File a new issue and print its id."""
+    """File a new issue and print its id.
+
+    Examples:
+      redfirst issue new --title "Reject empty names" --id GAL-39
+
+      redfirst issue new --title "Clean up" --parent GAL-39 --label tech-debt
+    """
     if issue_id is not None and parent is not None:
         raise UserError("Give --id or --parent, not both: a sub-issue gets its id from its parent.", Reason.USAGE)
     text, labels = "" if body is None else _text_of(body), tuple(label or ())
@@ -175,35 +194,47 @@ def new(
     typer.echo(filed)
 
 
-@app.command("status", epilog="Example: redfirst issue status GAL-39 in-progress")
+@app.command("status")
 def set_status(
     issue_id: Annotated[str, typer.Argument(metavar="ID")],
     status: Annotated[str, typer.Argument(help="todo, in-progress or done.")],
     root: Root = None,
 ) -> None:
-    """Set the status of an issue, in its file and in the line that lists it."""
+    """Set the status of an issue, in its file and in the line that lists it.
+
+    Examples:
+      redfirst issue status GAL-39 in-progress
+    """
     wanted = _status(status)
     with _user_errors():
         folder = _folder(root)
         write_edits(folder, Tracker(FolderSource(folder)).set_status(issue_id, wanted))
 
 
-@app.command(epilog='Example: redfirst issue comment GAL-39 "Blocked by the new parser."')
+@app.command()
 def comment(
     issue_id: Annotated[str, typer.Argument(metavar="ID")],
     text: Annotated[str, typer.Argument(help="May have several lines.")],
     root: Root = None,
 ) -> None:
-    """Add a dated comment to an issue."""
+    """Add a dated comment to an issue.
+
+    Examples:
+      redfirst issue comment GAL-39 "Blocked by the new parser."
+    """
     day = _today()
     with _user_errors():
         folder = _folder(root)
         write_edits(folder, Tracker(FolderSource(folder)).comment(issue_id, day, text))
 
 
-@app.command("lint", epilog="Example: redfirst issue lint --json")
+@app.command("lint")
 def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
-    """Find what is wrong in TODO/; exit code 2 when there is something."""
+    """Find what is wrong in TODO/; exit code 2 when there is something.
+
+    Examples:
+      redfirst issue lint
+    """
     with _user_errors():
         problems = lint(Tracker(FolderSource(_folder(root))))
     found = tuple(replace(problem, path=f"{FOLDER}/{problem.path}") for problem in problems)

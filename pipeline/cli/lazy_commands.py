@@ -23,7 +23,6 @@ class LazyCommand(TyperCommand):
         name: What the user types.
         place: `module:attribute` of the function or of the `Typer` application.
         help: Its first sentence.
-        epilog: What its own help ends with; an application brings its own.
         below: What an application gets besides its own commands.
     """
 
@@ -33,12 +32,10 @@ class LazyCommand(TyperCommand):
         place: str,
         help: str,  # noqa: A002  (the name that the command's own class has for it)
         *,
-        epilog: str | None = None,
         below: Iterable[LazyCommand] = (),
     ) -> None:
         super().__init__(name, help=help, rich_markup_mode=None)
         self.place = place
-        self.its_epilog = epilog
         self.below = tuple(below)
 
     def load(self) -> TyperCommand | TyperGroup:
@@ -50,7 +47,7 @@ class LazyCommand(TyperCommand):
         if isinstance(found, typer.Typer):
             above.add_typer(found, name=self.name)
         else:
-            above.command(self.name, epilog=self.its_epilog)(cast("Callable[..., object]", found))
+            above.command(self.name)(cast("Callable[..., object]", found))
         command = group_of(above).commands[str(self.name)]
         for command_below in self.below:
             cast("TyperGroup", command).add_command(command_below)
@@ -66,5 +63,18 @@ def _nothing() -> None:
 
 
 def group_of(app: typer.Typer) -> TyperGroup:
-    """Return the group that *app* describes."""
-    return cast("TyperGroup", typer.main.get_command(app))
+    """Return the group that *app* describes; the examples of each command are lines that can be copied."""
+    group = cast("TyperGroup", typer.main.get_command(app))
+    _show_examples(group)
+    return group
+
+
+def _show_examples(command: TyperCommand | TyperGroup) -> None:
+    """Move the examples of a command, and of those below it, from its text to the end of its help, a line each."""
+    text, told, block = (command.help or "").partition("\nExamples:\n")
+    if told:
+        lines = [line.strip() for line in block.splitlines() if line.strip()]
+        command.help = text.rstrip()
+        command.epilog = "\n  ".join(["\b\nExamples:", *lines])  # what follows \b is not wrapped
+    for below in getattr(command, "commands", {}).values():
+        _show_examples(below)

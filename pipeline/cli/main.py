@@ -36,6 +36,7 @@ app = typer.Typer(
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.",
 )
 LAZY_COMMANDS: Final = (
@@ -48,14 +49,7 @@ LAZY_COMMANDS: Final = (
         "agents",
         "pipeline.cli.agents:app",
         "The roles: who they are, what they may do, and by which rule.",
-        below=(
-            LazyCommand(
-                "try",
-                "pipeline.cli.agents_try:try_agent",
-                "Ask one role once, as a run would.",
-                epilog="Example: redfirst agents try make --kind implement --issue GAL-39 --write a.py",
-            ),
-        ),
+        below=(LazyCommand("try", "pipeline.cli.agents_try:try_agent", "Ask one role once, as a run would."),),
     ),
     LazyCommand("verify", "pipeline.cli.verify:verify", "Check again that the tests of a commit were RED before it."),
     LazyCommand("tdd", "pipeline.cli.tdd:app", "Measure RED and GREEN of what you wrote, without any agent."),
@@ -131,7 +125,11 @@ def run_command(
 def resume(
     name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
 ) -> None:
-    """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again."""
+    """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again.
+
+    Examples:
+      redfirst resume GAL-39 --set budget.cost_usd=10
+    """
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     _answer(
@@ -146,7 +144,11 @@ def resume(
 def approve(
     name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
 ) -> None:
-    """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now."""
+    """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now.
+
+    Examples:
+      redfirst approve GAL-39 --json
+    """
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     _answer(
@@ -171,7 +173,7 @@ def reject(
 ) -> None:
     """Send a run that is parked at a gate back, with feedback.
 
-    Example:
+    Examples:
       redfirst reject GAL-39 --feedback "keep the old signature" --to plan
     """
     from pipeline.service import composition, gates  # noqa: PLC0415
@@ -182,7 +184,11 @@ def reject(
 
 @app.command()
 def abandon(name: RunName, as_document: AsDocumentBesideProgress = False) -> None:
-    """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch."""
+    """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch.
+
+    Examples:
+      redfirst abandon GAL-39
+    """
     from pipeline.runs.store import find_run  # noqa: PLC0415
     from pipeline.service import gates  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
@@ -213,7 +219,13 @@ def demo(
     folder: Annotated[Path | None, typer.Argument(help="Where to make the example repository (a new folder).")] = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked)."""
+    """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked).
+
+    Examples:
+      redfirst demo
+
+      redfirst demo /tmp/shop
+    """
     from pipeline.demo.command import run_demo  # noqa: PLC0415
 
     raise typer.Exit(run_demo(folder, as_document=as_document, say=say))

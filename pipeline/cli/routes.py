@@ -21,9 +21,6 @@ from pipeline.routing.state import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-ROUTES_EPILOG: Final = "Example: redfirst routes --format mermaid --diagram phase7"
-SIMULATE_EPILOG: Final = "Example: echo '[OK, CLAIMED, DRAFTED, NEEDS_WORK]' | redfirst simulate --signals -"
-
 
 class Format(StrEnum):
     """How the matrix is printed."""
@@ -54,7 +51,13 @@ def routes(
     diagram: Annotated[Diagram | None, typer.Option(help="One diagram only; without it, all of them.")] = None,
     as_document: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Print the routing matrix and its bounds: what follows what, how often, and what then."""
+    """Print the routing matrix and its bounds: what follows what, how often, and what then.
+
+    Examples:
+      redfirst routes
+
+      redfirst routes --format mermaid --diagram phase7
+    """
     form = Format.JSON if as_document else form
     if diagram is not None and form is not Format.MERMAID:
         raise UserError(
@@ -93,6 +96,9 @@ def simulate(
 
     An entry is a signal, or keys: signal, role, tree, tasks, blockers, reason, note. The split needs its tasks:
     {signal: DRAFTED, tasks: [{id: "1"}, {id: "2", depends_on: ["1"]}]}. RESUMED resumes a run that is parked.
+
+    Examples:
+      echo '[OK, CLAIMED, DRAFTED, NEEDS_WORK]' | redfirst simulate --signals -
     """
     name = "stdin" if str(signals) == "-" else str(signals)
     gates = _gates(approve)

@@ -37,7 +37,7 @@ def runs(
 ) -> None:
     """List the runs of this worktree, the newest first; in the main checkout those of its worktrees as well.
 
-    Example:
+    Examples:
       redfirst runs --json
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)

@@ -108,7 +108,13 @@ def schema(
     name: Annotated[str | None, typer.Argument(help="One of the names that are listed without it.")] = None,
     as_document: Annotated[bool, typer.Option("--json", help="The list as one JSON document.")] = False,
 ) -> None:
-    """Print a JSON Schema; without a name, list what there is."""
+    """Print a JSON Schema; without a name, list what there is.
+
+    Examples:
+      redfirst schema
+
+      redfirst schema dispatch
+    """
     if name is None:
         names = list(SCHEMAS)
         typer.echo(json.dumps({"schema": SCHEMA, "names": names}, indent=2) if as_document else "\n".join(names))

@@ -63,7 +63,7 @@ def check_red(
     Examples:
       redfirst tdd check-red
 
-      redfirst tdd check-red --base origin/main --ids tests/test_cart.py --new discount
+      redfirst tdd check-red --ids tests/test_cart.py --new discount
     """
     from pipeline.verification.tdd import tdd_red  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd_request import Question  # noqa: PLC0415  (heavy; not on the path of --help)
@@ -100,7 +100,7 @@ def check_green(
 
       redfirst tdd check-green --probes --base origin/main
 
-      redfirst tdd check-green --base origin/main --may-change tests/test_old.py --json
+      redfirst tdd check-green --may-change tests/test_old.py --json
     """
     from pipeline.verification.probing import tdd_probed  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import tdd_green  # noqa: PLC0415  (the same)

@@ -224,8 +224,3 @@ def test_a_question_that_makes_no_sense_is_a_usage_error(shop: Path, words: list
     with pytest.raises(UserError) as caught:
         ask("explain", *words)
     assert caught.value.reason is Reason.USAGE
-
-
-def test_help_shows_an_example() -> None:
-    for command in ("list", "lint", "explain"):
-        assert "redfirst agents" in ask(command, "--help")

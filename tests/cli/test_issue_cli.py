@@ -254,10 +254,3 @@ def test_the_first_issue_makes_the_tracker(repository: Repository) -> None:
 
 def test_every_kind_of_error_is_a_reason_of_the_contract() -> None:
     assert {Reason(kind.value).value for kind in ErrorKind} == {kind.value for kind in ErrorKind}
-
-
-@pytest.mark.parametrize("command", ["list", "ready", "show", "new", "status", "comment", "lint"])
-def test_each_command_explains_itself_with_an_example(command: str) -> None:
-    result = CliRunner().invoke(app, [command, "--help"], env={"NO_COLOR": "1", "COLUMNS": "120"})
-    assert result.exit_code == 0
-    assert f"Example: redfirst issue {command}" in result.stdout

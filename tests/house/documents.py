@@ -69,6 +69,21 @@ def commands(document: Path) -> list[str]:
     return [line for line in found if line.startswith(_PROGRAM)]
 
 
+def commands_in(group: TyperGroup, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], TyperCommand]]:
+    """Yield every command that is no group, with its words."""
+    for name, found in group.commands.items():
+        command = found.load() if isinstance(found, LazyCommand) else cast("TyperCommand | TyperGroup", found)
+        if isinstance(command, TyperGroup):
+            yield from commands_in(command, (*above, name))
+        else:
+            yield (*above, name), command
+
+
+def every_command() -> list[tuple[tuple[str, ...], TyperCommand]]:
+    """Return every command of the program that is no group, with its words."""
+    return list(commands_in(program()))
+
+
 def command_of(words: list[str]) -> tuple[TyperCommand | TyperGroup, list[str]]:
     """Return the command that is meant, and the words that follow its name."""
     command: TyperCommand | TyperGroup = program()

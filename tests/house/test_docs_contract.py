@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from house.documents import CONTRACT, command_of, table, words
-from typer.core import TyperCommand, TyperGroup
+from house.documents import CONTRACT, command_of, every_command, table, words
 
 from pipeline.backends.script import Answer
-from pipeline.cli.lazy_commands import LazyCommand
-from pipeline.cli.main import program
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.config.budget import PhasePurses
 from pipeline.config.keys import ANY, LEAVES
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pydantic import BaseModel
+    from typer.core import TyperCommand
 
 _EVERY_COMMAND: Final = frozenset({"--help", "--version", "--install-completion", "--show-completion"})
 
@@ -41,23 +39,13 @@ def keys_of(model: type[BaseModel]) -> set[str]:
     return {info.alias or name for name, info in model.model_fields.items()}
 
 
-def commands_in(group: TyperGroup, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], TyperCommand]]:
-    """Yield every command that is no group, with its words."""
-    for name, found in group.commands.items():
-        command = found.load() if isinstance(found, LazyCommand) else cast("TyperCommand | TyperGroup", found)
-        if isinstance(command, TyperGroup):
-            yield from commands_in(command, (*above, name))
-        else:
-            yield (*above, name), command
-
-
 def options_of(command: TyperCommand) -> set[str]:
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
     return {word for param in shown for word in param.opts if word.startswith("--")} - _EVERY_COMMAND
 
 
 def test_commands_and_their_options() -> None:
-    there = {" ".join(names): options_of(command) for names, command in commands_in(program())}
+    there = {" ".join(names): options_of(command) for names, command in every_command()}
     told: dict[str, set[str]] = {}
     for line, options, _ in table(CONTRACT, "command", "options", "does"):
         said = code(line)[0].split()[1:]

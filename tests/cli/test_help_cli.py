@@ -1,0 +1,63 @@
+"""The help of every command: it fits a terminal, `-h` asks for it, and its examples can be copied."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from house.documents import command_of, every_command
+from typer.core import TyperGroup
+
+from pipeline.cli.main import program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+WIDEST = 80
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDEST))
+
+
+def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    program().main([*words], prog_name="redfirst", standalone_mode=False)
+    return capsys.readouterr().out
+
+
+def examples_in(text: str) -> list[str]:
+    """Return the lines of the block at the end."""
+    _, _, block = text.partition("  Examples:\n")
+    return [line.strip() for line in block.splitlines()]
+
+
+def test_every_help_fits_a_terminal_and_is_asked_for_by_two_options(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = {names[:at] for names, _ in every_command() for at in range(len(names))}
+    for names in sorted({names for names, _ in every_command()} | groups):
+        text = help_of(capsys, *names, "-h")
+        assert text == help_of(capsys, *names, "--help")
+        assert [line for line in text.splitlines() if len(line) > WIDEST] == [], names
+
+
+def test_every_command_has_examples_that_parse(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for names, _ in every_command():
+        examples = examples_in(help_of(capsys, *names, "-h"))
+        ours = [
+            words[1:]
+            for line in examples
+            for words in (shlex.split(part) for part in line.split(" | "))
+            if words[0] == "redfirst"
+        ]
+        assert ours, names
+        assert any(tuple(words[: len(names)]) == names for words in ours), names
+        for words in ours:
+            command, rest = command_of(words)
+            assert not isinstance(command, TyperGroup), words
+            assert command.make_context(" ".join(words), list(rest)), words
