@@ -17,28 +17,37 @@ if TYPE_CHECKING:
     from pipeline.reports.findings import Advisory, Finding, Ledger, ReviewOutcome
     from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
 
+PROBLEM = "Problem"
 APPROACH = "Approach"
+FILES = "Files"
+RISKS = "Risks"
 TEST_DESIGN = "Test Design"
+PLAN_SECTIONS = (PROBLEM, APPROACH, FILES, RISKS, TEST_DESIGN)
 BEHAVIOURS = "Behaviours"
+TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
 
 
 def plan_md(report: PlanReport, issue_id: str, title: str, revision: int) -> str:
     """Return the text of plan.md: problem, approach, files, risks, test design."""
     design = report.test_design
     parts = (
-        (BEHAVIOURS, bullets(f"ACTION: {b.action} OUTCOME: {b.outcome}" for b in design.behaviours)),
-        ("Edge Cases", bullets(design.edge_cases)),
-        ("Not Tested", bullets(design.not_tested)),
-        ("Testability", bullets(design.testability)),
+        bullets(f"ACTION: {b.action} OUTCOME: {b.outcome}" for b in design.behaviours),
+        bullets(design.edge_cases),
+        bullets(design.not_tested),
+        bullets(design.testability),
     )
-    tests = "\n\n".join(f"### {heading}\n\n{body}" for heading, body in parts if body)
-    return f"# Plan for {issue_id}: {one_line(title)}\n\nRevision {revision}.\n" + sections(
-        ("Problem", block(report.problem)),
-        (APPROACH, block(report.approach)),
-        ("Files", bullets(_file(file) for file in report.files)),
-        ("Risks", bullets(report.risks)),
-        (TEST_DESIGN, tests),
+    tests = "\n\n".join(
+        f"### {heading}\n\n{body}" for heading, body in zip(TEST_DESIGN_PARTS, parts, strict=True) if body
     )
+    bodies = (
+        block(report.problem),
+        block(report.approach),
+        bullets(_file(file) for file in report.files),
+        bullets(report.risks),
+        tests,
+    )
+    head = f"# Plan for {issue_id}: {one_line(title)}\n\nRevision {revision}.\n"
+    return head + sections(*zip(PLAN_SECTIONS, bodies, strict=True))
 
 
 def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, ledger: Ledger) -> str:

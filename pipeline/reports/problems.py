@@ -31,8 +31,10 @@ RULES: Final[dict[str, str]] = {
     "H017": "a task that is named by a number which is no task's any more",
     "H018": "a title that a commit's subject has to cut",
     "H019": "an old test that nobody knows",
+    "H020": "a part that no draft has",
 }
-"""Every rule by its id. H015 to H017 and H019 ask the repository or the tests: `steps.asking.task_drafts` does that."""
+"""Every rule by its id. H015 to H017 and H019 ask the repository or the tests: `steps.asking.task_drafts` does that.
+H020 is for edits of a person (`reports.edited`): our rendering makes no such part."""
 
 
 class Weight(StrEnum):

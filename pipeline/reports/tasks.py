@@ -23,6 +23,19 @@ TaskId = Annotated[str, Field(pattern=r"^(fix-)?[1-9][0-9]{0,5}$")]
 
 CRITERIA: Final = "Acceptance Criteria"
 CODE_CONTEXT: Final = "Code Context"
+AMENDMENTS: Final = "Amendments"
+TASK_SECTIONS: Final = (
+    "Task",
+    CRITERIA,
+    CODE_CONTEXT,
+    "Files to Modify",
+    "Test File",
+    "Tests to Change",
+    "Integration Contract",
+    "Constraints",
+    AMENDMENTS,
+)
+"""The sections of a task's body in their order; what is granted to it afterwards comes last."""
 MAKING: Final = frozenset({Action.CREATE, Action.RENAME})
 """The actions after which a path exists that did not exist before."""
 
@@ -177,7 +190,7 @@ def amend_tests(task: Task, tests: Iterable[OldTest], files: Iterable[str]) -> T
 def _amended(task: Task, lines: list[str], **update: object) -> Task:
     if not lines:
         return task
-    heading = "" if "\n## Amendments\n" in task.body else "\n## Amendments\n\n"
+    heading = "" if f"\n## {AMENDMENTS}\n" in task.body else f"\n## {AMENDMENTS}\n\n"
     return task.model_copy(update={**update, "body": task.body + heading + "\n".join(lines) + "\n"})
 
 
@@ -206,16 +219,19 @@ def _body(task: SplitTask, id_: str) -> str:
         f"`{snippet.path}`:\n\n{untrusted_text.fenced(snippet.snippet)}" for snippet in task.code_context
     )
     criteria = filter(None, map(untrusted_text.one_line, task.acceptance_criteria))
-    return f"# Task {id_}: {untrusted_text.one_line(task.title)}\n" + markdown.sections(
-        ("Task", untrusted_text.block(task.description) or untrusted_text.one_line(task.title)),
-        (CRITERIA, markdown.bullets((f"C{n}: {text}" for n, text in enumerate(criteria, 1)), "- [ ]")),
-        (CODE_CONTEXT, context),
-        ("Files to Modify", markdown.bullets(_file_line(change) for change in task.files)),
-        ("Test File", markdown.bullets(_file_line(change) for change in task.test_files)),
-        ("Tests to Change", markdown.bullets(f"`{test.id}`: {test.reason}" for test in task.tests_to_change)),
-        ("Integration Contract", untrusted_text.block(task.integration_contract)),
-        ("Constraints", markdown.bullets(task.constraints)),
+    bodies = (
+        untrusted_text.block(task.description) or untrusted_text.one_line(task.title),
+        markdown.bullets((f"C{n}: {text}" for n, text in enumerate(criteria, 1)), "- [ ]"),
+        context,
+        markdown.bullets(_file_line(change) for change in task.files),
+        markdown.bullets(_file_line(change) for change in task.test_files),
+        markdown.bullets(f"`{test.id}`: {test.reason}" for test in task.tests_to_change),
+        untrusted_text.block(task.integration_contract),
+        markdown.bullets(task.constraints),
+        "",
     )
+    head = f"# Task {id_}: {untrusted_text.one_line(task.title)}\n"
+    return head + markdown.sections(*zip(TASK_SECTIONS, bodies, strict=True))
 
 
 def _file_line(change: FileChange) -> str:

@@ -13,27 +13,24 @@ from pipeline.config.model import Config
 from pipeline.engine.events import GateAnswered
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
-from pipeline.languages import test_names
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
-from pipeline.reports.hygiene import lint_split
-from pipeline.reports.tasks import execution_order
-from pipeline.routing.state import Event, TaskStatus
+from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.drafts import PLAN, open_drafts, take_edits, task_file
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
 from pipeline.service.composition import build_context, place_of_run, put_away
+from pipeline.service.gate_edits import check_edits
 from pipeline.service.orchestrator import undo_edits
 from pipeline.steps import failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 _WAYS = {
@@ -71,16 +68,16 @@ def approve(ctx: Context) -> None:
     """Let the run through its gate; what is on disk now counts and is journalled with its hash (contract 5).
 
     Raises:
-        UserError: no gate is open, or a person's edit broke a task file; the run stays parked.
+        UserError: no gate is open, or what a person edited cannot be used; the run stays parked.
     """
     gate = _open_gate(ctx)
-    tasks = [ctx.task(task_id) for task_id in ctx.state.queue]
-    _check_tasks(ctx, tasks)
+    tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
+    check_edits(ctx, tasks)
     specs = tuple(
         ctx.state.tasks[task.id].spec.model_copy(
             update={"title": task.title, "evidence": task.evidence.value, "depends_on": task.depends_on}
         )
-        for task in tasks
+        for task in tasks.values()
     )
     names = [PLAN, *map(task_file, ctx.state.queue)]
     undo_edits(ctx)
@@ -89,36 +86,6 @@ def approve(ctx: Context) -> None:
     ctx.run.resume(sandbox=ctx.box_facts)
     take_edits(ctx.run, open_drafts(ctx.state))
     ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
-
-
-def _check_tasks(ctx: Context, tasks: Sequence[Task]) -> None:
-    """Check what a person's edit of the task files can break, but for the form of each, which parsing has checked.
-
-    Raises:
-        UserError: an id was changed, a task waits for itself or for none, or tasks do not fit together.
-    """
-    accepted = {task_id for task_id, task in ctx.state.tasks.items() if task.status is not TaskStatus.DROPPED}
-    for task_id, task in zip(ctx.state.queue, tasks, strict=True):
-        unknown = sorted(set(task.depends_on) - accepted)
-        if task.id != task_id:
-            raise _broken(ctx, task_id, f"its id is {task.id!r}; ids are given by the program, accepted is {task_id!r}")
-        if unknown:
-            raise _broken(ctx, task_id, f"depends_on names {', '.join(unknown)}; accepted are tasks of this run")
-    stuck = {task.id for task in tasks} - {task.id for task in execution_order(tasks)}
-    if stuck:
-        raise _broken(ctx, min(stuck), f"the tasks {', '.join(sorted(stuck))} wait for each other")
-    for problem in lint_split(tasks, test_names, max_tasks=ctx.config.limits.max_tasks):
-        raise _broken(ctx, tasks[min(problem.line, len(tasks)) - 1].id, problem.message)
-
-
-def _broken(ctx: Context, task_id: str, what: str) -> UserError:
-    name = task_file(task_id)
-    return UserError(
-        f"{name} cannot be used: {what}. Mend it, then: redfirst approve {ctx.run.info.run_id}",
-        Reason.USAGE,
-        path=str(ctx.path(name)),
-        actions=(f"redfirst approve {ctx.run.info.run_id}",),
-    )
 
 
 def reject(ctx: Context, feedback: str, to: str | None) -> None:

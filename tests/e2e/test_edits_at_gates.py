@@ -81,8 +81,18 @@ def replanned(at_plan: Played) -> Played:
 
 
 @pytest.fixture(scope="module")
-def at_split(replanned: Played) -> Played:
+def broken_plan(replanned: Played) -> Played:
+    """Return what is said to a plan with a section that none has; the file is put right afterwards."""
+    good = edit(replanned, "plan.md", "## Problem", "## Problme")
+    refused = go_on(replanned, "approve")
+    (replanned.folder / "plan.md").write_text(good, encoding="utf-8")
+    return refused
+
+
+@pytest.fixture(scope="module")
+def at_split(replanned: Played, broken_plan: Played) -> Played:
     """Return the run at the gate split, with two tasks."""
+    assert broken_plan
     return go_on(replanned, "approve")
 
 
@@ -102,7 +112,19 @@ def resplit(at_split: Played, shown_at_split: str) -> Played:
 
 
 @pytest.fixture(scope="module")
-def at_commit(resplit: Played) -> Played:
+def broken_tasks(resplit: Played) -> list[Played]:
+    """Return what is said to a task file with such a section, and to one that is no YAML."""
+    found: list[Played] = []
+    for old, new in (("## Acceptance Criteria", "## Criteria"), ("depends_on: []", "depends_on: [")):
+        good = edit(resplit, "task-1.md", old, new)
+        found.append(go_on(resplit, "approve"))
+        (resplit.folder / "task-1.md").write_text(good, encoding="utf-8")
+    return found
+
+
+@pytest.fixture(scope="module")
+def at_commit(resplit: Played, broken_tasks: list[Played]) -> Played:
+    assert broken_tasks
     return go_on(resplit, "approve")
 
 
@@ -118,6 +140,26 @@ def test_an_edited_plan_stays_and_is_what_the_redraft_revises(replanned: Played)
     assert "Mind the callers." in replanned.artifact("plan-2.md")
     assert "Mind the callers." not in replanned.artifact("plan.md")
     assert "Mind the callers." in replanned.asked("plan", 2).text("previous_plan")
+
+
+def test_an_edited_plan_is_checked_as_a_draft_is(broken_plan: Played, at_split: Played) -> None:
+    assert at_split.rows.count("gate/APPROVED") == 1, "the refused approval changed nothing"
+    error = broken_plan.document["error"]
+    assert broken_plan.document["_code"] == 2, error
+    line = at_split.artifact("plan.md").splitlines().index("## Problem") + 1
+    assert f"plan.md, line {line}: 'Problme' is no section of a plan; did you mean 'Problem'?" in error["message"]
+    assert error["path"] == str(at_split.folder / "plan.md")
+    assert error["details"]["problems"][0]["line"] == line
+
+
+def test_an_edited_task_is_checked_as_a_draft_is(broken_tasks: list[Played], at_commit: Played) -> None:
+    section, broken = (played.document for played in broken_tasks)
+    assert (section["_code"], broken["_code"]) == (2, 2)
+    lines = at_commit.artifact("task-1.md").splitlines()
+    line = lines.index("## Acceptance Criteria") + 1
+    assert f"task-1.md, line {line}: 'Criteria' is no section of a task" in section["error"]["message"]
+    assert re.search(r"task-1\.md .*line \d+: this is not YAML", broken["error"]["message"], re.IGNORECASE), broken
+    assert at_commit.document["reason"] == "approval"
 
 
 def test_dropped_tasks_do_not_lie_beside_live_ones_and_the_redraft_gets_them_as_edited(resplit: Played) -> None:

@@ -108,7 +108,7 @@ def replanned(at_plan: Played, refusals_at_plan: dict[str, Played]) -> Played:
 def at_split(replanned: Played) -> Played:
     """Return the run at the split gate, after a person edited plan.md."""
     plan = replanned.folder / "plan.md"
-    plan.write_text(plan.read_text(encoding="utf-8") + "\n## A note\n\nMind the callers.\n", encoding="utf-8")
+    plan.write_text(plan.read_text(encoding="utf-8").replace("Raise ", "Mind the callers. Raise "), encoding="utf-8")
     return go_on(replanned, "approve")
 
 

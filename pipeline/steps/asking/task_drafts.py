@@ -23,7 +23,7 @@ from pipeline.steps.evidence.records import baseline_of, by_their_names, known_t
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from pipeline.reports.drafts import PlanReport
     from pipeline.reports.tasks import Task
@@ -93,12 +93,25 @@ def new_task(ctx: Context, task: Task) -> NewTask:
 
 def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
     """Return what is wrong with tasks that nobody was given yet."""
+    named = [
+        Problem(p.line, p.rule, f"task {name}: {p.message}", p.severity) for name, p in lint_each(ctx, tasks, task_md)
+    ]
+    return [*lint_together(ctx, tasks), *named]
+
+
+def lint_together(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+    """Return what is wrong between tasks; the line is the task's place in the list, from 1."""
     most = ctx.config.limits.max_fix_tasks if ctx.state.fixing else ctx.config.limits.max_tasks
     problems = list(
         lint_split(tasks, test_names, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS))
     )
     if ctx.state.fixing:  # a finding on tests alone names no production file
         problems = [p for p in problems if "names no file" not in p.message]
+    return problems
+
+
+def lint_each(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], str]) -> Iterator[tuple[str, Problem]]:
+    """Yield what is wrong with each task, by its id; `text_of` returns its file's text, which the lines count in."""
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
     baseline = baseline_of(ctx)
     layout = baseline.layout
@@ -110,22 +123,23 @@ def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
         return nowhere_yet and test_names.is_plausible(path)
 
     for task in tasks:
-        text = task_md(task)
         found = [
-            *lint_task(text, task, existing=existing, names=test_names, test_path=is_test_path),
+            *lint_task(text_of(task), task, existing=existing, names=test_names, test_path=is_test_path),
             *_unscaffolded(ctx, task, existing),
         ]
-        problems += [Problem(p.line, p.rule, f"task {task.id}: {p.message}", p.severity) for p in found]
+        yield from ((task.id, problem) for problem in found)
         for change in (*task.files, *task.test_files):
             existing.discard(change.origin or "")
             if change.action in MAKING:
                 existing.add(change.path)
             if change.action == Action.DELETE:
                 existing.discard(change.path)
-    return problems + _filtered(ctx, tasks) + list(_misnamed(ctx, tasks)) + list(_unknown_tests(ctx, tasks))
+    yield from _filtered(ctx, tasks)
+    yield from _misnamed(ctx, tasks, text_of)
+    yield from _unknown_tests(ctx, tasks)
 
 
-def _unknown_tests(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:
+def _unknown_tests(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[tuple[str, Problem]]:
     """Refuse old tests that nobody knows: leave to change them would be leave for nothing."""
     listed = [(task, test.id) for task in tasks for test in task.tests_to_change]
     if not listed:
@@ -140,21 +154,21 @@ def _unknown_tests(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:
             continue
         meant = fitting or tuple(get_close_matches(name, (record.function for record in records.values())))
         hint = f"; {'these fit' if fitting else 'nearest are'} {', '.join(meant[:_FITTING])}" if meant else ""
-        yield Problem(1, "H019", f"task {task.id}: no test is called {name}{hint}")
+        yield task.id, Problem(1, "H019", f"no test is called {name}{hint}")
 
 
-def _misnamed(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[Problem]:
+def _misnamed(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], str]) -> Iterator[tuple[str, Problem]]:
     """Refuse prose about a task that there was and is not now: the drafter counted its list, or kept old words."""
     done = {task.id for task in ctx.state.tasks.values() if task.status in SETTLED}
     known = {*done, *(task.id for task in tasks)}
     for task in tasks:
-        for number, line in enumerate(task_md(task).split("\n"), start=1):
+        for number, line in enumerate(text_of(task).split("\n"), start=1):
             for found in _NAMED.findall(line):
                 if found not in known and found in ctx.state.tasks:
                     now = f"those of this list are {', '.join(one.id for one in tasks)}"
                     was = f", done are {', '.join(sorted(done))}" if done else ""
-                    why = f"task {task.id}: it speaks of task {found}, which is none any more; {now}{was}"
-                    yield Problem(number, "H017", why)
+                    why = f"it speaks of task {found}, which is none any more; {now}{was}"
+                    yield task.id, Problem(number, "H017", why)
 
 
 def _unscaffolded(ctx: Context, task: Task, existing: Collection[str]) -> Iterator[Problem]:
@@ -175,8 +189,8 @@ def _unscaffolded(ctx: Context, task: Task, existing: Collection[str]) -> Iterat
             yield Problem(1, "H016", why)
 
 
-def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[tuple[str, Problem]]:
     """Refuse paths whose content goes through a filter other than the user's LFS (architecture 8)."""
     named = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
     foreign = ctx.repository.foreign_filters(ctx.checkout.tree, named)
-    return [Problem(1, "H015", f"task {named[path]}: {path} {why}") for path, why in foreign.items()]
+    return ((named[path], Problem(1, "H015", f"{path} {why}")) for path, why in foreign.items())
