@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
-from pipeline.cli.text import dispatch_text
-from pipeline.outcomes import Outcome
+from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, terminal_width
+from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.terminal import paint
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pipeline.terminal import Colour
 
 
+_LINES: Final = 20
+_NOTHING: Final = "Nothing was decided yet."
 _SHOWN_IDS: Final = 5
 _SECONDS: Final = len("2026-11-20T14:02:07")
 _GOOD: Final = frozenset(
@@ -38,15 +41,20 @@ _GOOD: Final = frozenset(
 
 def explain(
     name: RunName,
-    last: Annotated[bool, typer.Option("--last", help="Only the last decision.")] = False,
+    last: Annotated[bool, typer.Option("--last", help="Only the last decision, whole.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every decision, whole.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Say for each decision which row of the matrix fired, on what evidence, what it cost and what followed.
+    """Say why a run stands where it does: its last decision, and what went back or cost a try, in 20 lines.
+
+    With -v: for each decision which row of the matrix fired, on what evidence, what it counted for and what followed.
 
     Examples:
       redfirst explain GAL-39
 
       redfirst explain GAL-39 --last
+
+      redfirst explain GAL-39 -v
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
@@ -56,59 +64,97 @@ def explain(
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     document = explain_run(find_run(Repository.find(Path.cwd()), name), last=last)
+    width = terminal_width(sys.stdout)
     if as_document:
         print_document(document)
     else:
-        typer.echo(explain_text(document))
+        print_text(whole_text(document, width) if verbose or last else explain_text(document, width))
 
 
-def explain_text(document: ExplainDocument) -> str:
-    """Return the same for a person: one paragraph a decision, the reasons before the consequences."""
-    stands = document.place
-    if document.outcome is not None:
+def whole_text(document: ExplainDocument, width: int | None = None) -> str:
+    """Return every decision: one paragraph each, the reasons before the consequences."""
+    decided_by = f"decided by {visible(document.workflow)} {visible(document.workflow_version)}"
+    paragraphs = ["\n".join([_head(line), *columned(_reasons(line), width, indent=3)]) for line in document.decisions]
+    return "\n\n".join([f"{_stands(document)}\n{decided_by}", *(paragraphs or [_NOTHING])])
+
+
+def explain_text(document: ExplainDocument, width: int | None = None) -> str:
+    """Return in 20 lines why the run stands where it does; the last says how to see the rest."""
+    if not document.decisions:
+        return f"{_stands(document)}\n{_NOTHING}"
+    *earlier, last = document.decisions
+    whole = f"every decision, with evidence: redfirst explain {visible(document.run_id)} -v"
+    lines = [_stands(document), _head(last)]
+    # What follows and the rule that says so always fit; the evidence and the dispatches are for -v.
+    lines += columned(first_rows(_in_short(last), _LINES // 2, width), width, indent=3)
+    detours = [(f"{line.number}.", _detour(line)) for line in reversed(earlier) if _is_detour(line)]
+    if detours:
+        lines.append("before that, the newest first, what was sent back or tried again:")
+        lines += columned(first_rows(detours, _LINES - 1 - len(lines), width), width, indent=3)
+    elif earlier:
+        lines.append("before that every step led to the next one, nothing was tried again")
+    return "\n".join([*lines, *columned([("rest", whole)], width, indent=0)])
+
+
+def _stands(document: ExplainDocument) -> str:
+    stands = f"in {document.place}" if not document.place.startswith("at ") else document.place
+    if document.reason is Reason.ABANDONED:
+        stands = "abandoned by a person; the last decision before that"
+    elif document.outcome is not None:
         stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
-    head = (
-        f"{visible(document.run_id)} ({visible(document.issue)}): {visible(stands)}\n"
-        f"decided by {visible(document.workflow)} {visible(document.workflow_version)}, "
-        f"matrix {document.workflow_hash[:12]}"
-    )
-    paragraphs = [_paragraph(decision) for decision in document.decisions]
-    return "\n\n".join([head, *(paragraphs or ["Nothing was decided yet."])])
+    return visible(f"{document.run_id}: {stands}")
 
 
-def _paragraph(line: DecisionLine) -> str:
+def _head(line: DecisionLine) -> str:
     task = f" task {visible(line.task)}" if line.task else ""
     slot = f" from @{line.role.value}" if line.role else ""
     phase = f"phase {line.phase}, " if line.phase != "-" else ""
     signal = paint(line.signal.value, _colour(line))
-    head = f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{line.at[:_SECONDS].replace('T', ' ')})"
-    rows = [
+    return f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{line.at[:_SECONDS].replace('T', ' ')})"
+
+
+def _reasons(line: DecisionLine) -> list[tuple[str, str]]:
+    return [
         *(("before", visible(text)) for text in line.before),
         *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
         *(("measured", _tests_text(tests)) for tests in line.tests),
         *([("signal", visible(line.note))] if line.note else []),
-        *(("found", visible(text)) for text in line.facts),
-        (
-            "rule",
-            f"{line.row}" + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else ""),
-        ),
-        *(("paid", str(counter)) for counter in line.paid),
+        *(("found", visible(text)) for text in line.facts if text != line.note),
+        ("rule", _rule(line)),
+        *(("counts", str(counter)) for counter in line.paid),
         *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
         *([("blockers", f"on record: {', '.join(map(visible, line.blockers))}")] if line.blockers else []),
         ("then", visible(line.then)),
         *(("evidence", _evidence_text(evidence)) for evidence in line.evidence),
     ]
-    return "\n".join([head, *_columns(rows)])
 
 
-def _columns(rows: list[tuple[str, str]]) -> list[str]:
-    """Return the rows with their names in a column; a name that repeats is written once."""
-    lines: list[str] = []
-    before = ""
-    for name, text in rows:
-        lines.append(f"   {'' if name == before else name:<9} {text}")
-        before = name
-    return lines
+def _in_short(line: DecisionLine) -> list[tuple[str, str]]:
+    said = [("because", visible(line.note))] if line.note else [("because", line.says)] if line.says else []
+    return [
+        *said,
+        *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
+        ("then", visible(line.then)),
+        *([("blockers", f"on record: {', '.join(map(visible, line.blockers))}")] if line.blockers else []),
+        *(("found", visible(text)) for text in line.facts if text != line.note),
+    ]
+
+
+def _rule(line: DecisionLine) -> str:
+    return line.row + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else "")
+
+
+def _is_detour(line: DecisionLine) -> bool:
+    # Waiting at a gate was asked for: nothing went wrong.
+    return bool(line.paid or line.exhausted or (line.outcome and line.reason is not Reason.APPROVAL))
+
+
+def _detour(line: DecisionLine) -> str:
+    task = f", task {visible(line.task)}" if line.task else ""
+    counts = "".join(
+        f" ({counter.loop.value} {counter.spent} of {counter.limit})" for counter in line.paid if counter.limit
+    )
+    return f"{line.step}{task}: {line.signal.value}: {visible(line.note or line.says)}{counts}"
 
 
 def _colour(line: DecisionLine) -> Colour:
@@ -125,7 +171,7 @@ def _tests_text(line: TestsLine) -> str:
         which = shown + (f" and {len(line.selected) - _SHOWN_IDS} more" if len(line.selected) > _SHOWN_IDS else "")
     ended = "" if line.state == "complete" else f"; the run was {visible(line.state)}"
     errors = f"; not collected: {', '.join(map(visible, line.collection_errors))}" if line.collection_errors else ""
-    return f"{outcomes} ({which}, over tree {line.tree[:12]}){ended}{errors}"
+    return f"{outcomes} ({which}){ended}{errors}"
 
 
 def _evidence_text(line: EvidenceLine) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing import diagrams, render, simulation
@@ -67,13 +68,18 @@ def routes(
         )
     match form:
         case Format.TABLE:
-            typer.echo(render.table_text())
+            print_text(routes_text(terminal_width(sys.stdout)))
         case Format.MD:
             typer.echo(f"{render.table_markdown()}\n\n{render.bounds_markdown()}")
         case Format.MERMAID:
             typer.echo(_drawn(diagram))
         case Format.JSON:
             typer.echo(json.dumps(render.as_json(), indent=2))
+
+
+def routes_text(width: int | None) -> str:
+    """Return the matrix for a person: a block for each step, and the limits."""
+    return "\n\n".join("\n".join([title, *columned(rows, width)]) for title, rows in render.groups())
 
 
 def _drawn(diagram: Diagram | None) -> str:
@@ -114,7 +120,10 @@ def simulate(
             details={"accepted": list(error.accepted)},
             actions=("redfirst routes", "redfirst simulate --help"),
         ) from error
-    typer.echo(json.dumps(simulation.walk_value(walk), indent=2) if as_document else simulation.walk_text(walk))
+    if as_document:
+        typer.echo(json.dumps(simulation.walk_value(walk), indent=2))
+    else:
+        print_text(simulation.walk_text(walk))
 
 
 def _gates(words: str) -> frozenset[str]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.journal_lines import log_line
-from pipeline.cli.text import dispatch_text
+from pipeline.cli.text import columned, counted, dispatch_text, first_rows, print_text, terminal_width
 from pipeline.engine.journal import Journal
-from pipeline.outcomes import Outcome
+from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.routing.state import TaskStatus
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.folder import RunFolder
 from pipeline.service.run_facts import finding_text
 from pipeline.terminal import paint
@@ -20,24 +22,32 @@ from pipeline.terminal import paint
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.service.documents import CostLine, EvidenceShown, ReviewShown, ShowDocument, TaskShown
+    from pipeline.service.documents import EvidenceShown, ReviewShown, ShowDocument, TaskShown
 
 
-_RECENT: Final = 5
+_LINES: Final = 20
+_SECONDS: Final = len("2026-11-20T14:02:07")
+_TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.COSMETIC})
+"""What a review may come down to that sends its findings to be fixed."""
+
+Rows = list[tuple[str, str]]
 
 
 def show(
     name: Annotated[
         str | None, typer.Argument(metavar="[RUN]", help="A run, or a prefix; default: the newest.")
     ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All of it: evidence, reviews, dispatches.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The journal, one line an event.")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="With --log: go on until the run ends or parks.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Show how a run stands, and what can be done next.
+    """Show how a run stands, and what can be done next, in 20 lines.
 
     Examples:
       redfirst show GAL-39
+
+      redfirst show GAL-39 -v
 
       redfirst show --log --follow
     """
@@ -46,23 +56,23 @@ def show(
     from pipeline.cli.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
     from pipeline.service.run_status import find, log_document, show_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     if follow and (as_document or not log):
         raise UserError("--follow belongs to --log, and prints lines as they come: no --json.", Reason.USAGE)
     folder = find(Repository.find(Path.cwd()), name)
+    width = terminal_width(sys.stdout)
     if follow:
-        follow_log(folder, typer.echo)
+        follow_log(folder, print_text)
     elif log and as_document:
         print_document(log_document(folder))
     elif log:
-        typer.echo(log_text(folder))
+        print_text(log_text(folder))
     elif as_document:
         print_document(show_run(folder))
     else:
-        typer.echo(show_text(show_run(folder)))
+        print_text(whole_text(show_run(folder), width) if verbose else show_text(show_run(folder), width))
 
 
 def log_text(folder: Path) -> str:
@@ -70,16 +80,43 @@ def log_text(folder: Path) -> str:
     return "\n".join(log_line(line) for line in Journal.read(RunFolder(folder)).lines)
 
 
-def show_text(document: ShowDocument) -> str:
-    """Return the same for a person; what comes last is what to do next."""
+def show_text(document: ShowDocument, width: int | None = None) -> str:
+    """Return how a run stands in 20 lines, what matters most first; the last says how to see the rest."""
+    rest = f"evidence, reviews, dispatches: redfirst show {visible(document.run_id)} -v"
+    head = _head(document)
+    following = [("next", visible(action)) for action in document.safe_next_actions]
+    known: list[Rows] = [
+        [("edited", line) for line in _edits_text(document)],
+        [("blocker", finding_text(finding)) for finding in document.blockers],
+        [("task", line) for line in map(_task_line, document.tasks)],
+        _last_reviews(document),
+        [("filed", ", ".join(map(visible, document.follow_ups)))] if document.follow_ups else [],
+    ]
+    groups = [group for group in known if group]
+    room = _LINES - 2 - len(columned([*head, *following], width))
+    rows = [*head]
+    for place, group in enumerate(groups):
+        fitting = first_rows(group, max(room - (len(groups) - place - 1), 1), width)
+        taken = len(columned(fitting, width))
+        if taken > room:
+            break
+        rows += fitting
+        room -= taken
+    return "\n".join([_title(document), *columned([*rows, *following, ("rest", rest)], width)])
+
+
+def whole_text(document: ShowDocument, width: int | None = None) -> str:
+    """Return all that is known of a run; what comes last is what to do next."""
     parts = [
-        _head(document),
+        "\n".join([_title(document), *columned([*_head(document), *_details(document)], width)]),
         _section("Tasks", [line for task in document.tasks for line in _task_text(task)]),
         _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
         _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
-        _section("Purses", [str(counter) + ("" if counter.holds else ", closed") for counter in document.counters]),
-        _section("Dispatches", _dispatches_text(document)),
-        _section("Costs", [cost_text(line) for line in document.costs]),
+        _section("Limits used", [str(counter) + ("" if counter.holds else ", past") for counter in document.counters]),
+        _section("Dispatches", [line for dispatch in document.dispatches for line in dispatch_text(dispatch)]),
+        _section(
+            "Costs", [f"{'@' if line.of == 'role' else 'phase '}{line.name}: {line.known}" for line in document.costs]
+        ),
         _section("Commits", [*document.commits, *(f"filed {visible(issue)}" for issue in document.follow_ups)]),
         _section(
             "Artifacts", [f"{visible(document.run_dir)}/", *(f"  {visible(name)}" for name in document.artifacts)]
@@ -94,27 +131,41 @@ def _section(title: str, lines: list[str]) -> str:
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
 
 
-def _head(document: ShowDocument) -> str:
-    title = f": {visible(document.title)}" if document.title else ""
-    lines = [
-        f"{visible(document.run_id)}{title}",
-        f"  state     {_state_text(document)}",
-        f"  stands    {visible(document.place)}",
-    ]
-    if document.note:
-        lines.append(f"  because   {visible(document.note)}")
-    lines += [
-        visible(f"  branch    {document.branch}, from {document.start_commit[:12]} (base {document.base_branch})"),
-        f"  sandbox   {_box_text(document)}",
-        f"  usage     {_usage_text(document)}",
-        f"  time      begun {document.started_at}, last event {document.last_at}",
-    ]
-    return "\n".join(lines)
+def _title(document: ShowDocument) -> str:
+    return visible(document.run_id + (f": {document.title}" if document.title else ""))
+
+
+def _head(document: ShowDocument) -> Rows:
+    rows = [("state", _state_text(document))]
+    good = document.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
+    if not good:
+        rows.append(("stands", visible(document.place)))
+    # What the last decision said is why the run stopped only where that decision stopped it.
+    if document.note and document.outcome is not None and not good and document.reason is not Reason.ABANDONED:
+        rows.append(("because", visible(document.note)))
+    done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
+    rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
+    if document.sandbox.backend == "none":
+        rows.append(("sandbox", _box_text(document)))
+    rows.append(("usage", _usage_text(document)))
+    rows.append(("time", f"begun {_moment(document.started_at)}, last event {_moment(document.last_at)} (UTC)"))
+    return rows
+
+
+def _details(document: ShowDocument) -> Rows:
+    rows = [("start", document.start_commit)]
+    return [*rows, ("sandbox", _box_text(document))] if document.sandbox.backend != "none" else rows
+
+
+def _moment(at: str) -> str:
+    return at[:_SECONDS].replace("T", " ")
 
 
 def _state_text(document: ShowDocument) -> str:
     if document.outcome is None:
-        return paint("running", "cyan") if document.live else paint("interrupted: its driver died", "red")
+        if document.live:
+            return paint("running", "cyan")
+        return paint("interrupted: the process that drove it is gone", "red")
     good = document.outcome is Outcome.COMPLETED
     bad = document.outcome in {Outcome.FAILED, Outcome.REJECTED}
     colour = "green" if good else "red" if bad else "yellow"
@@ -137,14 +188,24 @@ def _edits_text(document: ShowDocument) -> list[str]:
 
 def _usage_text(document: ShowDocument) -> str:
     usage = document.usage
-    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+    if not usage.dispatches:
+        return "no agent was asked"
+    number = counted(usage.dispatches, "dispatch")
+    told = [line.usage.cost_usd for line in document.dispatches if line.usage is not None]
+    if not document.costs and all(cost is None for cost in told):
+        return f"{number}; no agent reported a cost"
+    cost = "cost not fully known" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
     tokens = (usage.input_tokens, usage.output_tokens)
-    known = "tokens unknown" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"
-    return f"{usage.dispatches} dispatch(es), {cost}, {known}"
+    known = "tokens not fully known" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"
+    return f"{number}, {cost}, {known}"
+
+
+def _task_line(task: TaskShown) -> str:
+    return f"{visible(task.id)} [{task.state.value}] {visible(task.title)}".rstrip()
 
 
 def _task_text(task: TaskShown) -> list[str]:
-    lines = [f"{visible(task.id)} [{task.state.value}] {visible(task.title)}".rstrip()]
+    lines = [_task_line(task)]
     if task.evidence is not None and task.state is not TaskStatus.DROPPED:
         lines += [f"  {line}" for line in _evidence_text(task.evidence)]
     return lines
@@ -162,25 +223,23 @@ def _evidence_text(evidence: EvidenceShown) -> list[str]:
         lines.append(f"without tests ({said}){signed}")
     if evidence.green is not None:
         flaky = f", {len(evidence.green.flaky)} flaky" if evidence.green.flaky else ""
-        lines.append(f"GREEN {len(evidence.green.passed)} of its tests pass, {evidence.green.kept} others kept{flaky}")
+        passed = counted(len(evidence.green.passed), "test")
+        lines.append(f"GREEN: {passed} of the task, and {evidence.green.kept} that passed before{flaky}")
     return lines
 
 
-def _review_text(review: ReviewShown) -> list[str]:
+def _last_reviews(document: ShowDocument) -> Rows:
+    return [("review", _review_line(review)) for review in {each.stage: each for each in document.reviews}.values()]
+
+
+def _review_line(review: ReviewShown) -> str:
     said = visible(review.verdict or "no verdict on record")
+    counts = "" if said.replace(" ", "_") == review.signal.value else f", counted as {review.signal.value}"
     advice = f"; @simplify: {visible(review.advice)}" if review.advice else ""
-    fix = f", must fix {', '.join(map(visible, review.must_fix))}" if review.must_fix else ""
-    lines = [f"{review.stage} {review.number}: {said}, counted as {review.signal.value}{fix}{advice}"]
-    return [*lines, *(f"  {finding_text(finding)}" for finding in review.open)]
+    return f"{review.stage} {review.number}: {said}{counts}{advice}"
 
 
-def _dispatches_text(document: ShowDocument) -> list[str]:
-    earlier = len(document.dispatches) - _RECENT
-    recent = [line for dispatch in document.dispatches[-_RECENT:] for line in dispatch_text(dispatch)]
-    more = f"({earlier} earlier: redfirst explain {document.run_id})"
-    return ([more] if earlier > 0 else []) + recent
-
-
-def cost_text(line: CostLine) -> str:
-    """Return the same for a person."""
-    return f"{'@' if line.of == 'role' else 'phase '}{line.name}: {line.known}"
+def _review_text(review: ReviewShown) -> list[str]:
+    must = review.must_fix if review.signal in _TO_FIX else ()
+    found = [f"  {'to fix' if finding.id in must else 'left open'}: {finding_text(finding)}" for finding in review.open]
+    return [_review_line(review), *found]

@@ -91,6 +91,32 @@ def wrapped(line: str, width: int | None, *, hang: int | None = None) -> list[st
     return lines
 
 
+def columned(rows: Iterable[tuple[str, str]], width: int | None, *, indent: int = 2) -> list[str]:
+    """Return rows with their labels in a column, wrapped beside it; a label that repeats is written once."""
+    shown = list(rows)
+    column = indent + max((len(label) for label, _ in shown), default=0) + 2
+    lines: list[str] = []
+    before = ""
+    for label, text in shown:
+        name = "" if label == before else label
+        lines += wrapped(f"{'':{indent}}{name:{column - indent}}{text}".rstrip(), width, hang=column)
+        before = label
+    return lines
+
+
+def first_rows(rows: Sequence[tuple[str, str]], room: int, width: int | None) -> list[tuple[str, str]]:
+    """Return as many rows as *room* lines hold, one at least; the last then says how many more there are."""
+    shown = list(rows)
+    while len(shown) > 1 and len(columned(_with_rest(rows, shown), width)) > room:
+        shown.pop()
+    return _with_rest(rows, shown)
+
+
+def _with_rest(rows: Sequence[tuple[str, str]], shown: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    more = len(rows) - len(shown)
+    return [*shown, (shown[-1][0], f"and {more} more")] if more else shown
+
+
 def _pieces(text: str, room: int) -> list[str]:
     """Return the words and the spaces between them; a command that shall be copied is one word."""
     pieces: list[str] = []
@@ -112,9 +138,10 @@ def dispatch_text(line: DispatchLine) -> list[str]:
     """Return one dispatch as lines: what was asked, whether the answer counts, what the gate said and why."""
     question = f" ({line.question})" if line.question else ""
     task = f", task {line.task}" if line.task else ""
-    asked = f"{line.dispatch}: @{line.role.value} {line.kind}{question}{task}, attempt {line.attempt}: "
+    again = f", attempt {line.attempt}" if line.attempt > 1 else ""
+    asked = f"{line.dispatch}: @{line.role.value} {line.kind}{question}{task}{again}: "
     if line.state != "finished":
-        return [asked + ("running" if line.state == "running" else "no result: its driver died; it is asked again")]
+        return [asked + ("running" if line.state == "running" else "no answer: it was cut off")]
     ended = f"{line.signal.value}: {visible(line.complaint or '')}" if line.signal else "answered"
     lines = [asked + ended]
     if line.changed:
@@ -134,7 +161,12 @@ def _listed(paths: tuple[str, ...]) -> str:
 
 def count_of_tests(count: int) -> str:
     """Return a number of tests in words."""
-    return f"{count} test{'' if count == 1 else 's'}"
+    return counted(count, "test")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words: 1 test, 2 tests, 3 dispatches."""
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def problems_text(problems: Iterable[Problem]) -> list[str]:

@@ -12,7 +12,7 @@ from pipeline.engine.machine import action_value
 from pipeline.routing.diagrams import issue_lifecycle_mermaid, phase7_mermaid, pipeline_mermaid
 from pipeline.routing.matrix import ASKS, BOUNDS, GATES, MATRIX, steps_of
 from pipeline.routing.vocabulary import Step
-from pipeline.routing.words import exhausted_words, limit_words, routed_words
+from pipeline.routing.words import exhausted_words, limit_words, limited_words, routed_words, step_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,19 +48,18 @@ def bounds_markdown() -> str:
     return _markdown(("Loop", "Limit", "When exhausted"), cells)
 
 
-def table_text() -> str:
-    """Return matrix and bounds for a terminal."""
-    rows = [
-        (_phase(row), _step(row), row.signal.value, _given(row), routed_words(row.action, row.step)) for row in MATRIX
+def groups() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return matrix and bounds for a terminal: the signals of each step with what follows, then the limits."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in MATRIX:
+        given = f"if {row.given}: " if row.given else ""
+        title = step_words(row.step) if row.step else "in any step"
+        found.setdefault(title, []).append((row.signal.value, given + limited_words(row.action, row.step)))
+    limits = [
+        (loop.value, limit_words(loop) + ("" if bound.limit is None else f", then {exhausted_words(bound)}"))
+        for loop, bound in BOUNDS.items()
     ]
-    bounds = [(loop.value, limit_words(loop), exhausted_words(bound)) for loop, bound in BOUNDS.items()]
-    return "\n".join(
-        [
-            *_columns(("PHASE", "STEP", "SIGNAL", "GIVEN", "ACTION"), rows),
-            "",
-            *_columns(("LOOP", "LIMIT", "WHEN EXHAUSTED"), bounds),
-        ]
-    )
+    return [*found.items(), ("limits, and what follows where they are reached", limits)]
 
 
 def as_json() -> dict[str, Any]:
@@ -153,11 +152,3 @@ def _given(row: Row) -> str:
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
-
-
-def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(line[at]) for line in (head, *rows)) for at in range(len(head) - 1)]
-    return [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)), line[-1]]).rstrip()
-        for line in (head, *rows)
-    ]

@@ -62,6 +62,18 @@ def routed_words(action: Action, at: Step | None = None) -> str:
             return what
 
 
+def limited_words(action: Action, at: Step | None = None) -> str:
+    """Return the action with the name of its limit: `back to PLAN (3), limit plan_rework`."""
+    what = action_words(action, at)
+    match action:
+        case NextTask():
+            return f"{what}, after the last {step_words(Step.FINAL_REVIEW)}"
+        case Retry(_, loop) | Return(loop) | Again(loop):
+            return f"{what}, limit {loop.value}"
+        case _:
+            return what
+
+
 def limit_words(loop: Loop) -> str:
     """Return a bound's number with its scope: `3 reviews per plan revision`, `2 per run`."""
     bound = BOUNDS[loop]
@@ -72,7 +84,7 @@ def limit_words(loop: Loop) -> str:
 
 
 def exhausted_words(bound: Bound) -> str:
-    """Return what follows when a purse is empty, role by role if that differs."""
+    """Return what follows when a limit is reached, role by role if that differs."""
     if bound.limit is None:
         return "never"
     by_words: dict[str, list[str]] = {}

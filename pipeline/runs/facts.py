@@ -54,7 +54,7 @@ class BoxFacts:
 
 @dataclass(frozen=True)
 class Counter:
-    """A purse (matrix 2): how often the loop's edges were taken in this scope, and how often they may be.
+    """How often a loop was taken in a scope, and how often it may be (matrix 2).
 
     `holds` is whether the scope is the present one; a limit of None is unbounded.
     """
@@ -67,18 +67,21 @@ class Counter:
 
     def __str__(self) -> str:
         of = f" of {self.limit}" if self.limit is not None else ""
-        return f"{self.loop.value} {self.spent}{of} ({_scope_words(self.scope)})"
+        scope = _scope_words(self.scope)
+        return f"{self.loop.value} {self.spent}{of}" + (f" ({scope})" if scope else "")
 
 
 def _scope_words(scope: str) -> str:
-    """Return the scope of a purse in words; the words of `machine.purse` are for programs."""
+    """Return the scope of a counter in words; those in its key are for programs."""
     match scope.split(" "):
         case ["plan" | "split" as what, number]:
             return f"{what} revision {number}"
-        case ["task", task, red]:
-            return f"task {task}, red tree {red or '-'}"
-        case ["visit", visit, role, _]:
-            return f"@{role}, visit {visit}"
+        case ["task", task, _]:
+            return f"task {task}, with its present tests"
+        case ["visit", _, role, _]:
+            return f"@{role}"
+        case ["run"]:
+            return ""
         case _:
             return scope
 

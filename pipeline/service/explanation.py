@@ -122,7 +122,7 @@ def _evidence(run: Run, path: str, written: dict[str, str]) -> EvidenceLine:
 def _happening(line: Line) -> str:
     match line.data:
         case RunResumed(was=was):
-            return f"the run was resumed on {line.host}; it was {was or 'interrupted, its driver died'}"
+            return f"the run was resumed on {line.host}; it was {was or 'interrupted'}"
         case GateAnswered(gate=gate, answer=answer):
             return f"a person answered at the gate {gate}: {answer}"
         case ConfigChanged(limits=limits):
@@ -203,11 +203,11 @@ def action_words(action: Action, origin: Step | None = None) -> str:
         case Goto(to, ask):
             return to.value + (f" ({ask.value})" if ask else "")
         case Retry(to, loop, ask):
-            return to.value + (f" ({ask.value})" if ask else "") + f", paid from {loop.value}"
+            return to.value + (f" ({ask.value})" if ask else "") + f" (counts for {loop.value})"
         case Return(loop):
-            return f"back to {origin.value if origin else 'the asker'}, paid from {loop.value}"
+            return f"back to {origin.value if origin else 'the step that asked'} (counts for {loop.value})"
         case Again(loop):
-            return f"ask the same agent again, paid from {loop.value}"
+            return f"ask the same agent again (counts for {loop.value})"
         case LeaveOut():
             return "go on without this agent"
         case NextTask():
@@ -243,7 +243,7 @@ def then_words(action: Action, after: RunState) -> str:
 def standing_words(state: RunState) -> str:
     """Return where a decision left the run: the outcome, the gate, or the step and task that came next."""
     if state.trunk.step is Step.GATE and state.trunk.gate:
-        return f"waits at the gate {state.trunk.gate!r} for a person"
+        return f"waits at the gate {state.trunk.gate} for a person"
     if state.outcome is not None:
         reason = f" ({state.reason.value})" if state.reason else ""
         kept = f", at {state.trunk.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""

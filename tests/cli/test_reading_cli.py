@@ -240,24 +240,24 @@ def test_colour_is_for_terminals_whose_user_wants_it(repository: Repository, no_
 def test_show_tells_how_a_run_stands_and_why(repository: Repository) -> None:
     run = stories.retries_used_up(repository)
     run.decide(event(Signal.BUDGET, role=Role.TEST, note="40 of 40 dispatches are used up"))
-    lines = [line.strip() for line in ask("show", "GAL-39").splitlines()]
+    lines = [line.strip() for line in ask("show", "GAL-39", "-v").splitlines()]
     for line in (
         "run-GAL-39: Reject empty names",
-        "state     parked (budget), exit code 5",
-        "stands    write-tests (phase 6), task 1",
-        "because   40 of 40 dispatches are used up",
-        "sandbox   bubblewrap, network none",
-        "usage     13 dispatch(es), cost unknown, tokens unknown",
+        "state    parked (budget), exit code 5",
+        "stands   write-tests (phase 6), task 1",
+        "because  40 of 40 dispatches are used up",
+        "sandbox  bubblewrap, network none",
+        "usage    13 dispatches, cost not fully known, tokens not fully known",
         "1 [active] Reject empty names",
         f"RED {stories.TEST_ID}: ASSERTION_MISMATCH, legal: DID NOT RAISE ValueError",
         "guard tests/test_greet.py::test_name: passes before and after",
-        "plan 1: NEEDS WORK, counted as NEEDS_WORK, must fix plan-1-01; @simplify: JUSTIFIED COMPLEXITY",
-        "plan-1-01 [HIGH] The parser is forgotten (plan.md)",
-        "plan 2: ACCEPTABLE, counted as ACCEPTABLE; @simplify: JUSTIFIED COMPLEXITY",
-        "dispatches 13 of 40 (run)",
+        "plan 1: NEEDS WORK; @simplify: JUSTIFIED COMPLEXITY",
+        "to fix: plan-1-01 [HIGH] The parser is forgotten (plan.md)",
+        "plan 2: ACCEPTABLE; @simplify: JUSTIFIED COMPLEXITY",
+        "dispatches 13 of 40",
         "plan_review 1 of 2 (plan revision 1)",
-        "make_retry 1 of 1 (task 1, red tree " + (run.state.task.red or "")[:12] + ")",
-        "reask 1 of 1 (@test, visit 9), closed",
+        "make_retry 1 of 1 (task 1, with its present tests)",
+        "reask 1 of 1 (@test), past",
         "evidence/task-1.json",
         "redfirst resume run-GAL-39 --set limits.dispatches=NUMBER",
     ):
@@ -278,7 +278,7 @@ def test_show_of_a_published_run_names_commits_evidence_and_cost(repository: Rep
     (red,) = task["evidence"]["red"]
     assert (red["id"], red["class"], red["legal"]) == (stories.TEST_ID, "ASSERTION_MISMATCH", True)
     assert task["evidence"]["green"]["passed"] == [stories.TEST_ID]
-    assert "GREEN 1 of its tests pass, 3 others kept" in ask("show")
+    assert "GREEN: 1 test of the task, and 3 that passed before" in ask("show", "-v")
 
 
 def test_what_a_run_cost_is_unknown_when_one_dispatch_does_not_say(repository: Repository) -> None:
@@ -296,7 +296,7 @@ def test_a_lost_dispatch_is_told_from_a_running_one(repository: Repository) -> N
     to_first_task(run)
     start_dispatch(run, Role.TEST, "write-tests")
     assert ask_json("show")["dispatches"][0]["state"] == "lost"
-    assert "state     interrupted: its driver died" in ask("show")
+    assert "state   interrupted: the process that drove it is gone" in ask("show")
     lease = FileLease.take(run.folder)
     found = ask_json("show")
     assert (found["live"], found["dispatches"][0]["state"]) == (True, "running")
@@ -479,39 +479,39 @@ def paragraph(text: str, start: str) -> list[str]:
 
 def test_a_rejected_write_is_explained_by_path_rule_and_reason(repository: Repository) -> None:
     stories.red_reached(repository)
-    lines = paragraph(ask("explain", "GAL-39"), "write-tests task 1: VIOLATION from @test")
+    lines = paragraph(ask("explain", "GAL-39", "-v"), "write-tests task 1: VIOLATION from @test")
     assert "refused src/\\x1b]0;owned\\x07\\u202eevil.py, rule not-a-test: @test may write test files only" in lines
     assert "dropped as scratch: __pycache__" in lines
     assert "rule any/VIOLATION: a change outside the role's policy: restored, told, asked again (any dispatch)" in lines
-    assert "paid reask 1 of 1 (@test, visit 9)" in lines
+    assert "counts reask 1 of 1 (@test)" in lines
     assert "then the same agent is asked again, told why: write-tests, task 1" in lines
     assert "evidence dispatches/007-write-tests-test/result.json" in lines
 
 
 def test_an_illegal_red_is_explained_by_test_class_and_measurement(repository: Repository) -> None:
     stories.red_reached(repository)
-    lines = paragraph(ask("explain", "GAL-39"), "write-tests task 1: ILLEGAL_RED")
-    (tree,) = {line.rpartition("tree ")[2] for line in lines if line.startswith("measured")}
-    assert f"measured 1 failed (tests/test_greet.py, over tree {tree}" in lines
+    lines = paragraph(ask("explain", "GAL-39", "-v"), "write-tests task 1: ILLEGAL_RED")
+    assert "measured 1 failed (tests/test_greet.py)" in lines
     assert "found refused: STRUCTURAL: test_empty fails without reaching production" in lines
-    assert "paid test_rewrite 1 of 2 (task 1)" in lines
+    assert "counts test_rewrite 1 of 2 (task 1)" in lines
     assert "then write-tests, task 1" in lines
 
 
 def test_a_review_is_explained_by_what_must_be_fixed(repository: Repository) -> None:
     stories.plan_reviewed(repository)
-    lines = paragraph(ask("explain", "GAL-39"), "review-plan: NEEDS_WORK")
+    lines = paragraph(ask("explain", "GAL-39", "-v"), "review-plan: NEEDS_WORK")
     assert "found must be fixed: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in lines
-    assert "paid plan_review 1 of 2 (plan revision 1)" in lines
+    assert "counts plan_review 1 of 2 (plan revision 1)" in lines
     assert "then plan" in lines
 
 
-def test_an_empty_purse_is_explained_with_what_follows(repository: Repository) -> None:
+def test_a_limit_that_is_reached_is_explained_with_what_follows(repository: Repository) -> None:
     run = stories.retries_used_up(repository)
-    red = (run.state.task.red or "")[:12]
     lines = paragraph(ask("explain", "GAL-39", "--last"), "diagnose task 1: PRODUCTION_LOGIC")
-    assert f"used up make_retry 1 of 1 (task 1, red tree {red}), so: write-tests, paid from test_design" in lines
-    assert "paid test_design 1 of 2 (task 1)" in lines
+    assert (
+        "used up make_retry 1 of 1 (task 1, with its present tests), so: write-tests (counts for test_design)" in lines
+    )
+    assert "counts test_design 1 of 2 (task 1)" in lines
     assert "found production_logic: the guard is missing" in lines
     assert "then write-tests, task 1" in lines
     found = ask_json("explain", "GAL-39", "--last")
@@ -525,7 +525,7 @@ def test_an_artifact_that_was_written_again_is_not_quoted_as_evidence(repository
     run = stories.red_reached(repository)
     run.write_artifact("evidence/red-008.md", "- something else\n")
     (run.folder / "evidence/red-009.md").unlink()
-    text = ask("explain", "GAL-39")
+    text = ask("explain", "GAL-39", "-v")
     illegal, red = (paragraph(text, f"write-tests task 1: {signal}") for signal in ("ILLEGAL_RED", "RED"))
     assert "evidence/red-008.md (written again since)" in illegal
     assert not any("STRUCTURAL" in line or "something else" in line for line in illegal)
@@ -546,17 +546,17 @@ def test_what_happened_between_decisions_is_told(repository: Repository) -> None
     run.decide(event(Signal.APPROVED))
     run.change_limits({Loop.HYGIENE: 5}, "hash")
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
-    text = ask("explain", "GAL-39")
+    text = ask("explain", "GAL-39", "-v")
     gate = paragraph(text, "gate: APPROVED")
     assert "a person answered at the gate plan: approved" in gate
     assert "then on through the gate: split" in gate
-    assert "then waits at the gate 'plan' for a person" in paragraph(text, "review-plan: ACCEPTABLE")
+    assert "then waits at the gate plan for a person" in paragraph(text, "review-plan: ACCEPTABLE")
     assert any("limits from here on: hygiene = 5" in line for line in paragraph(text, "split: DRAFTED"))
 
 
 def test_a_rejected_run_is_explained_by_its_reason(repository: Repository) -> None:
     begin(repository).decide(event(Signal.BASELINE_IMPOSSIBLE, note="pytest is not installed"))
-    lines = paragraph(ask("explain", "GAL-39"), "sanity: BASELINE_IMPOSSIBLE")
+    lines = paragraph(ask("explain", "GAL-39", "-v"), "sanity: BASELINE_IMPOSSIBLE")
     assert "signal pytest is not installed" in lines
     assert "then rejected (baseline_impossible)" in lines
 

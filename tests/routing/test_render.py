@@ -12,7 +12,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.diagrams import ISSUE_TRANSITIONS, issue_lifecycle_mermaid, phase7_mermaid, pipeline_mermaid
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.render import as_json, block_names, blocks, bounds_markdown, refresh, table_markdown, table_text
+from pipeline.routing.render import as_json, block_names, blocks, bounds_markdown, groups, refresh, table_markdown
 from pipeline.routing.vocabulary import Loop, Question, Step
 from pipeline.routing.words import action_words, routed_words
 
@@ -107,14 +107,12 @@ def test_the_bounds_table_has_every_loop() -> None:
     assert found["`human`"] == ["unbounded: each turn costs a person's act", "never"]
 
 
-def test_the_terminals_table_is_aligned() -> None:
-    lines = table_text().splitlines()
-    matrix, bounds = lines[: len(MATRIX) + 1], lines[len(MATRIX) + 2 :]
-    assert lines[len(MATRIX) + 1] == ""
-    at = matrix[0].index("ACTION")
-    assert all(line[at - 2 : at] == "  " and line[at] != " " for line in matrix)
-    assert len(bounds) == len(BOUNDS) + 1
-    assert not any(line.endswith(" ") for line in lines)
+def test_the_groups_for_a_terminal_have_every_row_and_every_limit() -> None:
+    *steps, (_, limits) = groups()
+    assert sum(len(rows) for _, rows in steps) == len(MATRIX)
+    assert [name for name, _ in limits] == [loop.value for loop in BOUNDS]
+    assert dict(steps)["PLAN (3)"][1] == ("HYGIENE", "PLAN (3) again, limit hygiene")
+    assert dict(limits)["hygiene"] == "2 per draft, then FAILURE"
 
 
 def test_every_action_has_words_of_its_own() -> None:

@@ -1,0 +1,127 @@
+"""What `show`, `explain` and `routes` say to a person: 20 lines, 80 columns, words of the field, no contradiction."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from cli import stories
+from runs.real import alone, begin, dispatch, event, make_repository, start_dispatch, to_first_task, to_split
+from terminals import on_terminal
+
+from pipeline.cli.explain import explain_text
+from pipeline.cli.explain import whole_text as whole_explanation
+from pipeline.cli.routes import routes_text
+from pipeline.cli.show import show_text, whole_text
+from pipeline.policy.characters import columns
+from pipeline.routing.vocabulary import Role, Signal
+from pipeline.service.explanation import explain_run
+from pipeline.service.run_status import show_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipeline.git import Repository
+    from pipeline.runs.run import Run
+
+pytestmark = pytest.mark.slow
+
+WIDTH = 80
+RIDDLES = re.compile(r"purse|\bvisit\b|epoch|[A-Z]\w+\(\w+=|driver|\b[0-9a-f]{12,}\b|paid from|\bunknown\b")
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    alone(monkeypatch, tmp_path / "home")
+    return make_repository(tmp_path / "project")
+
+
+def at_a_gate(repository: Repository) -> Run:
+    run = begin(repository, gates=("plan",))
+    to_split(run)
+    return run
+
+
+def out_of_budget(repository: Repository) -> Run:
+    run = stories.retries_used_up(repository)
+    run.decide(event(Signal.BUDGET, role=Role.TEST, note="40 of 40 dispatches are used up, " + "and more words " * 9))
+    return run
+
+
+def interrupted(repository: Repository) -> Run:
+    run = begin(repository)
+    to_first_task(run)
+    start_dispatch(run, Role.TEST, "write-tests")
+    return run
+
+
+def abandoned(repository: Repository) -> Run:
+    run = interrupted(repository)
+    run.abandon()
+    return run
+
+
+def rejected(repository: Repository) -> Run:
+    run = begin(repository)
+    run.decide(event(Signal.BASELINE_IMPOSSIBLE, note="pytest is not installed"))
+    return run
+
+
+ENDINGS = [stories.finished, at_a_gate, out_of_budget, interrupted, abandoned, rejected]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_is_told_in_20_lines_of_80_columns(repository: Repository, ending: Callable[[Repository], Run]) -> None:
+    run = ending(repository)
+    document, explained = show_run(run.folder), explain_run(run.folder)
+    for text in (show_text(document, WIDTH), explain_text(explained, WIDTH)):
+        lines = text.splitlines()
+        assert len(lines) <= 20, text
+        assert re.search(r"rest .*: redfirst (show|explain) run-GAL-39 -v$", lines[-1]), text
+    told = [show_text(document), explain_text(explained), whole_text(document), whole_explanation(explained)]
+    for text in told:
+        own = [line for line in text.splitlines() if not line.strip().startswith(("start ", "git ", "next "))]
+        own = [line for line in own if re.fullmatch(r"  [0-9a-f]{40}", line) is None]  # the list of commits
+        assert [line for line in own if RIDDLES.search(line)] == []
+    for text in (show_text(document, WIDTH), explain_text(explained, WIDTH), whole_explanation(explained, WIDTH)):
+        wide = [line for line in text.splitlines() if columns(line) > WIDTH]
+        assert all("redfirst " in line or "/" in line for line in wide), wide
+
+
+def test_a_run_that_a_person_ended_does_not_say_what_else_ended_it(repository: Repository) -> None:
+    run = abandoned(repository)
+    text = whole_text(show_run(run.folder))
+    assert "cancelled (abandoned)" in text
+    assert "no answer: it was cut off" in text
+    assert not re.search(r"died|asked again|because", text)
+    assert "abandoned by a person" in explain_text(explain_run(run.folder))
+
+
+def test_a_finding_that_may_stay_is_not_said_to_have_to_be_fixed(repository: Repository) -> None:
+    run = stories.plan_reviewed(repository)
+    text = whole_text(show_run(run.folder))
+    assert "    to fix: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in text
+    assert "must fix" not in text
+
+
+def test_a_cost_that_nobody_reports_is_not_a_cost_of_nothing(repository: Repository) -> None:
+    run = begin(repository)
+    assert "no agent was asked" in show_text(show_run(run.folder))
+    to_first_task(run)
+    dispatch(run, Role.TEST, "write-tests")
+    assert "usage   1 dispatch; no agent reported a cost" in show_text(show_run(run.folder))
+
+
+def test_the_matrix_fits_on_a_terminal() -> None:
+    assert max(map(columns, routes_text(WIDTH).splitlines())) <= WIDTH
+
+
+def test_the_program_wraps_what_it_shows(repository: Repository) -> None:
+    out_of_budget(repository)
+    for words in (("show", "-v"), ("explain", "GAL-39"), ("routes",)):
+        code, text = on_terminal(*words, cwd=repository.worktree, env=os.environ)
+        wide = [line for line in text.splitlines() if columns(line) > WIDTH and "/" not in line]
+        assert (code, wide) == (0, []), text
