@@ -1,4 +1,4 @@
-"""`redfirst config show`: every value and where it comes from (contract 4)."""
+"""`redfirst config`: every value and where it comes from; one of them read or set (contract 4)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text
-from pipeline.config.layers import Flags
+from pipeline.config import keys
+from pipeline.config.layers import Flags, key_path
 from pipeline.config.load import Loaded, load
+from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer
 from pipeline.config.trust import as_json, is_trusted
+from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.service.config_file import set_in_repository, set_in_user_file
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 
@@ -25,14 +30,13 @@ if TYPE_CHECKING:
     from pipeline.config.trust import Widening
 
 SCHEMA: Final = "redfirst.config/1"
+VALUE_SCHEMA: Final = "redfirst.config-value/1"
+SET_SCHEMA: Final = "redfirst.config-set/1"
 _HIDDEN: Final = "(hidden)"
+_UNSET: Final = {"hidden": False, "layer": Layer.DEFAULT.value}
 
 app = typer.Typer(help="The configuration.", no_args_is_help=True)
-
-
-@app.callback()
-def _config() -> None:  # pyright: ignore[reportUnusedFunction]  (typer keeps `show` a word of its own)
-    """The configuration."""
+Key = Annotated[str, typer.Argument(metavar="KEY", help="With dots, such as budget.cost_usd.")]
 
 
 @app.command()
@@ -60,8 +64,105 @@ def show(
         print_text("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {visible(note)}" for note in notes)]))
 
 
+@app.command()
+def get(key: Key, as_document: AsDocument = False) -> None:
+    """Print the value that counts, and on stderr where it comes from; of a table, all its keys.
+
+    A value that is not set is an empty line, and null with --json.
+
+    Examples:
+      redfirst config get budget.cost_usd
+
+      redfirst config get agents.make --json
+    """
+    repository = Repository.find(Path.cwd())
+    loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository))
+    found = _of_key(loaded, key)
+    if as_document:
+        typer.echo(json.dumps({"schema": VALUE_SCHEMA, "ok": True, "key": key, "values": found}, indent=2))
+        return
+    for name, facts in found.items():
+        value = _HIDDEN if facts["hidden"] else facts["value"]
+        shown = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        typer.echo(visible(shown if name == key else f"{name} = {shown}"))
+        origin = ":".join(str(part) for part in (facts["source"] or facts["layer"], facts["line"]) if part is not None)
+        if name == key:
+            print_text(visible(f"{name} comes from {origin}"), err=True)
+    for note in uncounted(repository):
+        print_text(visible(f"note: {note}"), err=True)
+
+
+@app.command("set")
+def set_value(
+    key: Key,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help='A word, or a TOML value: 5, true, ["a", "b"].')],
+    user: Annotated[bool, typer.Option("--user", help="In your own file, for all repositories.")] = False,
+    repo: Annotated[bool, typer.Option("--repo", help="In the repository's file; that is the default.")] = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Set one value in a configuration file; comments and order stay, and what a run would refuse is not written.
+
+    Examples:
+      redfirst config set limits.make_retry 3
+
+      redfirst config set agents.make.model large --user
+
+      redfirst config set toolchains.pytest.command '["uv", "run", "pytest"]'
+    """
+    if user and repo:
+        raise UserError("Give --user or --repo, not both.", Reason.USAGE)
+    if user:
+        done = set_in_user_file(key, value, os.environ, _repository_here())
+    else:
+        done = set_in_repository(key, value, os.environ, Repository.find(Path.cwd()))
+    if as_document:
+        facts = {"path": str(done.path), "needs_trust": done.needs_trust, "overruled_by": done.overruled_by or None}
+        typer.echo(json.dumps({"schema": SET_SCHEMA, "ok": True, "key": key, "value": done.value, **facts}, indent=2))
+        return
+    print_text(visible(f"{key} = {json.dumps(done.value, ensure_ascii=False)} in {done.path}"))
+    if done.overruled_by:
+        print_text(visible(f"note: {done.overruled_by} says something else, and that counts"))
+    if not user:
+        then = ", then: redfirst trust" if done.needs_trust else ""
+        print_text(f"next: commit it; a run takes what is committed{then}")
+
+
+def _of_key(loaded: Loaded, key: str) -> dict[str, dict[str, Any]]:
+    """Return the facts of a key, or of all keys of a table.
+
+    Raises:
+        UserError: there is no such key.
+    """
+    path, every = key_path(key), _facts(loaded)
+    below = {name: facts for name, facts in every.items() if name == key or name.startswith(f"{key}.")}
+    if below:
+        return below
+    if keys.find(path) is not None:  # a role's that it inherits, or one that is not set
+        general = keys.dotted((path[0], *path[2:]))
+        return {key: every.get(general) or dict.fromkeys(("value", "source", "line"), None) | _UNSET}
+    known = dict.fromkeys(keys.dotted(leaf[:depth]) for leaf in keys.LEAVES for depth in range(1, len(leaf) + 1))
+    near = did_you_mean(key, list(known))
+    raise UserError(
+        f'"{key}" is no key of the configuration.{f" Did you mean {near}?" if near else ""}',
+        Reason.CONFIG,
+        details={"did_you_mean": near},
+        actions=("redfirst config show",),
+    )
+
+
+def _repository_here() -> Repository | None:
+    try:
+        return Repository.find(Path.cwd())
+    except UserError:
+        return None
+
+
 def document(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> dict[str, Any]:
     """Return the values with their origins, for `--json`."""
+    return {"schema": SCHEMA, "values": _facts(loaded), "widening": as_json(widening), "trusted": trusted}
+
+
+def _facts(loaded: Loaded) -> dict[str, dict[str, Any]]:
     values: dict[str, dict[str, Any]] = {}
     for key, value in loaded.values().items():
         origin = loaded.origins[key]
@@ -73,7 +174,7 @@ def document(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -
             "source": origin.source or None,
             "line": origin.line,
         }
-    return {"schema": SCHEMA, "values": values, "widening": as_json(widening), "trusted": trusted}
+    return values
 
 
 def text(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> str:

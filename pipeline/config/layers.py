@@ -101,10 +101,8 @@ def from_flags(flags: Flags, home: Path) -> FlatLayer:
     flat: dict[KeyPath, tuple[object, Origin]] = {}
     found: dict[KeyPath, tuple[object, Origin]] = {}
     for key, text in flags.values.items():
-        path, origin = _path_of(key), Origin(Layer.FLAG, f"--set {key}")
-        if keys.find(path) is None:
-            raise _unknown(origin, key, list(map(keys.dotted, keys.LEAVES)))
-        found[path] = (_parsed(path, text, origin), origin)
+        path, origin = key_path(key), Origin(Layer.FLAG, f"--set {key}")
+        found[path] = (typed_value(path, text, origin), origin)
     if found:  # together: two keys of one table may need each other
         values = {path: value for path, (value, _) in found.items()}
         last = next(reversed(found.values()))[1]
@@ -129,7 +127,18 @@ def _pairs(usage: str, items: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _path_of(key: str) -> KeyPath:
+def typed_value(path: KeyPath, text: str, origin: Origin) -> object:
+    """Return the value that *text* gives to the key at *path*; whether the model takes it is asked with the others.
+
+    Raises:
+        UserError: there is no such key, or *text* is no value of its kind.
+    """
+    if keys.find(path) is None:
+        raise _unknown(origin, keys.dotted(path), list(map(keys.dotted, keys.LEAVES)))
+    return _parsed(path, text, origin)
+
+
+def key_path(key: str) -> KeyPath:
     """Return the path of a key as TOML reads it: a name with a dot in it stands in quotes."""
     if '"' not in key:
         return keys.from_dotted(key)

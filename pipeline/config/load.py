@@ -53,7 +53,12 @@ class Loaded:
 
 
 def load(
-    worktree: Path, *, environ: Mapping[str, str], repo_file: RepositoryFile | None = None, flags: Flags | None = None
+    worktree: Path,
+    *,
+    environ: Mapping[str, str],
+    repo_file: RepositoryFile | None = None,
+    flags: Flags | None = None,
+    user_content: bytes | None = None,
 ) -> Loaded:
     """Return the configuration that holds in *worktree*; whether the repository is trusted is asked by `trust`.
 
@@ -62,13 +67,14 @@ def load(
         environ: The environment: `REDFIRST_*`, `XDG_CONFIG_HOME`, `HOME`.
         repo_file: What `sources.repository_file` found.
         flags: What the command line says.
+        user_content: What the user's file is about to be; by default what is in it.
 
     Raises:
         UserError: reason `config`: an unknown key, or a value that is not accepted, with its place.
     """
     home = folders.home(environ)
     repository = parse_repository(repo_file, worktree) if repo_file else None
-    user = parse_user(folders.config_folder(environ) / "config.toml")
+    user = parse_user(folders.config_folder(environ) / "config.toml", user_content)
 
     merged: dict[KeyPath, tuple[object, Origin]] = {}
     for document in (repository, user):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OWN_FILE: Final = "redfirst.toml"
 SHARED_FILE: Final = "pyproject.toml"
-_SHARED_TABLE: Final = ("tool", "redfirst")
+SHARED_TABLE: Final = ("tool", "redfirst")
 LARGEST: Final = 1 << 20
 """Bytes of a repository's file."""
 
@@ -122,7 +122,7 @@ def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) 
         content = at_start(name)
         if content is not None:
             return RepositoryFile(name, content, tracked=True)
-        return RepositoryFile(name, _content(worktree / name), tracked=False)
+        return RepositoryFile(name, file_content(worktree / name), tracked=False)
     except ValueError:
         raise UserError(
             f"{name} is larger than {LARGEST >> 20} MiB; no configuration is.", Reason.CONFIG, path=name
@@ -133,7 +133,7 @@ def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) 
         raise UserError(f"cannot read {name}: {error.strerror}.", Reason.CONFIG, path=name) from error
 
 
-def _content(path: Path) -> bytes:
+def file_content(path: Path) -> bytes:
     """Return a file's content; a link may lead to an endless device.
 
     Raises:
@@ -164,7 +164,7 @@ def same_words(file: RepositoryFile, worktree: Path) -> bool:
     A file that is gone there, or cannot be read, does not.
     """
     try:
-        here = _content(worktree / file.name)
+        here = file_content(worktree / file.name)
     except (OSError, ValueError):
         return False
     if here == file.content or file.name == OWN_FILE:
@@ -187,17 +187,21 @@ def parse_repository(file: RepositoryFile, worktree: Path) -> Document:
         UserError: it is not TOML, not UTF-8, or `[tool.redfirst]` is not a table.
     """
     shared = file.name == SHARED_FILE
-    return _parse(Layer.REPOSITORY, file.name, worktree, file.content, _SHARED_TABLE if shared else ())
+    return _parse(Layer.REPOSITORY, file.name, worktree, file.content, SHARED_TABLE if shared else ())
 
 
-def parse_user(path: Path) -> Document | None:
+def parse_user(path: Path, content: bytes | None = None) -> Document | None:
     """Return the parsed document of the user, or None when there is no such file.
+
+    Args:
+        path: The file.
+        content: What it is about to be; by default what is in it.
 
     Raises:
         UserError: it cannot be read, or it is not TOML in UTF-8.
     """
     try:
-        content = path.read_bytes()
+        content = path.read_bytes() if content is None else content
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

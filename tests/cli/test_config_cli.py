@@ -118,3 +118,68 @@ def test_outside_a_repository_it_is_told(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_group_without_a_word_is_usage() -> None:
     result = CliRunner().invoke(app, [], standalone_mode=False)
     assert isinstance(result.exception, typer.TyperException)
+
+
+def config(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words), standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return result.stdout
+
+
+def test_a_value_is_set_in_the_repository_s_file_and_read_again(worktree: Path) -> None:
+    commit(worktree, "redfirst.toml", "# ours\n[limits]\nseam = 2  # enough\n")
+    config("set", "limits.seam", "4")
+    assert (worktree / "redfirst.toml").read_text() == "# ours\n[limits]\nseam = 4  # enough\n"
+    assert config("get", "limits.seam") == "2\n", "HEAD counts"
+    commit(worktree, "redfirst.toml", (worktree / "redfirst.toml").read_text())
+    assert config("get", "limits.seam") == "4\n"
+    config("set", "agents.model", "large")
+    commit(worktree, "redfirst.toml", (worktree / "redfirst.toml").read_text())
+    inherited = json.loads(config("get", "agents.make.model", "--json"))["values"]["agents.make.model"]
+    assert (inherited["value"], inherited["source"]) == ("large", "redfirst.toml")
+
+
+def test_a_shared_file_and_the_user_s_own_are_changed_where_they_speak(worktree: Path, tmp_path: Path) -> None:
+    commit(worktree, "pyproject.toml", '[project]\nname = "x"\n\n[tool.redfirst.limits]\nseam = 2\n')
+    config("set", "limits.seam", "3")
+    assert 'name = "x"\n\n[tool.redfirst.limits]\nseam = 3\n' in (worktree / "pyproject.toml").read_text()
+    told = config("set", "limits.seam", "5", "--user", "--json")
+    own = tmp_path / ".config" / "redfirst" / "config.toml"
+    assert json.loads(told)["path"] == str(own)
+    assert own.read_text() == "[limits]\nseam = 5\n"
+    assert "says something else, and that counts" in config("set", "limits.seam", "6")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("limits.seem", "3"), 'Did you mean "limits.seam"?'),
+        (("limits.seam", "three"), "not a TOML value"),
+        (("limits.seam", "0.5"), "limits.seam"),
+        (("sandbox", "nome"), 'Did you mean "none"?'),
+        (("agents.fallback", '["spare"]'), "there is no [spares.spare]"),
+    ],
+)
+def test_what_a_run_would_refuse_is_not_written(
+    worktree: Path, tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    commit(worktree, "redfirst.toml", "# ours\n")
+    for place in ((), ("--user",)):
+        with pytest.raises(UserError) as caught:
+            config("set", *words, *place)
+        assert says in caught.value.message
+    assert (worktree / "redfirst.toml").read_text() == "# ours\n"
+    assert not (worktree.parent / ".config").exists()
+
+
+@pytest.mark.usefixtures("worktree")
+def test_a_value_that_widens_reminds_of_trust() -> None:
+    assert "then: redfirst trust" in config("set", "agents.env.TOKEN", "x")
+    assert "trust" not in config("set", "limits.seam", "3")
+
+
+@pytest.mark.usefixtures("worktree")
+def test_a_key_that_is_none_is_told_with_the_nearest() -> None:
+    with pytest.raises(UserError, match="Did you mean agents\\?"):
+        config("get", "agnts")
