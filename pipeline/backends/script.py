@@ -7,12 +7,11 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Question, Role
+from pipeline.yaml_text import YamlError, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,9 +69,7 @@ _SCRIPT: TypeAdapter[list[Answer]] = TypeAdapter(list[Answer])
 @functools.lru_cache(maxsize=8)
 def _entries(text: str) -> tuple[Answer, ...]:
     """Return the entries of a text; every dispatch asks, and reading YAML takes longer than starting its agent."""
-    yaml = YAML(typ="safe", pure=True)  # YAML 1.2: `no` is a word; a key given twice is an error
-    value: object = yaml.load(text)  # pyright: ignore[reportUnknownMemberType]  (untyped there)
-    return tuple(_SCRIPT.validate_python(value))
+    return tuple(_SCRIPT.validate_python(read(text, aliases=True).value))
 
 
 def load_script(path: Path) -> tuple[Answer, ...]:
@@ -85,9 +82,8 @@ def load_script(path: Path) -> tuple[Answer, ...]:
         return _entries(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"The script {path} cannot be read: {error}.", Reason.CONFIG, path=str(path)) from None
-    except YAMLError as error:
-        words = " ".join(str(error).split())
-        raise UserError(f"The script {path} is not YAML: {words}", Reason.CONFIG, path=str(path)) from None
+    except YamlError as error:
+        raise UserError(f"The script {path} cannot be read: {error}.", Reason.CONFIG, path=str(path)) from None
     except ValidationError as error:
         first = error.errors()[0]
         pointer = "".join(f"/{part}" for part in first["loc"])

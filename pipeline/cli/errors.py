@@ -35,7 +35,7 @@ INTERNAL: Final = "internal"
 
 _BUG: Final = 1
 _BROKEN_PIPE: Final = 141  # what a shell reports of a program that SIGPIPE ended
-_LIBRARIES: Final = ("pydantic", "typer", "anyio", "PyYAML", "ruamel.yaml")
+_LIBRARIES: Final = ("pydantic", "typer", "anyio", "PyYAML")
 _SECRET: Final = re.compile(r"(\benv\.[^=]+=).*", re.DOTALL)
 _COVERED: Final = r"\1***"
 

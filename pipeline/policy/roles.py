@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar, cast
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from pipeline.routing.vocabulary import Role
+from pipeline.yaml_text import YamlError, read, text_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,8 +177,6 @@ def parse_contract(model: type[_Model], text: str, name: str, *, body: str) -> _
     values: dict[str, object] = {}
     lines: dict[str, int] = {}
     for key, value, line in _entries(head, name):
-        if key in values:
-            raise ContractError(name, Problem(line, f"the key {key!r} is given twice"))
         if key not in keys:
             raise ContractError(name, Problem(line, f"unknown key {key!r}", tuple(keys)))
         values[key], lines[key] = value, line
@@ -219,43 +217,16 @@ def _split(text: str, name: str) -> tuple[str, str]:
 
 
 def _entries(head: str, name: str) -> list[tuple[str, object, int]]:
-    """Return key, value (a string or a list of strings) and line of each entry, aliases and nesting refused."""
+    """Return key, value (a string or a list of strings) and line of each entry."""
     try:
-        _guard(head, name)
-        root = yaml.compose(head, Loader=yaml.BaseLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 1
-        raise ContractError(name, Problem(line, f"not YAML: {error.problem}")) from None
-    except yaml.YAMLError as error:
-        raise ContractError(name, Problem(1, f"not YAML: {error}")) from None
-    if not isinstance(root, yaml.MappingNode):
+        front = read(head, scalar=text_only, deepest=_DEPTH, first_line=2)
+    except YamlError as error:
+        raise ContractError(name, Problem(error.line, error.message)) from None
+    if front.mapping is None:
         raise ContractError(name, Problem(2, "front matter is a list of `key: value` lines"))
-    for key, _ in root.value:
-        if not isinstance(key, yaml.ScalarNode):
-            raise ContractError(name, Problem(key.start_mark.line + 2, "a key is a word"))
-    return [(str(key.value), _plain(value), key.start_mark.line + 2) for key, value in root.value]
-
-
-def _plain(node: yaml.Node) -> object:
-    children: Any = node.value
-    return [str(child.value) for child in children] if isinstance(node, yaml.SequenceNode) else children
-
-
-def _guard(head: str, name: str) -> None:
-    """Refuse what front matter has no use for before anything is built from it: anchors, tags, nesting.
-
-    An alias lets one line stand for a million, and a tag changes what a word means.
-    """
-    depth = documents = 0
-    for event in yaml.parse(head, Loader=yaml.BaseLoader):
-        line = event.start_mark.line + 2 if event.start_mark else 1
-        documents += isinstance(event, yaml.DocumentStartEvent)
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise ContractError(name, Problem(line, "anchors and aliases are not accepted"))
-        if getattr(event, "tag", None) is not None:
-            raise ContractError(name, Problem(line, "tags are not accepted"))
-        if documents > 1:
-            raise ContractError(name, Problem(line, "one YAML document only"))
-        if depth > _DEPTH or (depth > 1 and isinstance(event, yaml.MappingStartEvent)):
+    entries = [(key, value, front.place(f"/{key}")[0]) for key, value in front.mapping.items()]
+    for _, value, line in entries:
+        words = cast("list[object]", value) if isinstance(value, list) else [value]
+        if not all(isinstance(word, str) for word in words):
             raise ContractError(name, Problem(line, "a value is a word or a list of words"))
+    return entries

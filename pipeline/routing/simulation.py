@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from pipeline.engine.machine import action_value
@@ -21,6 +20,7 @@ from pipeline.routing.matrix import ASKS
 from pipeline.routing.state import Event, NewTask, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.routing.words import action_words, step_words
+from pipeline.yaml_text import YamlError, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -100,9 +100,9 @@ def parse_signals(text: str) -> tuple[Entry, ...]:
         SignalsError: the text is no list of entries; names the place and the accepted words.
     """
     try:
-        found: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SignalsError(f"This is neither YAML nor JSON: {str(error).splitlines()[0]}") from error
+        found: Any = read(text, aliases=True).value
+    except YamlError as error:
+        raise SignalsError(f"This is neither YAML nor JSON: {error}") from error
     if not isinstance(found, list):
         raise SignalsError("Expected a list of signals, such as [OK, CLAIMED, DRAFTED].")
     items: list[Any] = [{"signal": item} if isinstance(item, str) else item for item in found]  # pyright: ignore[reportUnknownVariableType]  YAML

@@ -67,7 +67,7 @@ def test_a_script_of_the_contract_is_understood(tmp_path: Path) -> None:
         ("when: {}", "wrong at /"),
         ("- exit: 1\n  exit: 2", "exit"),
         ("- {", "not YAML"),
-        ("- !!python/object/apply:os.system [id]", "not YAML"),
+        ("- !!python/object/apply:os.system [id]", "tags are not accepted"),
     ],
 )
 def test_what_a_script_does_not_mean_is_an_error_with_its_place(tmp_path: Path, text: str, words: str) -> None:

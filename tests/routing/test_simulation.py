@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +39,7 @@ ANY_DISPATCH = "MALFORMED, VIOLATION, TIMED_OUT, UNAVAILABLE, BUDGET, ESCAPE, CA
 
 
 def walk(*entries: Any, run: Settings | None = None) -> Walk:
-    return simulate(parse_signals(yaml.safe_dump(list(entries))), run)
+    return simulate(parse_signals(json.dumps(list(entries))), run)
 
 
 def refused(*entries: Any) -> SignalsError:
