@@ -50,12 +50,14 @@ class Issue:
 class NewIssue:
     """An issue to be created.
 
-    `id`: None = the next free one. `parent`: None = a top-level issue, listed in README.md under `category`.
+    `id`: None = the next free one; `prefix` begins it where no issue has a number yet.
+    `parent`: None = a top-level issue, listed in README.md under `category`.
     `provenance` says in one line where the issue comes from; it ends the description.
     """
 
     title: str
     id: str | None = None
+    prefix: str | None = None
     parent: str | None = None
     category: str | None = None
     labels: tuple[str, ...] = ()

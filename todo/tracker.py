@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _NUMBER: Final = re.compile(r"[0-9]{1,64}")
 _NUMBERED: Final = re.compile(rf"([A-Za-z][A-Za-z0-9_-]*-)({_NUMBER.pattern})")
 _NEW_INDEX: Final = "# Issues\n"
+_NEAREST: Final = 3
+_NEAR: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,16 @@ class Tracker:
     def ids(self) -> tuple[str, ...]:
         """The ids that have a file, in the order of `sort_key`; the files may be broken."""
         return tuple(sorted(filter(None, map(id_of_file, self._source.names())), key=sort_key))
+
+    def named(self, text: str) -> str:
+        """Return the id that *text* means: itself where that is one, else the only one that differs in case alone."""
+        same = [issue_id for issue_id in self.ids if issue_id.casefold() == text.casefold()]
+        return same[0] if len(same) == 1 else text
+
+    def nearest(self, text: str) -> tuple[str, ...]:
+        """Return the ids that are nearly *text*, the nearest first."""
+        by_word = {issue_id.casefold(): issue_id for issue_id in self.ids}
+        return tuple(by_word[word] for word in get_close_matches(text.casefold(), by_word, n=_NEAREST, cutoff=_NEAR))
 
     def raw(self, name: str) -> bytes | None:
         """Return the content of a file of the tracker, None when there is none."""
@@ -113,7 +126,7 @@ class Tracker:
         if issue.status is not Status.TODO:
             message = f"{issue.id} is {issue.status}, not Todo. Choose another issue or set its status back."
             return Obstacle(ErrorKind.ISSUE_NOT_TODO, message, (issue.id,))
-        self._check_keys(issue_id)
+        _check_keys(self._open(issue_id)[1])
         self._check_links(issue)
         missing = tuple(other for other in issue.depends_on if not self._exists(other))
         unmet = tuple(
@@ -166,13 +179,32 @@ class Tracker:
         page = Page.of(document.name, document.text, document.body)
         return self._edits({document.name: page.commented(bullet(day, text))})
 
-    def create(self, new: NewIssue) -> tuple[str, Edits]:
+    def create(self, new: NewIssue, edited: str | None = None) -> tuple[str, Edits]:
         """Return the id of a new issue and the edits that file and list it.
 
         A sub-issue without an id gets PARENT.n, a top-level one the next number of the most used prefix.
 
+        Args:
+            new: What is filed.
+            edited: What a person made of its `draft`; by default the draft itself.
+
         Raises:
-            TrackerError: usage for what cannot be filed; issue_not_found, dependency_missing for what it names.
+            TrackerError: usage for what cannot be filed; issue_not_found, dependency_missing for what it names;
+                tracker_invalid for what was edited.
+        """
+        issue_id, text = self.draft(new)
+        name = file_name(issue_id)
+        issue, document = read_issue((text if edited is None else edited).encode(), name)
+        _check_keys(document)
+        category = one_line(new.category) if new.category and issue.parent is None else None
+        listing = self._listing(issue, issue.status, category=category, create=True)
+        return issue_id, self._edits({name: document.text} | listing)
+
+    def draft(self, new: NewIssue) -> tuple[str, str]:
+        """Return the id of a new issue and the text of its file.
+
+        Raises:
+            TrackerError: as `create`.
         """
         _check_new(new)
         if new.parent is not None:
@@ -181,16 +213,11 @@ class Tracker:
         if missing:
             message = f"There is no issue {', '.join(missing)} to depend on."
             raise TrackerError(ErrorKind.DEPENDENCY_MISSING, message)
-        issue_id = checked_id(new.id or self._free_id(new.parent))
+        issue_id = checked_id(new.id or self._free_id(new))
         taken = next((other for other in self.ids if other.lower() == issue_id.lower()), None)
         if taken is not None:
             raise usage(f"There is already an issue {taken}. Choose another id.")
-        name = file_name(issue_id)
-        text = issue_file(issue_id, new)
-        issue, _ = read_issue(text.encode(), name)
-        category = one_line(new.category) if new.category else None
-        listing = self._listing(issue, Status.TODO, category=category, create=True)
-        return issue_id, self._edits({name: text} | listing)
+        return issue_id, issue_file(issue_id, new)
 
     def with_edits(self, edits: Edits) -> Tracker:
         """Return the tracker as it is after the edits; merge further edits by `edits.then(later)`."""
@@ -201,23 +228,14 @@ class Tracker:
             name = file_name(checked_id(issue_id))
             content = self._source.read(name)
             if content is None:
-                message = f"There is no issue {issue_id}. Check the id, or create it."
+                near = self.nearest(issue_id)
+                hint = f"Did you mean {' or '.join(near)}?" if near else "Check the id, or create it."
+                message = f"There is no issue {issue_id}. {hint}"
                 raise TrackerError(ErrorKind.ISSUE_NOT_FOUND, message, path=name)
             if len(content) > MAX_FILE_BYTES:
                 raise invalid(f"The file is larger than {MAX_FILE_BYTES} bytes.", path=name)
             self._parsed[issue_id] = read_issue(content, name)
         return self._parsed[issue_id]
-
-    def _check_keys(self, issue_id: str) -> None:
-        """Check that no key is nearly one of ours: a misspelt `depends-on` would be no dependency.
-
-        Raises:
-            TrackerError: tracker_invalid.
-        """
-        document = self._open(issue_id)[1]
-        for key, meant in misspelt_keys(document):
-            message = f"The key `{key}` has no effect; `{meant}` is meant. Correct it."
-            raise invalid(message, path=document.name, line=document.line_of(key))
 
     def _exists(self, issue_id: str) -> bool:
         return self._source.read(file_name(issue_id)) is not None
@@ -260,8 +278,8 @@ class Tracker:
         text = _NEW_INDEX if content is None else decode(content, INDEX_NAME)
         return {INDEX_NAME: Page.of(INDEX_NAME, text).listing(issue, status, category)}
 
-    def _free_id(self, parent: str | None) -> str:
-        if parent is not None:
+    def _free_id(self, new: NewIssue) -> str:
+        if (parent := new.parent) is not None:
             document = self._open(parent)[1]
             # A line whose file is gone still counts: an id is never given twice.
             listed = [entry.issue_id for entry in Page.of(document.name, document.text, document.body).sub_issues()]
@@ -271,7 +289,12 @@ class Tracker:
                 if other.startswith(f"{parent}.") and _NUMBER.fullmatch(number := other.removeprefix(f"{parent}."))
             ]
             return f"{parent}.{max(numbers, default=0) + 1}"
-        numbered = [found for found in map(_NUMBERED.fullmatch, self.ids) if found is not None]
+        index = self._source.read(INDEX_NAME)
+        listed = [] if index is None else Page.of(INDEX_NAME, decode(index, INDEX_NAME)).entries()
+        every = dict.fromkeys((*self.ids, *(entry.issue_id for entry in listed)))
+        numbered = [found for found in map(_NUMBERED.fullmatch, every) if found is not None]
+        if not numbered and new.prefix is not None:
+            return f"{new.prefix}-1"
         if not numbered:
             raise usage("There is no numbered issue yet to count on from. Give an id, such as GAL-1.")
         prefix = min(Counter(found[1] for found in numbered).items(), key=lambda counted: (-counted[1], counted[0]))[0]
@@ -281,6 +304,17 @@ class Tracker:
     def _edits(self, texts: dict[str, str]) -> Edits:
         contents = {name: text.encode() for name, text in texts.items()}
         return Edits(contents, {name: self._source.read(name) for name in contents})
+
+
+def _check_keys(document: Document) -> None:
+    """Check that no key is nearly one of ours: a misspelt `depends-on` would be no dependency.
+
+    Raises:
+        TrackerError: tracker_invalid.
+    """
+    for key, meant in misspelt_keys(document):
+        message = f"The key `{key}` has no effect; `{meant}` is meant. Correct it."
+        raise invalid(message, path=document.name, line=document.line_of(key))
 
 
 def _check_new(new: NewIssue) -> None:

@@ -17,6 +17,7 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Question, Role  # noqa: TC001  (typer reads them)
+from pipeline.runs.tracker import named_in
 from pipeline.service.run_config import RunOptions, refuse_recursion
 from pipeline.service.trial import Trial, trial_document, trial_exit_code, try_role
 from pipeline.terminal import visible_lines
@@ -59,7 +60,7 @@ def try_agent(
         asks = ", ".join(KINDS["judge"].by_question)
         raise UserError(f"--kind judge needs --question ({asks}); no other kind takes one.", Reason.USAGE)
     repository = Repository.find(Path.cwd())
-    options = RunOptions(issue, agents=tuple(agent or ()), values=tuple(values or ()))
+    options = RunOptions(named_in(repository.worktree, issue), agents=tuple(agent or ()), values=tuple(values or ()))
     trial = Trial(role, kind, question, tuple(write or ()), _named(artifact or []))
     result, log = anyio.run(try_role, repository, options, trial, say)
     document = trial_document(result, log)

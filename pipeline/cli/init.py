@@ -14,7 +14,7 @@ import typer
 
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.issue import FOLDER
+from pipeline.cli.issue_place import FOLDER
 from pipeline.cli.text import print_text
 from pipeline.config.load import load
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file

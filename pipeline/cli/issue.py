@@ -5,43 +5,32 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pipeline.cli.issue_new import edit_issue, new
+from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.terminal import visible_lines
 from todo import (
-    ErrorKind,
     FolderSource,
     Issue,
-    MappingSource,
-    NewIssue,
     Problem,
     Status,
     Tracker,
-    TrackerError,
     file_name,
     lint,
     write_edits,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-FOLDER: Final = "TODO"
-_NEXT: Final = {
-    ErrorKind.TRACKER_INVALID: ("redfirst issue lint",),
-    ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),
-}
+    from collections.abc import Sequence
 
 app = typer.Typer(
     name="issue",
@@ -100,10 +89,6 @@ class IssueLintDocument:
     problems: tuple[Problem, ...]
 
 
-Root = Annotated[
-    Path | None,
-    typer.Option("--dir", metavar="PATH", help="The repository whose TODO/ is meant; default: the one you stand in."),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
@@ -122,8 +107,8 @@ def list_issues(
       redfirst issue list --status todo --label bug
     """
     wanted = None if status is None else _status(status)
-    with _user_errors():
-        issues = Tracker(FolderSource(_folder(root))).issues()
+    with user_errors():
+        issues = Tracker(FolderSource(folder_of(root))).issues()
     labels = set(label or ())
     _print_issues(
         [issue for issue in issues if wanted in {None, issue.status} and labels.issubset(issue.labels)], as_json=as_json
@@ -137,20 +122,21 @@ def ready(as_json: AsJson = False, root: Root = None) -> None:
     Examples:
       redfirst issue ready
     """
-    with _user_errors():
-        issues = Tracker(FolderSource(_folder(root))).ready()
+    with user_errors():
+        issues = Tracker(FolderSource(folder_of(root))).ready()
     _print_issues(issues, as_json=as_json)
 
 
 @app.command()
-def show(issue_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False, root: Root = None) -> None:
+def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
     """Show one issue as it is written.
 
     Examples:
       redfirst issue show GAL-39
     """
-    with _user_errors():
-        tracker = Tracker(FolderSource(_folder(root)))
+    with user_errors():
+        tracker = Tracker(FolderSource(folder_of(root)))
+        issue_id = tracker.named(issue_id)
         issue = tracker.read(issue_id)
         text = (tracker.raw(file_name(issue_id)) or b"").decode()
     if as_json:
@@ -160,43 +146,13 @@ def show(issue_id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson
         typer.echo(visible_lines(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
 
 
-@app.command()
-def new(
-    title: Annotated[str, typer.Option(help="One line.")],
-    issue_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Default: the next number of the most used prefix.")
-    ] = None,
-    parent: Annotated[
-        str | None, typer.Option(metavar="ID", help="File it as a sub-issue; its id is PARENT.1, PARENT.2 ...")
-    ] = None,
-    category: Annotated[str | None, typer.Option(help="The heading of README.md to list it under.")] = None,
-    label: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
-    body: Annotated[str | None, typer.Option(metavar="FILE|-", help="The text of the issue; - reads stdin.")] = None,
-    root: Root = None,
-) -> None:
-    """File a new issue and print its id.
-
-    Examples:
-      redfirst issue new --title "Reject empty names" --id GAL-39
-
-      redfirst issue new --title "Clean up" --parent GAL-39 --label tech-debt
-    """
-    if issue_id is not None and parent is not None:
-        raise UserError("Give --id or --parent, not both: a sub-issue gets its id from its parent.", Reason.USAGE)
-    text, labels = "" if body is None else _text_of(body), tuple(label or ())
-    wanted = NewIssue(title=title, id=issue_id, parent=parent, category=category, labels=labels, description=text)
-    with _user_errors():
-        folder = _folder(root)
-        source = FolderSource(folder) if os.path.lexists(folder) else MappingSource({})
-        filed, edits = Tracker(source).create(wanted)
-        folder.mkdir(exist_ok=True)  # the first issue makes the tracker
-        write_edits(folder, edits)
-    typer.echo(filed)
+app.command()(new)
+app.command("edit")(edit_issue)
 
 
 @app.command("status")
 def set_status(
-    issue_id: Annotated[str, typer.Argument(metavar="ID")],
+    issue_id: IssueId,
     status: Annotated[str, typer.Argument(help="todo, in-progress or done.")],
     root: Root = None,
 ) -> None:
@@ -206,14 +162,15 @@ def set_status(
       redfirst issue status GAL-39 in-progress
     """
     wanted = _status(status)
-    with _user_errors():
-        folder = _folder(root)
-        write_edits(folder, Tracker(FolderSource(folder)).set_status(issue_id, wanted))
+    with user_errors():
+        folder = folder_of(root)
+        tracker = Tracker(FolderSource(folder))
+        write_edits(folder, tracker.set_status(tracker.named(issue_id), wanted))
 
 
 @app.command()
 def comment(
-    issue_id: Annotated[str, typer.Argument(metavar="ID")],
+    issue_id: IssueId,
     text: Annotated[str, typer.Argument(help="May have several lines.")],
     root: Root = None,
 ) -> None:
@@ -223,9 +180,10 @@ def comment(
       redfirst issue comment GAL-39 "Blocked by the new parser."
     """
     day = _today()
-    with _user_errors():
-        folder = _folder(root)
-        write_edits(folder, Tracker(FolderSource(folder)).comment(issue_id, day, text))
+    with user_errors():
+        folder = folder_of(root)
+        tracker = Tracker(FolderSource(folder))
+        write_edits(folder, tracker.comment(tracker.named(issue_id), day, text))
 
 
 @app.command("lint")
@@ -235,8 +193,8 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
     Examples:
       redfirst issue lint
     """
-    with _user_errors():
-        problems = lint(Tracker(FolderSource(_folder(root))))
+    with user_errors():
+        problems = lint(Tracker(FolderSource(folder_of(root))))
     found = tuple(replace(problem, path=f"{FOLDER}/{problem.path}") for problem in problems)
     if as_json:
         _print_json(IssueLintDocument(ok=not found, problems=found))
@@ -248,30 +206,6 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
             typer.echo("No problems.", err=True)
     if found:
         raise typer.Exit(2)
-
-
-@contextmanager
-def _user_errors() -> Generator[None]:
-    """Turn what the tracker refuses into the error that `main` renders."""
-    try:
-        yield
-    except TrackerError as error:
-        path = FOLDER if error.path is None else f"{FOLDER}/{error.path}"
-        details: dict[str, object] = {} if error.line is None else {"line": error.line}
-        actions = _NEXT.get(error.kind, ())
-        raise UserError(error.message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
-
-
-def _folder(root: Path | None) -> Path:
-    """Return the tracker folder of the repository given, else of the one around the working directory."""
-    if root is not None:
-        return root / FOLDER
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        # A linked worktree has a file named .git.
-        if (folder / ".git").exists():
-            return folder / FOLDER
-    raise UserError("This is not inside a git repository. Go to one, or name it with --dir.", Reason.USAGE)
 
 
 def _status(word: str) -> Status:
@@ -292,15 +226,6 @@ def _today() -> date:
         return datetime.fromtimestamp(int(given), tz=UTC).date()
     except (ValueError, OverflowError, OSError):
         raise UserError(f"SOURCE_DATE_EPOCH={given} is not a number of seconds.", Reason.USAGE) from None
-
-
-def _text_of(place: str) -> str:
-    try:
-        return (sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()).decode()
-    except OSError as error:
-        raise UserError(f"--body {place} cannot be read: {error.strerror}.", Reason.USAGE, path=place) from None
-    except UnicodeDecodeError:
-        raise UserError(f"--body {place} is not UTF-8.", Reason.USAGE, path=place) from None
 
 
 def _record(issue: Issue) -> IssueRecord:

@@ -107,14 +107,16 @@ def run_command(
 
       redfirst run GAL-39 --worktree --agent check=scripted
     """
-    from pipeline.service import composition, worktrees  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.service import composition, worktrees  # noqa: PLC0415  (the same)
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
-    options = composition.RunOptions(
-        issue=issue_id, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
-    )
     repository = _repository()
+    issue = named_in(repository.worktree, issue_id)
+    options = composition.RunOptions(
+        issue=issue, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
+    )
     if worktree:
         repository, options = worktrees.create(repository, options)
         say(f"made the worktree {repository.worktree}; every further command for this run is given there")

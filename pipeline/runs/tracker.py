@@ -50,6 +50,14 @@ def as_user_errors() -> Generator[None]:
         ) from error
 
 
+def named_in(worktree: Path, text: str) -> str:
+    """Return the id that *text* means in the user's worktree; *text* itself where no tracker can tell."""
+    try:
+        return in_worktree(worktree).named(text)
+    except TrackerError:
+        return text
+
+
 def in_worktree(worktree: Path) -> Tracker:
     """Return the tracker of the user's worktree."""
     return Tracker(FolderSource(worktree / FOLDER))

@@ -254,3 +254,84 @@ def test_the_first_issue_makes_the_tracker(repository: Repository) -> None:
 
 def test_every_kind_of_error_is_a_reason_of_the_contract() -> None:
     assert {Reason(kind.value).value for kind in ErrorKind} == {kind.value for kind in ErrorKind}
+
+
+def test_an_id_is_taken_whatever_its_case_and_the_nearest_is_offered(repository: Repository) -> None:
+    assert repository.document("show", "gal-39", "--json")["issue"]["id"] == "GAL-39"
+    repository.run("status", "gal-39", "done")
+    assert "status: Done" in repository.text("GAL-39.md")
+    error = repository.refused("show", "GLA-39")
+    assert (error.reason, error.message) == (Reason.ISSUE_NOT_FOUND, "There is no issue GLA-39. Did you mean GAL-39?")
+
+
+def test_a_new_issue_has_an_id_of_its_own_and_room_for_criteria(repository: Repository) -> None:
+    (repository.root / "TODO" / "README.md").write_text(README + "- [x] [GAL-44](GAL-44.md) Gone\n")
+    assert repository.out("new", "--title", "Next", "--parent", "gal-40") == "GAL-40.1\n"
+    assert repository.out("new", "--title", "Next") == "GAL-45\n"
+    assert "\n## Acceptance criteria\n\n<!--" in repository.text("GAL-45.md")
+    assert repository.run("lint").exit_code == 0 or "GAL-45" not in repository.run("lint").stdout
+
+
+def test_the_first_issue_is_named_after_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "my-shop"
+    (root / ".git").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    assert Repository(root).out("new", "--title", "First") == "MYSHOP-1\n"
+
+
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let the editor be a program that changes the file that it is given."""
+    path = tmp_path / "an editor"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"'{path}' --wait")
+
+
+def test_a_new_issue_is_filed_as_the_editor_left_it(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    editor(tmp_path, monkeypatch, """sed -i 's/title: Next/title: Better/; s/^labels: .*/labels: [ui]/' "$2" """)
+    assert repository.out("new", "--title", "Next", "--edit") == "GAL-41\n"
+    assert "title: Better\n" in repository.text("GAL-41.md")
+    assert "[GAL-41](GAL-41.md) Better" in repository.text("README.md")
+    assert list(tmp_path.glob("redfirst-issue-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("exit 3", "ended with exit code 3"),
+        ("""sed -i 's/^status: .*/status: Soon/' "$2" """, "`Soon` is not a status"),
+        ("""sed -i 's/^depends-on:/depend-on:/' "$2" """, "`depends-on` is meant"),
+    ],
+)
+def test_what_cannot_be_filed_is_kept_for_the_person(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, says: str
+) -> None:
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    editor(tmp_path, monkeypatch, script)
+    before = repository.files().keys()
+    error = repository.run("new", "--title", "Next", "--edit").exception
+    assert isinstance(error, UserError)
+    assert says in error.message
+    kept = list(place.rglob("*.md"))
+    assert [path.name for path in kept] == ([] if script.startswith("exit") else ["GAL-41.md"])
+    assert repository.files().keys() - before == {str(path) for path in kept}
+
+
+def test_an_issue_is_edited_in_place_and_its_line_follows(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor(tmp_path, monkeypatch, """sed -i 's/^status: Todo/status: Done/' "$2" """)
+    assert repository.run("edit", "gal-39").exit_code == 0
+    assert "- [x] [GAL-39]" in repository.text("README.md")
+    editor(tmp_path, monkeypatch, """sed -i 's/^labels:/lables:/' "$2" """)
+    result = repository.run("edit", "GAL-40")
+    assert result.exit_code == 2
+    assert "TODO/GAL-40.md: misspelt-key" in result.stderr
+    monkeypatch.delenv("VISUAL")
+    monkeypatch.delenv("EDITOR", raising=False)
+    assert "set VISUAL or EDITOR" in repository.refused("edit", "GAL-40").message

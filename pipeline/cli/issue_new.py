@@ -1,0 +1,153 @@
+"""`redfirst issue new` and `redfirst issue edit`: an issue is written, in the user's editor where that is wanted."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pipeline.cli.editor import edit as open_editor
+from pipeline.cli.editor import require_editor
+from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
+from pipeline.cli.text import print_text
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
+from todo import (
+    FolderSource,
+    MappingSource,
+    NewIssue,
+    Tracker,
+    checked_id,
+    file_name,
+    lint,
+    write_edits,
+)
+
+if TYPE_CHECKING:
+    from todo import Edits
+
+_TEMPLATE: Final = """<!-- What is wrong or missing, and why it matters. -->
+
+## Acceptance criteria
+
+<!-- One line for each result that a test can show: - [ ] RESULT -->
+"""
+_LONGEST_PREFIX: Final = 10
+
+
+def new(
+    title: Annotated[str, typer.Option(help="One line.")],
+    issue_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Default: the next number of the most used prefix.")
+    ] = None,
+    parent: Annotated[
+        str | None, typer.Option(metavar="ID", help="File it as a sub-issue; its id is PARENT.1, PARENT.2 ...")
+    ] = None,
+    category: Annotated[str | None, typer.Option(help="The heading of README.md to list it under.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
+    body: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="The text; - reads stdin. Default: a template.")
+    ] = None,
+    edit: Annotated[bool, typer.Option("--edit", help="Open it in $VISUAL or $EDITOR before it is filed.")] = False,
+    root: Root = None,
+) -> None:
+    """File a new issue and print its id.
+
+    Examples:
+      redfirst issue new --title "Reject empty names"
+
+      redfirst issue new --title "Reject empty names" --edit
+
+      redfirst issue new --title "Clean up" --parent GAL-39 --label tech-debt
+    """
+    if issue_id is not None and parent is not None:
+        raise UserError("Give --id or --parent, not both: a sub-issue gets its id from its parent.", Reason.USAGE)
+    text, labels = _TEMPLATE if body is None else _text_of(body), tuple(label or ())
+    folder = folder_of(root)
+    if edit:
+        require_editor()
+    with user_errors():
+        tracker = Tracker(FolderSource(folder) if os.path.lexists(folder) else MappingSource({}))
+        wanted = NewIssue(
+            title=title,
+            id=issue_id,
+            prefix=_prefix(folder),
+            parent=None if parent is None else tracker.named(parent),
+            category=category,
+            labels=labels,
+            description=text,
+        )
+        filed, edits = _edited(tracker, wanted) if edit else tracker.create(wanted)
+        folder.mkdir(exist_ok=True)  # the first issue makes the tracker
+        write_edits(folder, edits)
+    typer.echo(filed)
+    if body is None and not edit:
+        say = f"{FOLDER}/{file_name(filed)} says what it has to: redfirst issue edit {filed}; then commit it"
+        print_text(visible(say), err=True)
+
+
+def edit_issue(issue_id: IssueId, root: Root = None) -> None:
+    """Open an issue in $VISUAL or $EDITOR; what is wrong with it afterwards is said, with exit code 2.
+
+    Examples:
+      redfirst issue edit GAL-39
+    """
+    with user_errors():
+        folder = folder_of(root)
+        tracker = Tracker(FolderSource(folder))
+        issue_id = checked_id(tracker.named(issue_id))
+        if tracker.raw(file_name(issue_id)) is None:
+            tracker.read(issue_id)  # says that there is none; one that is broken is to be mended
+    open_editor(folder / file_name(issue_id))
+    with user_errors():
+        tracker = Tracker(FolderSource(folder))
+        found = [problem for problem in lint(tracker) if problem.path == file_name(issue_id)]
+        if not found:  # the line that lists it shows its status
+            write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status))
+            return
+    for problem in found:
+        place = f"{FOLDER}/{problem.path}" + ("" if problem.line is None else f":{problem.line}")
+        print_text(visible(f"{place}: {problem.rule}: {problem.message}"), err=True)
+    raise typer.Exit(2)
+
+
+def _edited(tracker: Tracker, wanted: NewIssue) -> tuple[str, Edits]:
+    """Return what a person made of the draft; it is kept where it cannot be filed."""
+    filed, text = tracker.draft(wanted)
+    folder = Path(tempfile.mkdtemp(prefix="redfirst-issue-"))
+    path = folder / file_name(filed)
+    path.write_text(text, encoding="utf-8")
+    try:
+        open_editor(path)
+        found = tracker.create(wanted, path.read_bytes().decode())
+    except BaseException:
+        if path.exists() and path.read_bytes() != text.encode():
+            print_text(visible(f"Nothing was filed; your text is kept in {path}"), err=True)
+        else:
+            path.unlink(missing_ok=True)
+            folder.rmdir()
+        raise
+    path.unlink()
+    folder.rmdir()
+    return found
+
+
+def _prefix(folder: Path) -> str:
+    """Return what the first id begins with: the name of the repository's folder."""
+    word = re.sub(r"[^A-Z0-9]", "", folder.resolve().parent.name.upper())[:_LONGEST_PREFIX]
+    return word if word[:1].isalpha() else "ISSUE"
+
+
+def _text_of(place: str) -> str:
+    try:
+        return (sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()).decode()
+    except OSError as error:
+        raise UserError(f"--body {place} cannot be read: {error.strerror}.", Reason.USAGE, path=place) from None
+    except UnicodeDecodeError:
+        raise UserError(f"--body {place} is not UTF-8.", Reason.USAGE, path=place) from None

@@ -1,0 +1,52 @@
+"""Where the tracker is, and what its errors are for the user."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from todo import ErrorKind, TrackerError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+FOLDER: Final = "TODO"
+_NEXT: Final = {
+    ErrorKind.TRACKER_INVALID: ("redfirst issue lint",),
+    ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),
+}
+
+Root = Annotated[
+    Path | None,
+    typer.Option("--dir", metavar="PATH", help="The repository whose TODO/ is meant; default: the one you stand in."),
+]
+IssueId = Annotated[str, typer.Argument(metavar="ID", help="Upper and lower case are the same.")]
+
+
+@contextmanager
+def user_errors() -> Generator[None]:
+    """Turn what the tracker refuses into the error that `main` renders."""
+    try:
+        yield
+    except TrackerError as error:
+        path = FOLDER if error.path is None else f"{FOLDER}/{error.path}"
+        details: dict[str, object] = {} if error.line is None else {"line": error.line}
+        actions = _NEXT.get(error.kind, ())
+        raise UserError(error.message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
+
+
+def folder_of(root: Path | None) -> Path:
+    """Return the tracker folder of the repository given, else of the one around the working directory."""
+    if root is not None:
+        return root / FOLDER
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        # A linked worktree has a file named .git.
+        if (folder / ".git").exists():
+            return folder / FOLDER
+    raise UserError("This is not inside a git repository. Go to one, or name it with --dir.", Reason.USAGE)
