@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 import typer
 
 from pipeline import VERSION
-from pipeline.cli.text import print_text
+from pipeline.cli.text import print_text, several_lines
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason, exit_code
@@ -139,7 +139,7 @@ def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
         }
         print(json_text.dumps(document, default=str), flush=True)  # noqa: T201  (stdout is this document)
         return
-    message = visible_lines(error.message.strip()).replace("\n", "\n  ")
+    message = several_lines(error.message)
     print_text("\n".join([f"redfirst: {message}", *(f"  - {visible(action)}" for action in error.actions)]), err=True)
 
 

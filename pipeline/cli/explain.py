@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
-from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, terminal_width
+from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.terminal import paint
@@ -118,7 +118,7 @@ def _reasons(line: DecisionLine) -> list[tuple[str, str]]:
         *(("before", visible(text)) for text in line.before),
         *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
         *(("measured", _tests_text(tests)) for tests in line.tests),
-        *([("signal", visible(line.note))] if line.note else []),
+        *([("signal", several_lines(line.note))] if line.note else []),
         *(("found", visible(text)) for text in line.facts if text != line.note),
         ("rule", _rule(line)),
         *(("counts", str(counter)) for counter in line.paid),
@@ -130,7 +130,7 @@ def _reasons(line: DecisionLine) -> list[tuple[str, str]]:
 
 
 def _in_short(line: DecisionLine) -> list[tuple[str, str]]:
-    said = [("because", visible(line.note))] if line.note else [("because", line.says)] if line.says else []
+    said = [("because", several_lines(line.note))] if line.note else [("because", line.says)] if line.says else []
     return [
         *said,
         *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),

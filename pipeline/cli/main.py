@@ -14,10 +14,9 @@ from pipeline import VERSION
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, RunName, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, group_of
-from pipeline.cli.text import print_text, say
+from pipeline.cli.text import print_text, say, several_lines
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
-from pipeline.policy.characters import visible
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -288,7 +287,7 @@ def run_text(document: RunDocument) -> str:
     """Return the same for a person."""
     lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value})"]
     if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
-        lines.append(f"  {visible(document.note)}")
+        lines.append(f"  {several_lines(document.note)}")
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]

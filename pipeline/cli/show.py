@@ -9,7 +9,7 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.journal_lines import log_line
-from pipeline.cli.text import columned, counted, dispatch_text, first_rows, print_text, terminal_width
+from pipeline.cli.text import columned, counted, dispatch_text, first_rows, print_text, several_lines, terminal_width
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
@@ -86,7 +86,7 @@ def show_text(document: ShowDocument, width: int | None = None) -> str:
     head = _head(document)
     following = [("next", visible(action)) for action in document.safe_next_actions]
     known: list[Rows] = [
-        [("edited", line) for line in _edits_text(document)],
+        [("no effect", line) for line in _edits_text(document)],
         [("blocker", finding_text(finding)) for finding in document.blockers],
         [("task", line) for line in map(_task_line, document.tasks)],
         _last_reviews(document),
@@ -142,7 +142,7 @@ def _head(document: ShowDocument) -> Rows:
         rows.append(("stands", visible(document.place)))
     # What the last decision said is why the run stopped only where that decision stopped it.
     if document.note and document.outcome is not None and not good and document.reason is not Reason.ABANDONED:
-        rows.append(("because", visible(document.note)))
+        rows.append(("because", several_lines(document.note)))
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
     rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
     if document.sandbox.backend == "none":

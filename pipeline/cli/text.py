@@ -44,7 +44,15 @@ def print_text(text: str, *, err: bool = False) -> None:
 
 def say(text: str) -> None:
     """Tell the person on stderr how something goes on."""
-    print_text(visible(text), err=True)
+    print_text(several_lines(text), err=True)
+
+
+def several_lines(text: str) -> str:
+    """Return a message with what is hidden in it as escapes; its further lines, such as git's, are marked.
+
+    What strangers wrote must not look like a line of ours.
+    """
+    return "\n  | ".join(visible(line, keep="\t") for line in text.strip().split("\n"))
 
 
 def terminal_width(stream: TextIO) -> int | None:
@@ -98,8 +106,10 @@ def columned(rows: Iterable[tuple[str, str]], width: int | None, *, indent: int 
     lines: list[str] = []
     before = ""
     for label, text in shown:
+        first, *more = text.split("\n")
         name = "" if label == before else label
-        lines += wrapped(f"{'':{indent}}{name:{column - indent}}{text}".rstrip(), width, hang=column)
+        lines += wrapped(f"{'':{indent}}{name:{column - indent}}{first}".rstrip(), width, hang=column)
+        lines += [part for line in more for part in wrapped(f"{'':{column}}{line}", width, hang=column)]
         before = label
     return lines
 

@@ -143,7 +143,7 @@ def assert_escaped(project: Project, document: dict[str, Any], *, part: str, ste
     assert decided["step"] == step
     kept = json.loads((project.run_folder() / "evidence" / "escape.json").read_text())
     assert {each["part"] for each in kept["parts"]} == {part}
-    explained = project.redfirst("explain", "GAL-1").stdout
+    explained = project.redfirst("explain", "GAL-1", "-v").stdout
     summary = (project.run_folder() / "summary.md").read_text()
     for told in (explained, summary):
         assert part in told

@@ -15,6 +15,7 @@ from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
 from pipeline.cli.routes import routes_text
 from pipeline.cli.show import show_text, whole_text
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.service.explanation import explain_run
@@ -113,6 +114,13 @@ def test_a_cost_that_nobody_reports_is_not_a_cost_of_nothing(repository: Reposit
     to_first_task(run)
     dispatch(run, Role.TEST, "write-tests")
     assert "usage   1 dispatch; no agent reported a cost" in show_text(show_run(run.folder))
+
+
+def test_an_error_of_git_is_shown_in_lines(repository: Repository) -> None:
+    run = begin(repository)
+    run.decide(event(Signal.PRECONDITION, reason=Reason.ENVIRONMENT, note="git: it failed\nfatal: no \x1b room"))
+    for text in (show_text(show_run(run.folder)), explain_text(explain_run(run.folder))):
+        assert re.search(r"because  git: it failed\n +\| fatal: no \\x1b room\n", text), text
 
 
 def test_the_matrix_fits_on_a_terminal() -> None:

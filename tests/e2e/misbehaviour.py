@@ -77,7 +77,7 @@ class Scene:
 
     def assert_explained(self, row: str, *words: str) -> None:
         """Assert that `explain` shows a decision of this row with all the words."""
-        done = self.project.redfirst("explain", "GAL-1")
+        done = self.project.redfirst("explain", "GAL-1", "-v")
         assert done.returncode == 0, done.stderr
         assert row in done.stdout
         assert [word for word in words if word not in done.stdout] == []

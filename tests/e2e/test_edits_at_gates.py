@@ -167,7 +167,7 @@ def test_dropped_tasks_do_not_lie_beside_live_ones_and_the_redraft_gets_them_as_
     assert sorted(path.name for path in resplit.folder.glob("task-*.md")) == ["task-1.md"]
     assert "title: Mind zero" in resplit.artifact("dropped/task-2-1.md")
     assert "title: Mind one" in resplit.artifact("dropped/task-2-2.md")
-    decided = resplit.project.redfirst("explain", resplit.name).stdout
+    decided = resplit.project.redfirst("explain", resplit.name, "-v").stdout
     assert re.search(r"task-2\.md +\(gone, as it was: dropped/task-2-1\.md\)", decided), decided
 
 

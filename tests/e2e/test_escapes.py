@@ -100,7 +100,7 @@ def test_a_hook_that_appears_ends_the_run_and_loses_nothing(tmp_path: Path) -> N
     assert project.untouched_since(start)
     (part,) = evidence(project)["parts"]
     assert (part["part"], part["path"], part["before"]) == ("hooks", str(project.root / ".git/hooks/pre-commit"), "")
-    explained = project.redfirst("explain", "GAL-1").stdout
+    explained = project.redfirst("explain", "GAL-1", "-v").stdout
     summary = (project.run_folder() / "summary.md").read_text()
     for told in (explained, summary):
         assert "hooks/pre-commit" in told
