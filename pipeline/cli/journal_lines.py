@@ -27,6 +27,7 @@ from pipeline.runs.events import (
     MeasuredTests,
     Published,
     PublishIntended,
+    PublishOnto,
     TaskDone,
     TrackerWritten,
 )
@@ -112,8 +113,10 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return limits or said.config_hash[:12]
         case RunParked(outcome=outcome, reason=reason) | RunFinished(outcome=outcome, reason=reason):
             return f"{outcome}: {reason}"
-        case PublishIntended(commits=commits):
-            return _commits(commits)
+        case PublishOnto(commit=commit):
+            return commit[:12]
+        case PublishIntended(commits=commits, base=base):
+            return _commits(commits) + (f" on {base[:12]}" if base is not None else "")
         case Published() as said:
             return f"{said.branch}: {_commits(said.commits)}"
         case _:

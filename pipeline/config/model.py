@@ -80,6 +80,7 @@ class Limits(Closed):
     seam: Times = _limit(Loop.SEAM)
     unnoticed_faults: Times = _limit(Loop.UNNOTICED_FAULTS)
     cosmetic: Times = _limit(Loop.COSMETIC)
+    tip_moved: Times = _limit(Loop.TIP_MOVED)
     reask: Times = _limit(Loop.REASK)
     dispatches: Annotated[int, Field(ge=1, description="Per run, plus 10 for each task")] = _limit(Loop.DISPATCHES)
     max_tasks: Annotated[int, Field(ge=1, description="Tasks of one split")] = MAX_TASKS

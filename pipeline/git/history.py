@@ -55,3 +55,8 @@ class HistoryDoor(ReadDoor):
         """Return the commit where two histories part, or None."""
         found = self._answers("merge-base", one, other)
         return found.decode().split()[0] if found else None
+
+    def touching(self, old: str, new: str, *paths: str) -> tuple[str, ...]:
+        """Return the commits of `old..new` that change one of *paths*, oldest first."""
+        argv = ("--literal-pathspecs", "rev-list", "--topo-order", "--reverse", f"{old}..{new}", "--", *paths)
+        return tuple(self._git(*argv).decode().split())

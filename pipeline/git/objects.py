@@ -149,6 +149,27 @@ class ObjectDoor(HistoryDoor):
             raise GitError(argv, done.returncode, said)
         return done.stdout.decode().strip()
 
+    def pick(self, onto: str, commits: Sequence[str], who: Signature) -> tuple[int, str] | None:
+        """Return how many of *commits* `git cherry-pick` would put on *onto*, and why it would stop at the next one.
+
+        It is tried in objects alone. None where this git cannot (before 2.38).
+        """
+        tree = self.tree_of(onto)
+        for done, commit in enumerate(commits):
+            before = self._git("rev-parse", "--verify", f"{commit}^").decode().strip()
+            side = self.commit_tree(tree, (before,), "tried", who)  # so that what is compared with is what came before
+            argv = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", side, commit)
+            found = self._start(argv)
+            if found.returncode not in {0, 1}:
+                return None
+            result, *names = found.stdout.decode(errors="surrogateescape").rstrip("\0").split("\0")
+            if found.returncode:
+                return done, f"conflicts in {', '.join(names)}"
+            if result == tree:
+                return done, f"{commit[:12]} is in it already"
+            tree = result
+        return len(commits), ""
+
     def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
         """Point *ref* at *new*; with *old*, only if it is there now (NO_OBJECT: only if the ref does not exist)."""
         self._free(ref)

@@ -52,6 +52,11 @@ class PublishDoor(ObjectDoor):
         done = self._start(["diff-index", "--cached", "--quiet", commit, "--"], prefix=PUBLISHING)
         return done.returncode == 0
 
+    def staged(self, commit: str) -> tuple[str, ...]:
+        """Return the paths in which the user's index differs from *commit*."""
+        out = self._start(["diff-index", "--cached", "--name-only", "-z", commit, "--"], prefix=PUBLISHING).stdout
+        return tuple(path for path in out.decode(errors="surrogateescape").split("\0") if path)
+
     def move_worktree(self, old: str, new: str) -> str | None:
         """Take the user's index and files from tree *old* to *new*; None, or git's refusal with nothing changed.
 

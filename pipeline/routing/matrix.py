@@ -135,7 +135,8 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED_WITH_BLOCKERS, Reason.BLOCKERS), "@pm", "the same; blockers filed", Given.BLOCKERS),
     Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED, Reason.NOTHING_TO_DO), "@pm", "tracker only", Given.NOTHING_CHANGED),
     Row(P.PUBLISH, S.REGRESSION, _parked(Reason.REGRESSION), "harness", "a test that passed does not pass over the result: published never"),
-    Row(P.PUBLISH, S.BRANCH_MOVED, _parked(Reason.BRANCH_MOVED), "harness", "the branch is not where the run began"),
+    Row(P.PUBLISH, S.BRANCH_MOVED, _parked(Reason.BRANCH_MOVED), "harness", "the result does not go on the branch as it is now: files meet, or what is claimed does not hold there"),
+    Row(P.PUBLISH, S.TIP_MOVED, Retry(P.PUBLISH, L.TIP_MOVED), "harness", "the branch moved between the look at its tip and the publication: look again"),
     Row(P.PUBLISH, S.WORKTREE_CHANGED, _parked(Reason.WORKTREE_CHANGED), "harness", "the user edited a file that the run touches"),
     Row(P.PUBLISH, S.SIGNING_FAILED, _parked(Reason.SIGNING), "harness", "the commit could not be signed"),
 
@@ -190,6 +191,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
     L.SEAM: Bound(1, "task", SIGN_OFF),
     L.UNNOTICED_FAULTS: Bound(1, "task", NextTask()),
     L.COSMETIC: Bound(1, "run", Goto(P.PUBLISH)),
+    L.TIP_MOVED: Bound(5, "run", _parked(Reason.BRANCH_MOVED)),
     L.REASK: Bound(
         1,
         "slot",

@@ -133,6 +133,7 @@ class Signal(StrEnum):
 
     PUBLISHED = "PUBLISHED"
     BRANCH_MOVED = "BRANCH_MOVED"
+    TIP_MOVED = "TIP_MOVED"
     WORKTREE_CHANGED = "WORKTREE_CHANGED"
     SIGNING_FAILED = "SIGNING_FAILED"
 
@@ -177,6 +178,7 @@ class Loop(StrEnum):
     SEAM = "seam"
     UNNOTICED_FAULTS = "unnoticed_faults"
     COSMETIC = "cosmetic"
+    TIP_MOVED = "tip_moved"
     REASK = "reask"
     DISPATCHES = "dispatches"
     HUMAN = "human"

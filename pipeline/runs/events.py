@@ -99,13 +99,25 @@ class TaskDone(EffectMade):
     status: str
 
 
+class PublishOnto(JournalEvent):
+    """A person named the commit that the run's commits are to be put on."""
+
+    KIND = "publish_onto"
+
+    commit: ObjectName
+
+
 class PublishIntended(JournalEvent):
-    """The commits are made, and the user's branch is about to be moved to them."""
+    """The commits are made, and the user's branch is about to be moved to them.
+
+    `base` is what they are put on, None where that is the start of the run; of several lines the last one counts.
+    """
 
     KIND = "publish_intended"
 
     commits: tuple[ObjectName, ...]
     follow_ups: tuple[str, ...] = ()
+    base: ObjectName | None = None
 
 
 class Published(JournalEvent):

@@ -18,7 +18,7 @@ from pipeline.runs.files import write_atomic
 from todo import FolderSource, MappingSource, Status, Tracker, TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Collection, Generator, Mapping
     from pathlib import Path
 
     from pipeline.git import Repository
@@ -96,10 +96,15 @@ def shown_files(run: Run) -> Mapping[str, tuple[str, str]]:
     return {name: (file.before, file.after) for files in written for name, file in files.items()}
 
 
-def put_back(run: Run, worktree: Path) -> tuple[str, ...]:
-    """Undo `show_in_progress`, file by file, where the file is as we wrote it; return what the user changed since."""
+def put_back(run: Run, worktree: Path, committed: Collection[str] = ()) -> tuple[str, ...]:
+    """Undo `show_in_progress`, file by file, where the file is as we wrote it; return what the user changed since.
+
+    Files that the user has *committed* as they are stay as they are.
+    """
     changed: list[str] = []
     for name, (before, after) in shown_files(run).items():
+        if name in committed:
+            continue
         with as_user_errors():
             now = _sha256(FolderSource(worktree / FOLDER).read(name) or b"")
         if now == after:

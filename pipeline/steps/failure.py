@@ -16,10 +16,13 @@ from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import work_tree
 from pipeline.runs.store import publish_ref, release_claim
+from pipeline.steps.publication.bases import Base, Blocked, choose
 from pipeline.steps.publication.commits import run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
-from pipeline.steps.publication.moving import move, take_back
+from pipeline.steps.publication.moving import intend, is_published, move, take_back
 from pipeline.steps.publication.summary import write_summary
+from pipeline.steps.publication.trees import put_on
+from todo import NO_EDITS, Status
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -53,37 +56,51 @@ async def run(ctx: Context) -> Event:
 
 
 def _commit(ctx: Context, work: str) -> Event | None:
-    """Publish the failure: `chore(todo)`, before it the wip commit when `[failure] keep = "wip"`."""
+    """Publish the failure: `chore(todo)`, before it the wip commit when `[failure] keep = "wip"`.
+
+    They go on what the user has committed meanwhile, too; a wip commit that does not fit there is left out.
+    """
     repository, info = ctx.repository, ctx.run.info
-    intended = ctx.run.journal.of(PublishIntended)
-    again = bool(intended)
-    if not intended:
-        who, key = signature(ctx), repository.signing_key()
-        parent, tree = info.start_commit, info.start_tree
-        commits: list[str] = []
-        if ctx.config.failure.keep == "wip" and work != tree:
+    tried = ctx.run.journal.of(PublishIntended)
+    base = choose(ctx)
+    if isinstance(base, Blocked):
+        return Event(signal=Signal.HANDLER_FAILED, note=base.why)
+    if not tried or not is_published(ctx, tried[-1].data.commits[-1]):
+        if not tried or (tried[-1].data.base or info.start_commit) != base.commit:
+            _build(ctx, work, base)
+        refused = move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base, tried)
+        if refused is not None:
+            return refused
+    if not ctx.run.journal.of(Published):
+        commits = ctx.run.journal.of(PublishIntended)[-1].data.commits
+        ctx.run.journal.append(Published(branch=info.branch, commits=tuple(commits)))
+    repository.delete_ref(publish_ref(repository, info.run_id))
+    return None
+
+
+def _build(ctx: Context, work: str, base: Base) -> None:
+    repository, info = ctx.repository, ctx.run.info
+    who, key = signature(ctx), repository.signing_key()
+    parent, tree = base.commit, repository.tree_of(base.commit)
+    commits: list[str] = []
+    if ctx.config.failure.keep == "wip" and work != info.start_tree:
+        put = put_on(repository, tree, info.start_tree, work)
+        if not put.conflicts:
             message = f"wip: incomplete workflow run for {ctx.issue}\n\n{_lines(trailers(ctx))}"
-            parent, tree = repository.commit_tree(work, (parent,), message, who, sign=key), work
+            parent, tree = repository.commit_tree(put.tree, (parent,), message, who, sign=key), put.tree
             commits.append(parent)
-        with tracker.as_user_errors():
-            issues = tracker.in_tree(repository, tree)
-            why = ctx.state.failure.value if ctx.state.failure else "failed"
-            text = f"{info.run_id} failed ({why}); branch `{info.branch}`. The work is kept; see its summary."
-            edits = issues.comment(ctx.issue, run_time(ctx).date(), text)
-            filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
-        final = tracker.tree_with(repository, tree, edits.then(more))
-        message = f"chore(todo): {ctx.issue} back to Todo\n\n{_lines(trailers(ctx))}"
-        commits.append(repository.commit_tree(final, (parent,), message, who, sign=key))
-        repository.set_ref(publish_ref(repository, info.run_id), commits[-1])
-        ctx.run.journal.append(PublishIntended(commits=tuple(commits), follow_ups=tuple(filed)))
-        intended = ctx.run.journal.of(PublishIntended)
-    commits = list(intended[-1].data.commits)
-    refused = move(ctx, commits[-1], again=again)
-    if refused is None:
-        if not ctx.run.journal.of(Published):
-            ctx.run.journal.append(Published(branch=info.branch, commits=tuple(commits)))
-        repository.delete_ref(publish_ref(repository, info.run_id))
-    return refused
+    with tracker.as_user_errors():
+        issues = tracker.in_tree(repository, tree)
+        why = ctx.state.failure.value if ctx.state.failure else "failed"
+        text = f"{info.run_id} failed ({why}); branch `{info.branch}`. The work is kept; see its summary."
+        began = issues.read(ctx.issue).status is Status.IN_PROGRESS  # the user has committed it so
+        edits = issues.set_status(ctx.issue, Status.TODO) if began else NO_EDITS
+        edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
+        filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
+    final = tracker.tree_with(repository, tree, edits.then(more))
+    message = f"chore(todo): {ctx.issue} back to Todo\n\n{_lines(trailers(ctx))}"
+    commits.append(repository.commit_tree(final, (parent,), message, who, sign=key))
+    intend(ctx, commits, filed, None if base.commit == info.start_commit else base.commit)
 
 
 def _lines(pairs: list[tuple[str, str]]) -> str:

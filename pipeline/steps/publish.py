@@ -1,29 +1,36 @@
 """PUBLISH (phase 9): code, tracker and follow-ups as commits on the branch, in one publication (architecture 8).
 
-Before anything is written the suite over the result is held against the baseline once more (`hold`). The order makes
-a crash harmless anywhere: commits as objects, kept by a ref and named in the journal; then the user's tracker files put
-back; then index and files; then compare-and-swap of the branch; then `published`. A crash in between leaves our change
-staged on the old branch, never the reverse.
+Before anything is written the suite over the result is held against the baseline once more (`hold`). Where the user has
+committed since the run began, the commits are built on the new tip, and what each claims is measured again there. The
+order makes a crash harmless anywhere: commits as objects, kept by a ref and named in the journal; then the user's
+tracker files put back; then index and files; then compare-and-swap of the branch; then `published`. A crash in between
+leaves our change staged on the old branch, never the reverse.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.errors import UserError
 from pipeline.git import SigningError
 from pipeline.measure.measuring import UnmeasurableError
+from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.store import publish_ref, release_claim
-from pipeline.steps.publication.commits import build_commits
+from pipeline.steps.publication.bases import Blocked, blocked, choose, start_of
+from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.holding import held_md, hold
-from pipeline.steps.publication.moving import move
+from pipeline.steps.publication.moving import intend, is_published, move
+from pipeline.steps.publication.rebuilding import refusal_of_files, unproven
+from pipeline.steps.publication.recipes import by_hand, carried, onto_line
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.wording import evidence, notes, word
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
+    from pipeline.steps.publication.bases import Base
 
 _SHOWN: Final = 3
 
@@ -31,37 +38,89 @@ _SHOWN: Final = 3
 async def run(ctx: Context) -> Event:
     """Return PUBLISHED, or why the branch cannot be moved now; then nothing of the user's has changed.
 
-    REGRESSION is returned where a test that passed before the run does not pass over its result.
+    REGRESSION is returned where a test that passed before the run does not pass over its result, TIP_MOVED where
+    somebody moved the branch meanwhile.
     """
-    intended = ctx.run.journal.of(PublishIntended)
-    again = bool(intended)
-    if not intended:
-        broken = None if ctx.state.nothing_changed else await _regression(ctx)
-        if broken is not None:
-            return broken
+    tried = ctx.run.journal.of(PublishIntended)
+    if not tried or not is_published(ctx, tried[-1].data.commits[-1]):
+        refusal = await _publish(ctx)
+        if refusal is not None:
+            return refusal
+    said = ctx.run.journal.of(PublishIntended)[-1].data
+    if not ctx.run.journal.of(Published):
+        ctx.run.journal.append(Published(branch=ctx.run.info.branch, commits=tuple(said.commits)))
+    ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
+    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+    told = notes(ctx)
+    name = write_summary(ctx, commits=said.commits, follow_ups=(*said.follow_ups, *told))
+    onto = () if said.base is None else (f"on top of {said.base[:12]}, and measured there",)
+    note = "; ".join((f"{len(said.commits)} commit(s) on {ctx.run.info.branch}", *onto, *told))
+    return Event(signal=Signal.PUBLISHED, note=note, evidence=(name, *evidence(ctx)))
+
+
+async def _publish(ctx: Context) -> Event | None:
+    """Move the branch to the run's commits, which are made before if they are not; return what refuses it."""
+    tried = ctx.run.journal.of(PublishIntended)
+    if not tried and not ctx.state.nothing_changed and (broken := await _regression(ctx)) is not None:
+        return broken
+    base = choose(ctx)
+    if isinstance(base, Blocked):
+        return await _parked(ctx, base)
+    if not tried or (tried[-1].data.base or start_of(ctx).commit) != base.commit:
+        refusal = await _make(ctx, base)
+        if refusal is not None:
+            return refusal
+    return move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base, tried)
+
+
+async def _make(ctx: Context, base: Base) -> Event | None:
+    """Make the commits on *base*, to be published next; return why they cannot be."""
+    moved = base.commit != start_of(ctx).commit
+    refused = refusal_of_files(ctx, base, planned(ctx, base))
+    if refused is not None:
+        return await _parked(ctx, refused)
+    worded = await word(ctx)
+    if isinstance(worded, Event):
+        return worded
+    try:
+        commits, follow_ups = build_commits(ctx, worded.items, base)
+        lost = await unproven(ctx, base, commits[:-1]) if moved else ()
+    except SigningError as error:
+        return Event(signal=Signal.SIGNING_FAILED, note=str(error))
+    except UnmeasurableError as error:
+        return error.event
+    except UserError as error:
+        if not moved:
+            raise
+        return await _parked(ctx, blocked(ctx, base, (error.message,)))
+    if lost:
+        return await _parked(ctx, blocked(ctx, base, lost))
+    intend(ctx, commits, follow_ups, base.commit if moved else None)
+    return None
+
+
+async def _parked(ctx: Context, blocked: Blocked) -> Event:
+    """Return BRANCH_MOVED with what a person can do; for it the commits are made on the start, if they are not yet."""
+    known = None if blocked.tip is None else carried(ctx, blocked.tip)
+    if known is not None:
+        return Event(signal=Signal.BRANCH_MOVED, note=known)
+    name = ctx.write("evidence/branch-moved.md", f"# The branch moved\n\n{blocked.why}\n\n{bullets(blocked.details)}\n")
+    if blocked.mergeable:
+        then = f"the changes merge as text; to have that measured and published: {onto_line(ctx)}"
+        return Event(signal=Signal.BRANCH_MOVED, note=f"{blocked.why}; {then}", evidence=(name,))
+    on_start = [line.data.commits for line in ctx.run.journal.of(PublishIntended) if line.data.base is None]
+    if not on_start and blocked.tip is not None:
         worded = await word(ctx)
         if isinstance(worded, Event):
             return worded
         try:
-            commits, follow_ups = build_commits(ctx, worded.items)
+            commits, follow_ups = build_commits(ctx, worded.items, start_of(ctx))
         except SigningError as error:
             return Event(signal=Signal.SIGNING_FAILED, note=str(error))
-        ctx.repository.set_ref(publish_ref(ctx.repository, ctx.run.info.run_id), commits[-1])
-        ctx.run.journal.append(PublishIntended(commits=tuple(commits), follow_ups=tuple(follow_ups)))
-        intended = ctx.run.journal.of(PublishIntended)
-    commits = intended[-1].data.commits
-    follow_ups = intended[-1].data.follow_ups
-    refusal = move(ctx, commits[-1], again=again)
-    if refusal is not None:
-        return refusal
-    if not ctx.run.journal.of(Published):
-        ctx.run.journal.append(Published(branch=ctx.run.info.branch, commits=tuple(commits)))
-    ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
-    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
-    told = notes(ctx)
-    name = write_summary(ctx, commits=commits, follow_ups=(*follow_ups, *told))
-    note = "; ".join((f"{len(commits)} commit(s) on {ctx.run.info.branch}", *told))
-    return Event(signal=Signal.PUBLISHED, note=note, evidence=(name, *evidence(ctx)))
+        intend(ctx, commits, follow_ups, None)
+        on_start = [commits]
+    then = by_hand(ctx, blocked.tip, on_start[-1]) if blocked.tip is not None else ""
+    return Event(signal=Signal.BRANCH_MOVED, note="; ".join(filter(None, (blocked.why, then))), evidence=(name,))
 
 
 async def _regression(ctx: Context) -> Event | None:

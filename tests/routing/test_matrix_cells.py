@@ -87,6 +87,7 @@ PUBLISH PUBLISHED, if blockers on record -> completed_with_blockers blockers
 PUBLISH PUBLISHED, if every task was done already -> completed nothing_to_do
 PUBLISH REGRESSION -> parked regression
 PUBLISH BRANCH_MOVED -> parked branch_moved
+PUBLISH TIP_MOVED -> PUBLISH by TIP_MOVED
 PUBLISH WORKTREE_CHANGED -> parked worktree_changed
 PUBLISH SIGNING_FAILED -> parked signing
 FAILURE HANDLED -> failed
@@ -203,6 +204,7 @@ def test_a_gate_sends_back_only_to_where_the_run_has_been() -> None:
         (Loop.SEAM, 1, False, "task", "CHECK_TESTS (not_testable)"),
         (Loop.UNNOTICED_FAULTS, 1, False, "task", "next task"),
         (Loop.COSMETIC, 1, False, "run", "PUBLISH"),
+        (Loop.TIP_MOVED, 5, False, "run", "parked branch_moved"),
         (Loop.REASK, 1, False, "slot", "parked agent_unusable"),
         (Loop.DISPATCHES, 30, False, "run", "parked budget"),
         (Loop.HUMAN, None, False, "-", "forward"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from pipeline.runs import tracker
 from pipeline.steps.evidence.records import baseline_of, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, waiting_name
 from pipeline.steps.publication.follow_ups import file_items
+from pipeline.steps.publication.trees import put_on
 from todo import Status
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Layout
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
+    from pipeline.steps.publication.bases import Base
     from pipeline.steps.publication.follow_ups import Item
 
 _TEXTS: Final = (".md", ".rst", ".adoc")
@@ -47,36 +50,56 @@ def signature(ctx: Context) -> Signature:
     return Signature(name, email, f"{int(run_time(ctx).timestamp())} +0000")
 
 
-def build_commits(ctx: Context, wanted: tuple[Item, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+@dataclass(frozen=True)
+class Planned:
+    """A commit to be: the trees that it leads from and to in the run, its message, and what it is of, in words."""
+
+    before: str
+    after: str
+    message: str
+    of: str
+
+
+def planned(ctx: Context, base: Base) -> tuple[Planned, ...]:
+    """Return the commits of the run's work in order, as they are to be put on *base*; without the tracker's."""
+    tree = ctx.run.info.start_tree
+    found: list[Planned] = []
+    for task in ctx.state.done_tasks:
+        accepted = _accepted_tree(task)
+        if accepted == tree:
+            continue
+        paths = [change.path for change in ctx.repository.diff(tree, accepted)]
+        message = task_message(ctx, task, paths, base.commit)
+        if task.testable and task.stubs is not None and task.stubs not in {tree, accepted} and _is_sound(ctx, task):
+            found.append(Planned(tree, task.stubs, _scaffold_message(ctx, task), f"task {task.id}"))
+            tree = task.stubs
+        found.append(Planned(tree, accepted, message, f"task {task.id}"))
+        tree = accepted
+    if ctx.state.head != tree:  # a cosmetic edit after the last task
+        message = _message("style: apply cosmetic findings of the final review", "", trailers(ctx))
+        found.append(Planned(tree, ctx.state.head, message, "the final review"))
+    return tuple(found)
+
+
+def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the new commits, oldest first, and the ids of the filed follow-ups; only objects are written.
 
     Args:
         ctx: The run.
         wanted: What the run saw and did not do, as it is to be filed.
+        base: What they are put on.
 
     Raises:
         SigningError: the user signs commits, and it did not work in time.
         UserError: git has no identity, or the tracker is broken.
     """
     who, key = signature(ctx), ctx.repository.signing_key()
-    parent, tree = ctx.run.info.start_commit, ctx.run.info.start_tree
+    parent, tree = base.commit, ctx.repository.tree_of(base.commit)
     commits: list[str] = []
-    for task in ctx.state.done_tasks:
-        accepted = _accepted_tree(task)
-        if accepted == tree:
-            continue
-        if task.testable and task.stubs is not None and task.stubs not in {tree, accepted} and _is_sound(ctx, task):
-            parent = ctx.repository.commit_tree(task.stubs, (parent,), _scaffold_message(ctx, task), who, sign=key)
-            commits.append(parent)
-        paths = [change.path for change in ctx.repository.diff(tree, accepted)]
-        parent = ctx.repository.commit_tree(accepted, (parent,), task_message(ctx, task, paths), who, sign=key)
+    for each in planned(ctx, base):
+        tree = put_on(ctx.repository, tree, each.before, each.after).tree
+        parent = ctx.repository.commit_tree(tree, (parent,), each.message, who, sign=key)
         commits.append(parent)
-        tree = accepted
-    if ctx.state.head != tree:  # a cosmetic edit after the last task
-        message = _message("style: apply cosmetic findings of the final review", "", trailers(ctx))
-        parent = ctx.repository.commit_tree(ctx.state.head, (parent,), message, who, sign=key)
-        commits.append(parent)
-        tree = ctx.state.head
     with tracker.as_user_errors():
         follow_ups, final = _tracker_tree(ctx, tree, commits, wanted)
     body = "".join(f"\nFiles {issue}." for issue in follow_ups)
@@ -111,8 +134,11 @@ def _tracker_tree(
     return filed, tracker.tree_with(ctx.repository, tree, edits.then(more))
 
 
-def task_message(ctx: Context, task: TaskState, paths: Sequence[str]) -> str:
-    """Return the message of a task's commit, which changes *paths*; its trailers are what `verify` reads."""
+def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str) -> str:
+    """Return the message of a task's commit, which changes *paths*; its trailers are what `verify` reads.
+
+    *base* is what the run's commits are put on: what RED of a fix of tests alone is measured over.
+    """
     spec = ctx.task(task.id)
     kind = commit_type(
         paths, baseline_of(ctx).layout, spec.evidence, is_fix=task.fix or _is_bug(ctx), sources=ctx.toolchain.sources
@@ -124,7 +150,7 @@ def task_message(ctx: Context, task: TaskState, paths: Sequence[str]) -> str:
         content = ctx.path(f"task-{task.id}.md").read_bytes()
         lines.append(("Task-File", f"sha256:{hashlib.sha256(content).hexdigest()}"))
         if task.spec.red_base == "start":
-            lines.append(("Red-Base", ctx.run.info.start_commit))
+            lines.append(("Red-Base", base))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
     return _message(f"{kind}: {_lower_first(spec.title)}", body, lines)
 

@@ -15,6 +15,7 @@ from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from pipeline.evidence.observation import TestRecord
     from pipeline.steps.context import Context
 
 
@@ -27,17 +28,25 @@ class Held:
     passing: int = 0
 
 
-async def hold(ctx: Context, tree: str) -> Held:
+async def hold(ctx: Context, tree: str, base: str | None = None) -> Held:
     """Return whether everything that passed before the run, or at the GREEN of a task, passes over *tree*.
 
     A run of all tests of exactly this tree is used if there was one: the last GREEN is one, unless something was
     changed since.
 
+    Args:
+        ctx: The run.
+        tree: What is to be published.
+        base: The tree that it is put on, where that is not the start: then what passes over it counts as before.
+
     Raises:
         UnmeasurableError: the environment is broken.
     """
-    baseline = baseline_of(ctx)
-    expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **kept_tests(ctx)}
+    if base is None:
+        baseline, own = baseline_of(ctx), kept_tests(ctx)
+    else:
+        baseline, own = await measure(ctx, base, what=f"{ctx.run.info.branch} as it is now, all tests"), _brought(ctx)
+    expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **own}
     leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
     seen = await measure(ctx, tree, what="the result, all tests")
     evidences = (read_evidence(ctx, task.id) for task in ctx.state.done_tasks)
@@ -46,7 +55,7 @@ async def hold(ctx: Context, tree: str) -> Held:
     moves = carried_on(expected, seen.records, renames, leave)
     verdict = judge_green(None, seen, expected, tests_to_change=leave | moves, unread_before=baseline.unread)
     before = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
-    suspects = await confirm(ctx, sorted(before), tree, ctx.state.start, seen)
+    suspects = await confirm(ctx, sorted(before), tree, base or ctx.state.start, seen)
     brought = set(verdict.regressions) - before  # by this run: the tree that it began with says nothing of these
     again = await _failing_again(ctx, tree, brought)
     lost = (
@@ -57,6 +66,17 @@ async def hold(ctx: Context, tree: str) -> Held:
     )
     flaky = sorted({*suspects.flaky, *(brought - again)})
     return Held(lost, tuple(flaky), still_passing(expected, seen, None))
+
+
+def _brought(ctx: Context) -> dict[str, TestRecord]:
+    """Return the tests that the run brought, changed or mended: what it owes, whatever the others commit."""
+    before = baseline_of(ctx).records
+    found: dict[str, TestRecord] = {}
+    for entry, record in kept_tests(ctx).items():
+        old = before.get(entry)
+        if old is None or old.region_sha256 != record.region_sha256 or passed(old) is not passed(record):
+            found[entry] = record
+    return found
 
 
 async def _failing_again(ctx: Context, tree: str, tests: Collection[str]) -> set[str]:

@@ -9,35 +9,44 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
+from pipeline.runs.store import publish_ref
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.engine.journal import Line
     from pipeline.steps.context import Context
+    from pipeline.steps.publication.bases import Base
 
 
-def move(ctx: Context, new: str, *, again: bool) -> Event | None:
+def intend(ctx: Context, commits: Sequence[str], follow_ups: Sequence[str], base: str | None) -> None:
+    """Keep commits by a ref, and say in the journal that they are to be published; *base* is None for the start."""
+    ctx.repository.set_ref(publish_ref(ctx.repository, ctx.run.info.run_id), commits[-1])
+    under = {} if base is None else {"base": base}
+    said = {"commits": tuple(commits), "follow_ups": tuple(follow_ups), **under}
+    ctx.run.journal.append(PublishIntended.model_validate(said))
+
+
+def move(ctx: Context, new: str, base: Base, tried: Sequence[Line[PublishIntended]]) -> Event | None:
     """Take worktree, index and branch to *new*; None, or the event of a refusal that changed nothing.
 
-    Args:
-        ctx: The run.
-        new: The commit to publish.
-        again: It was tried before: a crash may have left index and files anywhere between the start and *new*.
+    What a crash left in index and files of a publication that was *tried* is taken back first.
     """
     repository, info = ctx.repository, ctx.run.info
     ref = f"refs/heads/{info.branch}"
-    old, began = info.start_commit, _began(ctx)
+    old, began = base.tip, _began(ctx)
+    if is_published(ctx, new):
+        return None  # before the crash
     now = repository.resolve(ref)
-    if now is not None and repository.is_ancestor(new, now):
-        return None  # published before the crash
     if now != old or repository.branch() != info.branch:
-        return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new))
+        return _moved_on(ctx, now)
     lock = repository.index_lock(began)
     if lock is not None:
         why = f"another git holds {lock}; if none is running, remove that file, then resume"
         return Event(signal=Signal.WORKTREE_CHANGED, note=why)
-    if not (again and repository.index_is(new)):  # it is, when a crash came between the files and the branch
-        if again:
-            repository.take_back_half(old, new)
-        changed = tracker.put_back(ctx.run, repository.worktree)
+    if not (tried and repository.index_is(new)):  # it is, when a crash came between the files and the branch
+        _take_back_all(ctx, old, tried)
+        changed = tracker.put_back(ctx.run, repository.worktree, _committed(ctx, old))
         if changed:
             why = f"{', '.join(changed)} changed while the run held the issue; commit or undo that, then resume"
             return _refused(ctx, why)
@@ -55,7 +64,13 @@ def move(ctx: Context, new: str, *, again: bool) -> Event | None:
     if now == old:
         why = f"git did not move {ref}: has a killed git left {ref}.lock? Remove it, then resume"
         return Event(signal=Signal.BRANCH_MOVED, note=why + kept)
-    return Event(signal=Signal.BRANCH_MOVED, note=_moved_recipe(ctx, now, new) + kept)
+    return _moved_on(ctx, now, kept)
+
+
+def is_published(ctx: Context, new: str) -> bool:
+    """Return whether the branch holds the commit *new*."""
+    now = ctx.repository.resolve(f"refs/heads/{ctx.run.info.branch}")
+    return now is not None and ctx.repository.is_ancestor(new, now)
 
 
 def take_back(ctx: Context) -> tuple[str, ...]:
@@ -65,19 +80,58 @@ def take_back(ctx: Context) -> tuple[str, ...]:
         The files of the publication, where the user has changed them since: then they stay as they are.
     """
     repository, info = ctx.repository, ctx.run.info
-    intended = ctx.run.journal.of(PublishIntended)
-    old = info.start_commit
-    if not intended or repository.branch() != info.branch or repository.resolve("HEAD") != old:
+    now = repository.resolve("HEAD")
+    if now is None or repository.branch() != info.branch or not repository.is_ancestor(info.start_commit, now):
         return ()
-    new = intended[-1].data.commits[-1]
-    published = tuple(change.path for change in repository.diff(old, new))
-    if repository.index_lock(_began(ctx)) is not None:
-        return published
-    if not repository.index_is(new):
-        repository.take_back_half(old, new)
-        return ()
-    repository.refresh_index()
-    return () if repository.move_worktree(new, old) is None else published
+    tried = ctx.run.journal.of(PublishIntended)
+    left = _intended(ctx, now, tried)
+    if left and repository.index_lock(_began(ctx)) is not None:
+        return tuple(change.path for tree in left for change in repository.diff(now, tree))
+    return _take_back_all(ctx, now, tried)
+
+
+def _take_back_all(ctx: Context, now: str, tried: Sequence[Line[PublishIntended]]) -> tuple[str, ...]:
+    """Undo what each publication that was tried left of itself, as seen from the branch at *now*; return what stays."""
+    repository = ctx.repository
+    stays: list[str] = []
+    for tree in _intended(ctx, now, tried):
+        ours = {change.path for change in repository.diff(now, tree)}
+        staged = ours.intersection(repository.staged(now))
+        if not staged:
+            repository.take_back_half(now, tree)
+            continue
+        repository.refresh_index()
+        if repository.move_worktree(tree, now) is not None:
+            stays += sorted(staged)
+    return tuple(dict.fromkeys(stays))
+
+
+def _intended(ctx: Context, now: str, tried: Sequence[Line[PublishIntended]]) -> list[str]:
+    """Return what index and files may hold of each publication that was tried: trees over that of *now*.
+
+    What the user has committed of it meanwhile is no longer ours to undo.
+    """
+    repository = ctx.repository
+    here = {entry.path: entry for entry in repository.entries(repository.tree_of(now))}
+    found: list[str] = []
+    for line in tried:
+        base, new = line.data.base or ctx.run.info.start_commit, line.data.commits[-1]
+        was = {entry.path: entry for entry in repository.entries(repository.tree_of(base))}
+        changes = [c for c in repository.diff(base, new) if here.get(c.path) == was.get(c.path)]
+        if changes:
+            found.append(repository.build_tree(repository.tree_of(now), changes))
+    return list(dict.fromkeys(found))
+
+
+def _committed(ctx: Context, tip: str) -> frozenset[str]:
+    """Return the tracker files shown as In Progress that the user has committed since, and that are as they did."""
+    repository, start = ctx.repository, ctx.run.info.start_commit
+    if tip == start:
+        return frozenset()
+    changed = {change.path for change in repository.diff(start, tip)}
+    dirty = {line[3:] for line in repository.status()}
+    shown = {name: f"{tracker.FOLDER}/{name}" for name in tracker.shown_files(ctx.run)}
+    return frozenset(name for name, path in shown.items() if path in changed and path not in dirty)
 
 
 def _began(ctx: Context) -> float:
@@ -90,14 +144,7 @@ def _refused(ctx: Context, why: str) -> Event:
     return Event(signal=Signal.WORKTREE_CHANGED, note=why)
 
 
-def _moved_recipe(ctx: Context, now: str | None, new: str) -> str:
-    """Return what a person does when the branch is not where the run began: by comparing trees (architecture 8)."""
-    repository, info = ctx.repository, ctx.run.info
-    if now is not None and repository.tree_of(now) == repository.tree_of(new):
-        return f"{info.branch} already carries exactly this result ({now[:12]}); nothing is left to do: abandon the run"
-    return (
-        f"{info.branch} moved from {info.start_commit[:12]} to {(now or 'nothing')[:12]}. The result is {new[:12]}: "
-        # abandon first: it puts back the tracker files, which would be in the way
-        f"redfirst abandon {info.run_id} and then git cherry-pick {info.start_commit[:12]}..{new[:12]}; or put the "
-        f"branch back and redfirst resume {info.run_id}"
-    )
+def _moved_on(ctx: Context, now: str | None, kept: str = "") -> Event:
+    """Return that somebody moved the branch since its tip was looked at."""
+    why = f"{ctx.run.info.branch} moved to {(now or 'nothing')[:12]} meanwhile"
+    return Event(signal=Signal.TIP_MOVED, note=why + kept)

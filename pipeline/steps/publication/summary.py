@@ -11,6 +11,7 @@ from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
+from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import usage_of
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps.asking.reviews import all_last_reviews
@@ -58,7 +59,10 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
 
 
 def _commit_lines(ctx: Context, commits: Sequence[str]) -> list[str]:
-    return [f"{commit[:12]} {ctx.repository.subject(commit)}" for commit in commits]
+    intended = ctx.run.journal.of(PublishIntended)
+    base = intended[-1].data.base if intended and commits else None
+    onto = [] if base is None else [f"on top of {base[:12]} {ctx.repository.subject(base)}, and measured there"]
+    return [*(f"{commit[:12]} {ctx.repository.subject(commit)}" for commit in commits), *onto]
 
 
 def _task_lines(ctx: Context) -> list[str]:

@@ -1,0 +1,61 @@
+"""What a person is told where the result cannot go on the branch as it is now: only ways that were tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.runs import tracker
+from pipeline.runs.events import PublishIntended
+from pipeline.steps.publication.commits import signature
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.steps.context import Context
+
+
+def carried(ctx: Context, tip: str) -> str | None:
+    """Return that *tip* has exactly the files that were to be published: a crash had left them staged; None if not."""
+    trees = {ctx.repository.tree_of(line.data.commits[-1]) for line in ctx.run.journal.of(PublishIntended)}
+    if ctx.repository.tree_of(tip) not in trees:
+        return None
+    name, branch = ctx.run.info.run_id, ctx.run.info.branch
+    return f"{branch} already carries exactly this result ({tip[:12]}); nothing is left to do: redfirst abandon {name}"
+
+
+def onto_line(ctx: Context) -> str:
+    """Return the command that goes on onto the branch as it is now."""
+    return f"redfirst resume {ctx.run.info.run_id} --onto {ctx.run.info.branch}"
+
+
+def by_hand(ctx: Context, tip: str, commits: Sequence[str]) -> str:
+    """Return how a person gets *commits*, which stand on the start, onto *tip* with git alone, or what is in the way.
+
+    Nothing of it is measured there; but it was tried, without touching the user's files.
+    """
+    repository, info = ctx.repository, ctx.run.info
+    name, first = info.run_id, info.start_commit[:12]
+    picked = repository.pick(tip, commits, signature(ctx))
+    if picked is None:
+        return f"the result is {commits[-1][:12]}"
+    done, why = picked
+    work = len(commits) - 1
+    # where the tracker's alone does not fit: that is a command of ours
+    last = f", and redfirst issue status {ctx.issue} done" if done == work else ""
+    if done < work or not done:
+        return f"git cherry-pick {first}..{commits[-1][:12]} would stop: {why}"
+    dirty = _dirty(ctx, tip, commits)
+    if dirty:
+        return f"commit or undo your changes in {', '.join(dirty)} first"
+    end = commits[done - 1][:12]
+    return f"not measured there, but it fits: redfirst abandon {name}, then git cherry-pick {first}..{end}{last}"
+
+
+def _dirty(ctx: Context, tip: str, commits: Sequence[str]) -> tuple[str, ...]:
+    """Return the user's uncommitted changes in the way of a cherry-pick, once abandoning has put the tracker back."""
+    repository, start = ctx.repository, ctx.run.info.start_commit
+    touched = {change.path for change in repository.diff(start, commits[-1])}
+    shown = {f"{tracker.FOLDER}/{name}" for name in tracker.shown_files(ctx.run)}
+    moved = {change.path for change in repository.diff(start, tip)}
+    dirty = {line[3:] for line in repository.status()} - (shown - moved)
+    return tuple(sorted(touched & (dirty | (shown & moved))))

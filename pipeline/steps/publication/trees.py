@@ -1,0 +1,59 @@
+"""A change of one tree put on another one: composed from the list of changes, path by path (ADR-R15)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.git import Entry, TreeChange
+
+if TYPE_CHECKING:
+    from pipeline.git import Repository
+
+_PLAIN: Final = frozenset({"100644", "100755"})
+
+
+@dataclass(frozen=True)
+class Put:
+    """A tree with the change in it; `merged` are the files that others had changed, too, `conflicts` those left out."""
+
+    tree: str
+    merged: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
+def put_on(repository: Repository, tree: str, before: str, after: str) -> Put:
+    """Return *tree* with what differs between *before* and *after*.
+
+    Where others changed a file of it, both changes are taken if they do not touch each other.
+    """
+    if tree == before:
+        return Put(after)
+    here = {entry.path: entry for entry in repository.entries(tree)}
+    was = {entry.path: entry for entry in repository.entries(before)}
+    changes: list[TreeChange] = []
+    merged: list[str] = []
+    conflicts: list[str] = []
+    for change in repository.diff(before, after):
+        path = change.path
+        base, theirs, own = was.get(path), here.get(path), change.entry
+        if theirs in {base, own}:
+            changes.append(change)
+        elif base is None or theirs is None or own is None:
+            conflicts.append(path)
+        else:
+            both = _merged(repository, base, theirs, own)
+            (conflicts if both is None else merged).append(path)
+            changes += [] if both is None else [TreeChange(path, both)]
+    return Put(repository.build_tree(tree, changes), tuple(merged), tuple(conflicts))
+
+
+def _merged(repository: Repository, base: Entry, theirs: Entry, own: Entry) -> Entry | None:
+    """Return the file with both changes; None where they touch each other, or it is no plain file."""
+    if not {base.mode, theirs.mode, own.mode} <= _PLAIN or base.mode not in {theirs.mode, own.mode}:
+        return None
+    texts = repository.blobs((base.oid, theirs.oid, own.oid))
+    both = repository.merged(texts[base.oid], texts[theirs.oid], texts[own.oid])
+    if both is None:
+        return None
+    return Entry(own.path, own.mode if theirs.mode == base.mode else theirs.mode, repository.write_blob(both))
