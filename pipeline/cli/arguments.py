@@ -17,3 +17,7 @@ AgentFlags = Annotated[
 ValueFlags = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration value; repeatable.")
 ]
+Onto = Annotated[
+    str | None,
+    typer.Option("--onto", metavar="REF", help="Put the result on this commit; merge files that both changed."),
+]

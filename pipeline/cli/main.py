@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline import VERSION
-from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, RunName, ValueFlags
+from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, Onto, RunName, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, group_of
 from pipeline.cli.text import print_text, say, several_lines
@@ -124,21 +124,23 @@ def run_command(
 
 @app.command()
 def resume(
-    name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
+    name: RunName,
+    onto: Onto = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again.
 
     Examples:
       redfirst resume GAL-39 --set budget.cost_usd=10
+
+      redfirst resume GAL-39 --onto HEAD
     """
     from pipeline.service import composition, gates  # noqa: PLC0415
 
-    _answer(
-        name,
-        gates.resume,
-        composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
-        as_document,
-    )
+    options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
+    _answer(name, lambda ctx: gates.resume(ctx, onto), options, as_document)
 
 
 @app.command()

@@ -18,9 +18,11 @@ from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.drafts import PLAN, open_drafts, take_edits, task_file
+from pipeline.runs.events import PublishOnto
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
+from pipeline.service import in_the_way
 from pipeline.service.composition import build_context, place_of_run, put_away
 from pipeline.service.gate_edits import check_edits
 from pipeline.service.orchestrator import undo_edits
@@ -45,11 +47,12 @@ _WAYS = {
 """Where each gate can send a run back to; the first is its default."""
 
 
-def resume(ctx: Context) -> None:
-    """Ask the unfinished step again.
+def resume(ctx: Context, onto: str | None = None) -> None:
+    """Ask the unfinished step again; with *onto*, its commits are to be put on that commit.
 
     Raises:
-        UserError: the run waits for a person at a gate.
+        UserError: the run waits for a person at a gate, its commits cannot be put there, or what the user has not
+            committed would be in the way of what is still to be paid.
     """
     if ctx.lane.step is Step.GATE:
         name = ctx.run.info.run_id
@@ -59,20 +62,26 @@ def resume(ctx: Context) -> None:
             Reason.APPROVAL,
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
         )
+    in_the_way.look(ctx)
+    base = None if onto is None else in_the_way.onto(ctx, onto)
     if ctx.state.reason is Reason.ENVIRONMENT:
         forget_cache(ctx)
     ctx.run.resume(sandbox=ctx.box_facts)
+    if base is not None:
+        ctx.note(PublishOnto(commit=base))
 
 
 def approve(ctx: Context) -> None:
     """Let the run through its gate; what is on disk now counts and is journalled with its hash (contract 5).
 
     Raises:
-        UserError: no gate is open, or what a person edited cannot be used; the run stays parked.
+        UserError: no gate is open, what a person edited cannot be used, or what they have not committed would be in
+            the way of what is still to be paid; the run stays parked.
     """
     gate = _open_gate(ctx)
     tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
     check_edits(ctx, tasks)
+    in_the_way.look(ctx)
     specs = tuple(
         ctx.state.tasks[task.id].spec.model_copy(
             update={"title": task.title, "evidence": task.evidence.value, "depends_on": task.depends_on}

@@ -105,14 +105,26 @@ def test_keep_wip_puts_the_work_on_the_branch_before_the_tracker(stuck_with_wip:
 def test_a_failure_that_cannot_be_published_says_what_is_left(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     parked = play(project, [PLAN, PLAN_ACCEPTED, UNTIDY, UNTIDY, UNTIDY], "--approve", "plan", extra=FAST)
-    project.git("commit", "--quiet", "--allow-empty", "--message", "mine", "--only", "--", "greet.py")
+    project.git("commit", "--quiet", "--amend", "--message", "mine", "--only")
     mine = project.git("rev-parse", "HEAD")
     document = go_on(parked, "reject", "--feedback", "decide").document
     assert (document.get("outcome"), document.get("reason")) == ("failed", "cleanup_needed"), document
     assert document["_code"] == 7
-    assert "moved" in document["note"]
+    assert "no longer holds" in document["note"]
     assert project.untouched_since(mine)
     assert project.git("for-each-ref", "refs/redfirst/claims") == ""
+
+
+@pytest.mark.broad
+def test_a_failure_is_put_on_top_of_what_the_user_has_committed_meanwhile(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    parked = play(project, [PLAN, PLAN_ACCEPTED, UNTIDY, UNTIDY, UNTIDY], "--approve", "plan", extra=FAST)
+    project.git("commit", "--quiet", "--all", "--message", "mine, with In Progress")
+    document = go_on(parked, "reject", "--feedback", "decide").document
+    assert (document.get("outcome"), document.get("reason")) == ("failed", "loops_exhausted"), document
+    assert parked.subjects() == ["mine, with In Progress", "chore(todo): GAL-1 back to Todo"]
+    assert "status: Todo" in project.git("show", "work:TODO/GAL-1.md")
+    assert project.git("status", "--porcelain") == ""
 
 
 @pytest.mark.broad

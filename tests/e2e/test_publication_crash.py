@@ -125,17 +125,15 @@ def test_the_user_commits_what_was_staged_and_is_told_that_nothing_is_left_to_do
 
 
 @pytest.mark.broad
-def test_the_user_commits_something_else_and_gets_a_recipe_that_works(tmp_path: Path) -> None:
-    project = died(tmp_path, "after journal publish_intended")
-    project.git("commit", "--quiet", "--allow-empty", "--message", "mine")
+def test_the_user_commits_something_else_and_the_result_goes_on_top(tmp_path: Path, undisturbed: Result) -> None:
+    project = died(tmp_path, BETWEEN_FILES_AND_BRANCH)
+    project.write({"notes.txt": "mine\n"})
+    project.git("add", "notes.txt")
+    project.git("commit", "--quiet", "--message", "mine", "--only", "--", "notes.txt")
     document = project.document("resume", "GAL-1")
-    assert (document["_code"], document["reason"]) == (4, "branch_moved")
-    start, result = start_of(project), result_of(project)
-    assert f"git cherry-pick {start[:12]}..{result[:12]}" in document["note"]
-    assert project.document("abandon", "GAL-1")["_code"] == 0
-    assert project.git("status", "--porcelain") == ""
-    project.git("cherry-pick", f"{start[:12]}..{result[:12]}")
-    assert project.git("diff", "--stat", "work", result) == ""
+    assert (document["_code"], document["outcome"]) == (0, "completed"), document
+    assert project.git("diff", "--name-only", "work", undisturbed.commits[-1], "--", ":!TODO") == "notes.txt"
+    assert problems(project) == []
 
 
 @pytest.mark.broad

@@ -1,0 +1,133 @@
+"""What of the user's would be in the way of a run's publication: said when it goes on, before anything is paid.
+
+What they have not committed in files that the run writes refuses to go on; anywhere else it is told, and stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.vocabulary import Step
+from pipeline.runs import tracker
+from pipeline.runs.store import WORKFLOW
+from pipeline.steps.publication.bases import Base, Blocked, choose
+from pipeline.steps.publication.commits import planned
+from pipeline.steps.publication.rebuilding import refusal_of_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.steps.context import Context
+
+_SHOWN: Final = 5
+_ONLY_PUBLICATION_IS_LEFT: Final = frozenset({Step.PUBLISH, Step.FAILURE})
+
+
+def look(ctx: Context) -> None:
+    """Say what of the user's is there that the run did not begin with.
+
+    Raises:
+        UserError: something is still to be paid, and as things stand it could not be published.
+    """
+    if ctx.lane.step in _ONLY_PUBLICATION_IS_LEFT or ctx.lane.gate == "commit":
+        return  # publication says it itself, at once
+    ours = _written(ctx)
+    dirty = _uncommitted(ctx)
+    met = [path for path in dirty if path in ours or any(_is_there(ctx, one) for one in ours if _is_below(one, path))]
+    if met:
+        name, names = ctx.run.info.run_id, _few(met)
+        stash = f": git stash push --include-untracked -- {shlex.join(met)}"  # git refuses it for what is gone
+        how = stash if all(_is_there(ctx, path) for path in met) else ""
+        raise UserError(
+            f"You have changes in {names} that are not committed, and {name} writes there: what it makes could not be "
+            f"published. Put them away, then go on{how}",
+            Reason.DIRTY_TREE,
+            details={"paths": met},
+            actions=("git status", f"redfirst show {name}"),
+        )
+    if dirty:
+        ctx.say(f"    not committed: {_few(dirty)}: left as it is; what the run writes has to be elsewhere")
+    base = choose(ctx)
+    if isinstance(base, Blocked):
+        ctx.say(f"    as things stand nothing could be published: {base.why}")
+    elif base.commit != ctx.run.info.start_commit:
+        _tell_of_commits(ctx, base, ours)
+
+
+def onto(ctx: Context, revision: str) -> str:
+    """Return the commit that a person wants the run's commits put on.
+
+    Raises:
+        UserError: there is no such commit, the run's cannot be put there, or files meet that cannot be merged.
+    """
+    repository, info = ctx.repository, ctx.run.info
+    commit = repository.resolve(f"{revision}^{{commit}}")
+    if commit is None:
+        raise UserError(f"There is no commit {revision}: --onto takes a branch or a commit.", Reason.USAGE)
+    tip = repository.resolve(f"refs/heads/{info.branch}") or info.start_commit
+    for known, what in ((info.start_commit, "where the run began"), (tip, f"where {info.branch} is")):
+        if not repository.is_ancestor(known, commit):
+            raise UserError(
+                f"{revision} ({commit[:12]}) does not hold {known[:12]}, {what}: nothing can be put on it.",
+                Reason.BRANCH_MOVED,
+                actions=(f"git log {commit[:12]}..{known[:12]}",),
+            )
+    base = Base(commit, tip, merging=True)
+    refused = refusal_of_files(ctx, base, planned(ctx, base))
+    if refused is not None:
+        raise UserError(
+            f"Nothing was changed: {refused.why}.",
+            Reason.BRANCH_MOVED,
+            details={"meetings": list(refused.details)},
+            actions=(f"redfirst diff {info.run_id}", f"git log {info.start_commit[:12]}..{commit[:12]}"),
+        )
+    return commit
+
+
+def _tell_of_commits(ctx: Context, base: Base, ours: frozenset[str]) -> None:
+    branch, start = ctx.run.info.branch, ctx.run.info.start_commit
+    met = sorted(ours.intersection(change.path for change in ctx.repository.diff(start, base.commit)))
+    told = f"{branch} is at {base.tip[:12]} now"
+    if met:
+        ctx.say(f"    {told}, and {_few(met)} changed there: files that the run writes, too")
+    else:
+        ctx.say(f"    {told}; the result is put on top of it, and measured there")
+
+
+def _written(ctx: Context) -> frozenset[str]:
+    """Return the paths that the run has changed so far, and those that its tasks name."""
+    found = {change.path for change in ctx.repository.diff(ctx.state.start, ctx.state.head)}
+    for state in ctx.state.tasks.values():
+        if state.status is not TaskStatus.DROPPED:
+            task = ctx.task(state.id)
+            found.update(path for each in (*task.files, *task.test_files) for path in (each.path, each.origin) if path)
+    return frozenset(found)
+
+
+def _uncommitted(ctx: Context) -> list[str]:
+    """Return what differs from HEAD in the worktree or is new there; tracker files only where the user changed them."""
+    shown: set[str] = set()
+    for name, known in tracker.shown_files(ctx.run).items():
+        place = ctx.repository.worktree / tracker.FOLDER / name
+        if place.is_file() and hashlib.sha256(place.read_bytes()).hexdigest() in known:
+            shown.add(f"{tracker.FOLDER}/{name}")
+    return sorted(line[3:] for line in ctx.repository.status(WORKFLOW) if line[3:] not in shown)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return folder.endswith("/") and path.startswith(folder)
+
+
+def _is_there(ctx: Context, path: str) -> bool:
+    place = ctx.repository.worktree / path
+    return place.is_symlink() or place.exists()
+
+
+def _few(names: Iterable[str]) -> str:
+    told = list(names)
+    return ", ".join(told[:_SHOWN]) + (f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else "")
