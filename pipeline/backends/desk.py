@@ -108,6 +108,16 @@ class Desk:
         return self.folder / "report.json"
 
     @property
+    def artifacts(self) -> Path:
+        """Return what there is to read: a link, so that its paths are short."""
+        return self.folder / "artifacts"
+
+    @property
+    def form(self) -> Path:
+        """Return the form in which the person begins the report at a terminal."""
+        return self.folder / "form.txt"
+
+    @property
     def rules(self) -> Path:
         """Return what may be changed here, as the gate says it; it is there where something may."""
         return self.folder / "rules.json"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +20,7 @@ import anyio.to_thread
 from pipeline.backends.desk import POINTER, Asked, Desk
 from pipeline.backends.layout import copy_back, copy_out, digest, manifest_of
 from pipeline.backends.protocol import AgentResult, Ended, Usage
+from pipeline.config.folders import short
 from pipeline.policy.characters import visible
 from pipeline.reports.forms import blanks
 
@@ -34,8 +37,7 @@ _LOOK_S: Final = 0.25
 _REPORT_BYTES: Final = 2_000_000
 _SHOWN: Final = 5
 _REASKED: Final = """\
-Your last answer did not count; below stands why. Where it says that changes were put back, they still are at your desk:
-undo them there yourself, or they are refused again.
+Your last answer did not count; below stands why. At your desk all is as you left it: nothing was put back there.
 """
 _FREE: Final = Usage(input_tokens=0, output_tokens=0, cost_usd=0.0)
 """A person asks no model on our account: known, and nothing."""
@@ -86,12 +88,17 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
         desk.lay_out(lambda files: copy_out(job.view.reach, files))
     if before is None or before.token != asked.token:
         desk.set_aside(desk.report)
+        if asked.reask is None:
+            desk.set_aside(desk.form)
     desk.put(desk.base, json.dumps(manifest))
     if (script := job.desk_tests(desk.files.resolve()) if job.desk_tests is not None else None) is not None:
         desk.put(desk.tests, script)
         desk.tests.chmod(0o700)
     if job.desk_rules is not None and job.view.writable:
         desk.put(desk.rules, job.desk_rules)
+    for mount in job.artifacts:
+        desk.artifacts.unlink(missing_ok=True)
+        desk.artifacts.symlink_to(mount.source.resolve())
     reports = blanks(job.report_schema)
     desk.put(desk.prompt, _prompt(job, desk, asked, len(reports)))
     desk.put(desk.template, json.dumps(_one_or_all(reports), indent=2, ensure_ascii=False) + "\n")
@@ -144,18 +151,18 @@ def _choice(alternatives: int) -> str:
 def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     """Return what the agent would read, with the paths of the host, after a word to the person."""
     text = job.prompt
-    shown = [(job.view, desk.files), *((mount, mount.source) for mount in job.artifacts)]
-    for mount, here in shown:
-        text = text.replace(str(job.box.inside(mount.source, mount.target)), str(here))
+    for mount, here in ((job.view, desk.files), *((mount, desk.artifacts) for mount in job.artifacts)):
+        text = text.replace(str(job.box.inside(mount.source, mount.target)), here.name)
     return f"""\
 # To the person who plays @{asked.role}: {_request(asked)}
 
-Work in `{desk.files}`, a copy of the code. {_may_change(asked)}
+Work in `desk` beside this file, a copy of the code; `{_command("desk", asked)}` goes there. Paths below are from here.
+{_may_change(asked)}
 {_REASKED if asked.reask else ""}{_tests(desk)}\
-When you are done, give your report: `{_hand_in(asked, desk)}` asks you for it. You can also fill in a copy of
-`{desk.template}` and add `--report FILE`. {_choice(alternatives)}What an entry of an empty
-list looks like stands below, under "Your report". What follows is what an agent would be told: you may use any tool
-that you have, also where it says that there is none, and need not hand in as it says.
+When you are done: `{_command("hand-in", asked)}` opens your editor on a form for the report. You can also fill in a
+copy of `report-template.json` beside this file and add `--report FILE`. {_choice(alternatives)}What
+follows is what an agent would be told: you may use any tool that you have, also where it says that there is none, and
+need not hand in as it says.
 
 ---
 
@@ -166,10 +173,15 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
     job.say(f"{asked.dispatch}: it is your turn, as @{asked.role}: {_request(asked)}")
     if asked.reask:
         job.say(f"  your last answer did not count: {asked.reask}")
-        job.say("  at your desk nothing was put back: undo there yourself what did not count")
-    job.say(f"  read {desk.prompt}")
-    job.say(f"  work in {desk.files}. {_may_change(asked)}")
-    job.say(f"  then: {_hand_in(asked, desk)} (Ctrl-C twice stops waiting; the desk stays, and resume goes on with it)")
+        job.say("  at your desk all is as you left it")
+    job.say(f"  {_command('desk', asked)} shows what is asked, and goes to your copy of the code")
+    job.say(f"  {_may_change(asked)}")
+    job.say(f"  {_command('hand-in', asked)} hands in what you did")
+    if not _is_run(asked):
+        job.say(f"  both are said at the desk: cd {_place_to_type(desk.files)}")
+    job.say(
+        "  Ctrl-C stops waiting; the desk stays, and resume goes on with it" if _is_run(asked) else "  Ctrl-C ends it"
+    )
 
 
 def _request(asked: Asked) -> str:
@@ -186,13 +198,24 @@ def _may_change(asked: Asked) -> str:
 def _tests(desk: Desk) -> str:
     if not desk.tests.exists():
         return ""
-    return f"`{desk.tests}` runs the tests over your copy as the run will; give it test ids, or nothing for all.\n"
+    return (
+        "`run-tests` beside this file runs the tests over your copy as the run will: those with the ids that you give\n"
+        "it, or all.\n"
+    )
 
 
-def _hand_in(asked: Asked, desk: Desk) -> str:
-    """Return the command; a trial is no run that could be named, but a desk is known from within."""
-    is_run = asked.run_folder.parent.name == ".workflow"
-    return f"redfirst hand-in {asked.run_id}" if is_run else f"cd {desk.files} && redfirst hand-in"
+def _command(name: str, asked: Asked) -> str:
+    """Return a command for this desk; a trial is no run that could be named, but a desk is known from within."""
+    return f"redfirst {name} {asked.run_id}" if _is_run(asked) else f"redfirst {name}"
+
+
+def _is_run(asked: Asked) -> bool:
+    return asked.run_folder.parent.name == ".workflow"
+
+
+def _place_to_type(path: Path) -> str:
+    quoted = shlex.quote(str(path))
+    return quoted if quoted != str(path) else short(path, os.environ)
 
 
 def _taken(job: AgentJob, desk: Desk) -> _Work:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
@@ -12,35 +13,64 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
 _STDERR: Final = 2
 
 
+_USUAL: Final = ("editor", "nano", "vim", "vi")
+"""What is looked for where nobody said which editor; the first is Debian's own choice."""
+
+
+def named_editor() -> list[str]:
+    """Return the words that start the editor that the user names; none where they name none.
+
+    Raises:
+        UserError: what they name is no command.
+    """
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        return shlex.split(named)
+    except ValueError as error:
+        raise UserError(f"VISUAL or EDITOR is no command ({error}): {named}", Reason.USAGE) from None
+
+
+def some_editor() -> list[str]:
+    """Return the words that start the user's editor, or a usual one that is installed; none where there is none.
+
+    Raises:
+        UserError: what they name is no command.
+    """
+    is_screen = os.environ.get("TERM", "dumb") != "dumb"
+    usual = (found for name in _USUAL if (found := shutil.which(name)) is not None)
+    return named_editor() or ([place] if is_screen and (place := next(usual, None)) is not None else [])
+
+
 def require_editor() -> list[str]:
-    """Return the words that start the editor.
+    """Return the words that start the editor that the user names.
 
     Raises:
         UserError: none is named.
     """
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
-    try:
-        words = shlex.split(named)
-    except ValueError as error:
-        raise UserError(f"VISUAL or EDITOR is no command ({error}): {named}", Reason.USAGE) from None
+    words = named_editor()
     if not words:
         raise UserError("No editor is named: set VISUAL or EDITOR, for example: export EDITOR=nano", Reason.USAGE)
     return words
 
 
-def edit(path: Path) -> None:
+def edit(path: Path, editor: Sequence[str] = ()) -> None:
     """Let the user edit a file, and wait until the editor ends.
+
+    Args:
+        path: The file.
+        editor: The words that start the editor; by default the one that they name.
 
     Raises:
         UserError: no editor is named, or it did not start or end well.
     """
-    words = require_editor()
+    words = editor or require_editor()
     # an editor needs the terminal, also where what we print goes into a pipe
     output = None if sys.stdout.isatty() else _STDERR
     try:

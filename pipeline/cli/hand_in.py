@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  (typer reads it)
@@ -11,21 +12,33 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.editor import some_editor
+from pipeline.cli.report_editor import edited
 from pipeline.cli.text import print_text
+from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.reports.decode import Malformed, decode_object
-from pipeline.reports.fields import Verdict
-from pipeline.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
+from pipeline.reports.forms import (
+    alternatives,
+    blanks,
+    deciding,
+    giving_up,
+    meant,
+    required,
+    unfilled,
+    with_exact_words,
+)
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
-from pipeline.service import human_answer
+from pipeline.service import human_answer, human_report
+from pipeline.service.report_form import ReportForm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.backends.desk import Desk
+    from pipeline.backends.desk import Asked, Desk
     from pipeline.reports.forms import Field
 
 
@@ -54,7 +67,8 @@ def hand_in(
     """Hand in what you did at a desk, as the backend `human`; the run that waits for it goes on.
 
     The report is checked first, and what is wrong with it is said; then nothing is handed in. What you changed is
-    judged by the run, as an agent's work is. Without an option you are asked at the terminal.
+    judged by the run, as an agent's work is; what it would refuse is said before. Without an option your editor
+    ($VISUAL, $EDITOR) opens on a form at the terminal.
 
     Examples:
       redfirst hand-in
@@ -69,9 +83,12 @@ def hand_in(
     schema = report_schema(asked.kind, asked.role, asked.question)
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
-    content = filled(schema) if wanted.is_nothing and asking else written(wanted, schema, desk)
-    if verdict is not None and content.get("verdict") == Verdict.ACCEPTABLE.value and asked.role is Role.CHECK:
-        content |= human_answer.accepted(asked)
+    if wanted.is_nothing and asking:
+        content = at_the_terminal(desk, asked, schema)
+    else:
+        content = with_exact_words(schema, written(wanted, schema, desk))
+    if verdict is not None and asked.role is Role.CHECK:
+        content = human_report.accepted(asked, content, prior=True)
     document = human_answer.hand_in(desk, asked, content)
     if as_document:
         typer.echo(json.dumps(document, indent=2))
@@ -135,7 +152,7 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk) -> dict[str, 
         raise UserError(
             "There is no terminal to ask you at. Give --report FILE, --verdict WORD or --give-up REASON.",
             Reason.USAGE,
-            actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
+            actions=(f"fill in a copy of {short(desk.template, os.environ)} and give it with --report FILE",),
         )
     wanted.refuse_several()
     if wanted.report is not None:
@@ -143,6 +160,16 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk) -> dict[str, 
     if wanted.verdict is not None:
         return _from_word(schema, wanted.verdict)
     return _from_reason(schema, wanted.give_up or "")
+
+
+def at_the_terminal(desk: Desk, asked: Asked, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report of a person who is there: from an editor, or by questions where there is none.
+
+    What the run would refuse of the files is said first: a report takes longer to write.
+    """
+    difference = human_answer.checked_files(desk, asked)
+    editor = some_editor()
+    return edited(ReportForm(desk, asked, difference), editor) if editor else filled(schema)
 
 
 def filled(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +236,7 @@ def _hint(field: Field) -> str:
 def _value(field: Field, said: str) -> Any:
     """Return what *said* means for the field, None if nothing."""
     if field.words:
-        return next((word for word in field.words if word.casefold() == said.strip().casefold()), None)
+        return meant(field.words, said)
     if field.kind == "boolean":
         return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(said.strip().casefold())
     if field.kind in {"array", "object"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,3 +29,16 @@ def _xdg(environ: Mapping[str, str], name: str, otherwise: str) -> Path:
     folder = Path(environ.get(name, ""))
     # The base directory specification: a relative path is to be ignored.
     return (folder if folder.is_absolute() else home(environ) / otherwise) / "redfirst"
+
+
+def short(path: Path, environ: Mapping[str, str]) -> str:
+    """Return a path as a person would type it: from where they stand, or from their home folder, or whole."""
+    place = Path(os.path.abspath(path))  # noqa: PTH100  (a link in it stays one)
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return str(place)
+    if place.is_relative_to(here):
+        return str(place.relative_to(here))
+    own = home(environ)
+    return f"~/{place.relative_to(own)}" if place != own and place.is_relative_to(own) else str(place)

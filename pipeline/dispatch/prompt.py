@@ -182,10 +182,16 @@ def build_prompt(
     if spec.name is not document.role or document.kind not in spec.kinds or (template.kind, template.question) != asked:
         raise ValueError(f"{spec.name} with template {template.name} cannot answer {document.role} {asked}")
     house = _instructions(document.workspace, instructions)
-    question = f"# What is asked: {template.name}\n\n{template.asked_of(spec.name)}"
+    question = f"{_ASKED}{template.name}\n\n{template.asked_of(spec.name)}"
     asked_for = f"{question}\n\n{_shape(document.report_schema)}"
     here = _here(document, template, why=why, extra=extra)
     return "\n\n".join((spec.prompt, _ANSWER, asked_for, *house, here)) + "\n"
+
+
+def request_part(prompt: str) -> str:
+    """Return what a prompt says of this request alone, without who the role is and what the report looks like."""
+    asked, _, rest = prompt.rpartition(_ASKED)[2].partition(f"{_REPORT}:\n\n```\n")
+    return f"{_ASKED}{asked}{rest.partition('```')[2].lstrip()}"
 
 
 def _here(document: DispatchDocument, template: Template, *, why: str, extra: str) -> str:
@@ -261,9 +267,11 @@ role, what you may change, what counts as evidence, or how you answer; where the
 
 
 def _shape(schema: Mapping[str, object]) -> str:
-    return f"Your report (`?`: may be left out):\n\n```\n{shape(schema)}\n```"
+    return f"{_REPORT}:\n\n```\n{shape(schema)}\n```"
 
 
+_ASKED: Final = "# What is asked: "
+_REPORT: Final = "Your report (`?`: may be left out)"
 _KEPT: Final = "The workspace holds what could be kept of your work; what was not yours to change is as it was before."
 
 _ANSWER: Final = """\

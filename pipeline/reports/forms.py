@@ -35,7 +35,7 @@ def blanks(schema: Mapping[str, Any]) -> list[dict[str, object]]:
 
 def alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the objects that a report may be: those of a union, else the schema itself."""
-    return [_resolved(schema, each) for each in schema["oneOf"]] if "oneOf" in schema else [schema]
+    return [resolved(schema, each) for each in schema["oneOf"]] if "oneOf" in schema else [schema]
 
 
 def required(schema: Mapping[str, Any], alternative: Mapping[str, Any]) -> list[Field]:
@@ -60,6 +60,26 @@ def giving_up(schema: Mapping[str, Any], reason: str) -> dict[str, object] | Non
     return None
 
 
+def meant(words: Iterable[str], said: str) -> str | None:
+    """Return the word that somebody means: whatever its case, and whether its parts are joined by `_`, `-` or a space.
+
+    The log says `NEEDS_WORK`, the report `NEEDS WORK`.
+    """
+    return next((word for word in words if _plain(word) == _plain(said)), None)
+
+
+def with_exact_words(schema: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report in which the word that decides is one of the accepted ones, where it can be known."""
+    decision = deciding(schema)
+    said = report.get(decision.name) if decision is not None else None
+    word = meant(decision.words, said) if decision is not None and isinstance(said, str) else None
+    return {**report, decision.name: word} if decision is not None and word is not None else dict(report)
+
+
+def _plain(word: str) -> str:
+    return " ".join(word.casefold().replace("_", " ").replace("-", " ").split())
+
+
 def unfilled(value: object, place: str = "") -> str | None:
     """Return the JSON pointer of something that was left to fill in, None if nothing was."""
     if value == TO_FILL:
@@ -81,7 +101,7 @@ def _blank(schema: Mapping[str, Any], alternative: Mapping[str, Any]) -> dict[st
 
 
 def _placeholder(schema: Mapping[str, Any], part: Mapping[str, Any]) -> object:
-    part = _resolved(schema, part)
+    part = resolved(schema, part)
     words = _words(part)
     if words:
         return " | ".join(words)
@@ -97,7 +117,7 @@ def _placeholder(schema: Mapping[str, Any], part: Mapping[str, Any]) -> object:
 
 
 def _field(schema: Mapping[str, Any], name: str, part: Mapping[str, Any]) -> Field:
-    part = _resolved(schema, part)
+    part = resolved(schema, part)
     return Field(name, _words(part), part.get("type", "string"))
 
 
@@ -105,6 +125,7 @@ def _words(part: Mapping[str, Any]) -> tuple[str, ...]:
     return (part["const"],) if "const" in part else tuple(part.get("enum", ()))
 
 
-def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
+def resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a part of a schema refers to, or the part itself."""
     name = str(part.get("$ref", "")).removeprefix("#/$defs/")
     return cast("Mapping[str, Any]", schema["$defs"][name]) if name else part

@@ -75,6 +75,19 @@ def parse_report(
     return found
 
 
+def report_faults(kind: str, role: Role, question: Question | None, document: JsonObject) -> list[Fault]:
+    """Return everything that keeps *document* from being a report of this kind; nothing if it is one.
+
+    Raises:
+        LookupError: nobody may be asked this.
+    """
+    copy: JsonObject = json.loads(json.dumps(document))
+    found = _typed(report_type(kind, role, question), copy)
+    if not isinstance(found, ValidationError):
+        return []
+    return explain(found.errors(), copy, report_schema(kind, role, question))
+
+
 def is_report(kind: str, role: Role, question: Question | None, document: JsonObject) -> bool:
     """Return whether `document` would count as a report; says nothing about why not, and so is quick.
 

@@ -13,20 +13,16 @@ from pydantic import ValidationError
 
 from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
 from pipeline.backends.layout import Difference
-from pipeline.config.folders import state_folder
+from pipeline.config.folders import short, state_folder
 from pipeline.dispatch.desk_gate import DeskRules
+from pipeline.dispatch.prompt import request_part
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import Verdict
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reviews import SplitAnswers
-from pipeline.reports.taskfile import parse_task_md
-from pipeline.reports.tasks import Task
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
+from pipeline.service import human_report
 
 if TYPE_CHECKING:
     from pipeline.backends.layout import Manifest
@@ -36,20 +32,21 @@ SCHEMA: Final = "redfirst.hand-in/1"
 
 
 _SHOWN: Final = 20
-
-
-_FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\]", re.MULTILINE)
-
-
-_BLOCKING: Final = ("BLOCK", "HIGH")
+_BROKEN: Final = re.compile(r"(?<=\S)\n(?=[^\s*#|-])")
+"""A line break within a paragraph: the terminal has another width than the page."""
 
 
 _LONGEST: Final = 400
 """Characters of a path that is told; the start of a longer one is enough to find it."""
 
 
-def waiting_desk(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
+def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -> tuple[Desk, Asked]:
     """Return the one desk that waits here, or at which a run waits, with what is asked there.
+
+    Args:
+        run: The run; None for any.
+        role: Who is asked; None for any.
+        command: What is wanted of it, for the message where several wait.
 
     Raises:
         UserError: none waits, or several do.
@@ -66,17 +63,30 @@ def waiting_desk(run: str | None, role: Role | None) -> tuple[Desk, Asked]:
             for name in names
             for desk in desks_of(repository.worktree / WORKFLOW / name, state_of_run(state, repository, name))
         ]
-    known = [(desk, asked) for desk in found if (asked := desk.asked()) is not None and role in {None, asked.role}]
+    waiting = [(desk, asked) for desk in found if (asked := desk.asked()) is not None]
+    known = [(desk, asked) for desk, asked in waiting if role in {None, asked.role}]
     if len(known) == 1:
         return known[0]
-    if not known:
+    commands = tuple(f"redfirst {command} {asked.run_id} --role {asked.role}" for _, asked in known or waiting)
+    if known:
         raise UserError(
-            "Nothing waits for a person here. A role is played by one where its backend is human.",
-            Reason.USAGE,
-            actions=("redfirst runs", "redfirst run ISSUE --agent ROLE=human"),
+            "More than one desk waits. Say which.", Reason.USAGE, details={"desks": commands}, actions=commands
         )
-    commands = tuple(f"redfirst hand-in {asked.run_id} --role {asked.role}" for _, asked in known)
-    raise UserError("More than one desk waits. Say which.", Reason.USAGE, details={"desks": commands}, actions=commands)
+    if waiting:
+        raise UserError(f"No desk waits for @{role} here.", Reason.USAGE, details={"desks": commands}, actions=commands)
+    raise UserError(
+        "Nothing waits for a person here. A role is played by one where its backend is human.",
+        Reason.USAGE,
+        actions=("redfirst runs", "redfirst run ISSUE --agent ROLE=human"),
+    )
+
+
+def request_of(desk: Desk) -> str:
+    """Return what is asked at a desk, in the words that an agent would read, with the paths as they are from there."""
+    text = request_part(desk.prompt.read_text(encoding="utf-8"))
+    text = text.replace(f"Workspace: `{desk.files.name}`\n\n", "").replace(f"`{desk.files.name}/", "`")
+    text = text.replace(f"`{desk.artifacts.name}/", f"`../{desk.artifacts.name}/")
+    return _BROKEN.sub(" ", text)
 
 
 def hand_in(desk: Desk, asked: Asked, content: dict[str, Any]) -> dict[str, Any]:
@@ -85,21 +95,10 @@ def hand_in(desk: Desk, asked: Asked, content: dict[str, Any]) -> dict[str, Any]
     Raises:
         UserError: the report, or what was changed, cannot count; then nothing is handed in.
     """
-    check_report(desk, asked, content)
+    human_report.check(desk, asked, content)
     difference = checked_files(desk, asked)
     desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return _document(desk, asked, content, difference)
-
-
-def check_report(desk: Desk, asked: Asked, content: dict[str, Any]) -> None:
-    """Return when the report can count.
-
-    Raises:
-        UserError: it cannot; `pointer` says where.
-    """
-    _refuse_wrong(asked, content, desk)
-    _refuse_without_a_finding(asked, content, desk)
-    _refuse_unanswered(asked, content, desk)
 
 
 def checked_files(desk: Desk, asked: Asked) -> Difference:
@@ -115,82 +114,11 @@ def checked_files(desk: Desk, asked: Asked) -> Difference:
     return difference
 
 
-def accepted(asked: Asked) -> dict[str, Any]:
-    """Return what ACCEPTABLE alone says of all that @check has to answer for, open findings included."""
-    prior = [{"id": one, "status": "resolved"} for one, _ in _open_findings(asked)]
-    return _accepted(asked) | ({"prior": prior} if prior else {})
-
-
-def _accepted(asked: Asked) -> dict[str, Any]:
-    """Return what the word ACCEPTABLE says of all that a review has to answer for: each question, each criterion."""
-    folder = Path(asked.exchange).parent / "artifacts" / "tasks"
-    read = [parse_task_md(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.md"))]
-    tasks = [task for task in read if isinstance(task, Task)]
-    match asked.kind:
-        case "review-plan" | "review-split" if tasks:
-            return {"answers": dict.fromkeys(SplitAnswers.model_fields, True)}
-        case "review-result":
-            met = [{"task": task.id, "id": one.id, "met": True} for task in tasks for one in task.criteria]
-            return {"criteria": met}
-        case _:
-            return {}
-
-
-def _open_findings(asked: Asked) -> list[tuple[str, str]]:
-    """Return id and severity of the findings that a re-review has to answer."""
-    folder = Path(asked.exchange).parent / "artifacts" / "open_findings"
-    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))]
-    return [(found["id"], found["severity"]) for text in texts for found in _FINDING.finditer(text)]
-
-
-def _refuse_wrong(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
-    found = parse_report(asked.kind, asked.role, asked.question, content)
-    if isinstance(found, Malformed):
-        raise UserError(
-            f"Nothing was handed in. {found.sentence}",
-            Reason.USAGE,
-            pointer=found.pointer,
-            actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
-        )
-
-
-def _refuse_without_a_finding(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
-    """Refuse a verdict that would hold nothing up: only findings do, and without one it counts as ACCEPTABLE."""
-    prior: list[dict[str, Any]] = content.get("prior") or []
-    stands = any(entry.get("status") == "open" for entry in prior)
-    if content.get("verdict") not in {"NEEDS WORK", "BLOCK"} or content.get("findings") or stands:
-        return
-    raise UserError(
-        f"{content['verdict']} without a finding would hold nothing up: it would count as ACCEPTABLE. Give a report "
-        'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "..."}]',
-        Reason.USAGE,
-        pointer="/findings",
-        details={"dispatch": asked.dispatch},
-        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
-    )
-
-
-def _refuse_unanswered(asked: Asked, content: dict[str, Any], desk: Desk) -> None:
-    """Refuse to accept what has open blockers that nobody answers: the run would ask again."""
-    answered = {entry.get("id") for entry in content.get("prior") or ()}
-    left = [one for one, severity in _open_findings(asked) if severity in _BLOCKING and one not in answered]
-    if content.get("verdict") != Verdict.ACCEPTABLE.value or not left:
-        return
-    entry = json.dumps({"id": left[0], "status": "resolved", "note": "..."})
-    raise UserError(
-        f"Nothing was handed in. The verdict is ACCEPTABLE, and {', '.join(left)} has no answer in `prior`. Answer "
-        f'each open finding, as resolved, open or withdrawn: "prior": [{entry}]',
-        Reason.USAGE,
-        pointer="/prior",
-        actions=(f"fill in a copy of {desk.template} and give it with --report FILE",),
-    )
-
-
 def _difference(desk: Desk, asked: Asked) -> Difference:
     try:
         return Difference.at(desk.files, desk.manifest(), asked.named)
     except OSError as error:
-        where = visible(str(error.filename or desk.files))
+        where = visible(short(Path(error.filename or desk.files), os.environ))
         shown = where if len(where) <= _LONGEST else f"{where[:_LONGEST]}..."
         raise UserError(
             f"Nothing was handed in. {shown} cannot be read: {error.strerror}. Mend or remove it, then try again.",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -293,19 +296,158 @@ def test_without_a_terminal_or_an_option_nothing_is_asked(repository: Repository
     assert message().startswith("There is no terminal to ask you at.")
 
 
-def test_at_a_terminal_what_must_be_said_is_asked_for(repository: Repository) -> None:
-    desk = lay_out(repository)
+def at_a_terminal(*argv: str, typed: bytes = b"", cwd: Path | None = None, **env: str) -> tuple[int, str]:
+    """Run redfirst at a terminal of 80 columns; return its exit code and what it printed."""
     ours, theirs = pty.openpty()
-    try:
-        os.write(ours, b"perhaps\nincomplete\nthe seam is missing\n")
-        done = subprocess.run(
-            [str(REDFIRST), "hand-in"], stdin=theirs, stdout=theirs, stderr=theirs, timeout=60, check=False
-        )
-        assert done.returncode == 0
-    finally:
+    termios.tcsetwinsize(theirs, (24, 80))
+    os.write(ours, typed)
+    seen = bytearray()
+    with subprocess.Popen(
+        [str(REDFIRST), *argv],
+        cwd=cwd,
+        env={**os.environ, "TERM": "xterm", **env},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    ) as program:
         os.close(theirs)
-        os.close(ours)
+        with contextlib.suppress(OSError):  # nobody has the other end any more
+            while chunk := os.read(ours, 4096):
+                seen += chunk
+    os.close(ours)
+    return program.returncode, seen.decode().replace("\r\n", "\n")
+
+
+def editor(tmp_path: Path, *edits: str) -> str:
+    """Return a command that makes one of these edits (Python on `text`) each time, and keeps what it was shown."""
+    script = tmp_path / "an editor.py"
+    script.write_text(
+        "import sys, pathlib\n"
+        f"file, edits = pathlib.Path(sys.argv[1]), {edits!r}\n"
+        f"seen = pathlib.Path({str(tmp_path)!r})\n"
+        "number = len(list(seen.glob('seen-*')))\n"
+        "text = file.read_text()\n"
+        "(seen / f'seen-{number}').write_text(text)\n"
+        "exec(edits[min(number, len(edits) - 1)])\n"
+        "file.write_text(text)\n"
+    )
+    return shlex.join([sys.executable, str(script)])
+
+
+def test_at_a_terminal_an_editor_opens_on_a_form_until_it_counts(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository)
+    wrong = "text = text.replace('result:\\n', 'result: incomplete\\nattempts:\\n  - looked for it\\n', 1)"
+    right = "text = text.replace('blocking_issue:\\n', 'blocking_issue: no seam:\\n  there is none\\n')"
+    code, told = at_a_terminal("hand-in", EDITOR="false", VISUAL=editor(tmp_path, wrong, right))
+    assert code == 0, told
+    assert "is marked with #! in the form" in told
+    assert "handed in 003-step-make" in told
+    assert "#! this key is required\nblocking_issue:\n" in (tmp_path / "seen-1").read_text()
+    assert json.loads(desk.report.read_text()) == {
+        "result": "INCOMPLETE",
+        "attempts": ["looked for it"],
+        "blocking_issue": "no seam:\nthere is none",
+    }
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        ("pass", "The form is empty"),
+        ("text = ''", "The form is empty"),
+        ("text = text.replace('result:\\n', 'result: done\\n')", "The form was left as it was"),
+        ("sys.exit(3)", "The editor"),
+    ],
+)
+@pytest.mark.broad(but_first=2)
+def test_a_form_that_says_nothing_hands_nothing_in(repository: Repository, tmp_path: Path, edit: str, why: str) -> None:
+    desk = lay_out(repository)
+    code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, edit))
+    assert code == 2
+    assert f"Nothing was handed in. {why}" in " ".join(told.split())
+    assert not desk.report.exists()
+
+
+def test_open_findings_stand_in_the_form_and_files_are_judged_before(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository, Role.CHECK, "review-plan")
+    asked = desk.asked()
+    assert asked is not None
+    folder = Path(asked.exchange).parent / "artifacts/open_findings"
+    folder.mkdir(parents=True)
+    (folder / "open.md").write_text("### plan-1-01 [HIGH] It fails\n")
+    word = "text = text.replace('verdict:\\n', 'verdict: Acceptable\\n', 1)"
+    answer = "text = text.replace('status:\\n', 'status: resolved\\n')"
+    code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, word, answer))
+    assert code == 0, told
+    shown = (tmp_path / "seen-0").read_text()
+    assert "#   plan-1-01 [HIGH] It fails\nprior:\n  - id: plan-1-01\n    status:\n" in shown
+    assert json.loads(desk.report.read_text())["prior"] == [{"id": "plan-1-01", "status": "resolved"}]
+
+    desk = lay_out(repository, number=4)
+    lay_rules(repository, desk, "app.py")
+    (desk.files / "other.py").write_text("x = 1\n")
+    code, told = at_a_terminal("hand-in", "--role", "make", VISUAL=editor(tmp_path, "sys.exit('not asked')"))
+    assert (code, "no try is used up" in " ".join(told.split())) == (2, True)
+
+
+def test_without_an_editor_what_must_be_said_is_asked_for(repository: Repository) -> None:
+    desk = lay_out(repository)
+    code, told = at_a_terminal("hand-in", typed=b"perhaps\nincomplete\nthe seam is missing\n", TERM="dumb", EDITOR="")
+    assert code == 0, told
     assert json.loads(desk.report.read_text()) == {"result": "INCOMPLETE", "blocking_issue": "the seam is missing"}
+
+
+@pytest.mark.parametrize("word", ["NEEDS_WORK", "needs-work", "Needs work"])
+@pytest.mark.broad(but_first=1)
+def test_the_word_of_the_log_is_a_verdict(repository: Repository, tmp_path: Path, word: str) -> None:
+    lay_out(repository, Role.CHECK, "review-plan")
+    assert "NEEDS WORK without a finding" in message("--verdict", word)
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"verdict": word, "findings": [{"title": "it fails"}]}))
+    assert hand_in("--report", str(report))["report"]["verdict"] == "NEEDS WORK"
+
+
+def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(REDFIRST), "desk", *argv], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None:
+    assert "Nothing waits for a person here" in desk_command().stderr
+    desk = lay_out(repository)
+    desk.put(desk.prompt, "who you are\n\n# What is asked: implement\n\nMake it\npass.\n\n# This request: x\n")
+    assert desk_command("--print").stdout == f"{desk.files}\n"
+    shell = subprocess.run(
+        ["sh", "-c", f'cd "$({shlex.quote(str(REDFIRST))} desk --print)" && pwd -P'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shell.stdout == f"{desk.files.resolve()}\n"
+    told = desk_command("GAL-1").stdout
+    assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
+    assert told.endswith("# What is asked: implement\n\nMake it pass.\n\n# This request: x\n")
+    lay_out(repository, Role.CHECK, "review-plan", number=4)
+    several = desk_command()
+    assert several.returncode == 2
+    assert "  - redfirst desk run-GAL-1 --role check\n" in several.stderr
+    assert desk_command("--role", "make", "--print").stdout == f"{desk.files}\n"
+    assert "No desk waits for @test" in desk_command("--role", "test").stderr
+
+
+def test_desk_opens_a_shell_there(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository)
+    desk.put(desk.prompt, "# What is asked: implement\n\nMake it pass.\n")
+    shell = tmp_path / "shell"
+    shell.write_text('#!/bin/sh\necho "in $(pwd -P), $REDFIRST_DESK"\nexec redfirst desk\n')
+    shell.chmod(0o700)
+    code, told = at_a_terminal("desk", SHELL=str(shell), PATH=f"{REDFIRST.parent}:{os.environ['PATH']}")
+    assert code == 0, told
+    assert f"in {desk.files.resolve()}, {desk.files}\n" in told
+    assert "You are at this desk already." in told
+    assert "Nothing is handed in yet" in told
 
 
 @pytest.mark.parametrize("name", ["d", "d" * 8, "d" * 200], ids=len)

@@ -94,7 +94,7 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
             (desk.files / "greet.py").write_text(GREET_DONE)
             done = subprocess.run([desk.tests], check=False, capture_output=True, text=True)
             assert "2 passed" in done.stdout, done
-            assert str(desk.tests) in desk.prompt.read_text(encoding="utf-8")
+            assert "`run-tests` beside this file" in desk.prompt.read_text(encoding="utf-8")
             (desk.files / "tests/test_greet.py").write_text(TEST_GREET)  # not @make's to change
             told = hand_in(project, asked, "--verdict", "complete")
             assert [one["rule"] for one in told["error"]["details"]["refused"]] == ["test-file"]
@@ -147,8 +147,8 @@ def test_a_trial_of_a_person_is_handed_in_at_the_desk(tmp_path: Path) -> None:
     project.use_script([])
     words = ("agents", "try", "make", "--kind", "implement", "--issue", "GAL-1", "--write", "greet.py")
     driver = begin(project, *words, "--agent", "make=human")
-    wait_for(project, "then: cd ")
-    folder = log_of(project).read_text(encoding="utf-8").partition("then: cd ")[2].partition(" && ")[0]
+    wait_for(project, "at the desk: cd ")
+    folder = log_of(project).read_text(encoding="utf-8").partition("at the desk: cd ")[2].partition("\n")[0]
     (Path(folder) / "greet.py").write_text(GREET_DONE)
     told = project.redfirst("hand-in", "--verdict", "COMPLETE", cwd=Path(folder))
     assert told.returncode == 0, told.stderr

@@ -59,7 +59,12 @@ def unfounded(review: Review, report: Report) -> Malformed | None:
     A question is open without an answer, and with one that is not `true` while no finding says what is to be mended.
     """
     told = Role.CHECK in review.ctx.lane.reasks
-    if told or not isinstance(report, SplitReview) or report.verdict is not Verdict.ACCEPTABLE or not review.is_first:
+    return open_questions(report) if review.is_first and not told else None
+
+
+def open_questions(report: Report) -> Malformed | None:
+    """Return which questions a review that accepts tasks leaves open, as `unfounded` says it."""
+    if not isinstance(report, SplitReview) or report.verdict is not Verdict.ACCEPTABLE:
         return None
     answers = report.answers.model_dump()
     unanswered = [name for name, said in answers.items() if said == ""]

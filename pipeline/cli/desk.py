@@ -1,0 +1,74 @@
+"""`redfirst desk`: go to the desk at which a run waits for a person (backend `human`)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pipeline.cli.text import print_text
+from pipeline.config.folders import short
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
+from pipeline.routing.vocabulary import Role  # noqa: TC001  (typer reads it)
+from pipeline.service import human_answer
+from pipeline.terminal import visible_lines
+
+if TYPE_CHECKING:
+    from pipeline.backends.desk import Asked, Desk
+
+_AROUND: Final = "REDFIRST_DESK"
+"""The variable of a shell at a desk: which one it is."""
+
+
+def desk(
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.")] = None,
+    role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
+    only_print: Annotated[bool, typer.Option("--print", help="Only print the desk's folder.")] = False,
+) -> None:
+    """Go to the desk where a run waits for you.
+
+    It says what is asked, and opens a shell among your copy of the files; exit comes back. In a pipe it opens no shell.
+
+    Examples:
+      redfirst desk
+
+      redfirst desk GAL-39 --role check
+
+      cd "$(redfirst desk --print)"
+    """
+    found, asked = human_answer.waiting_desk(run, role, "desk")
+    if only_print:
+        typer.echo(str(found.files))
+        return
+    print_text(visible_lines(_brief(found, asked)))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    if Path.cwd().is_relative_to(found.files.resolve()):
+        print_text("You are at this desk already.")
+        return
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    print_text(f"\nA shell at the desk: {visible(shell)}. Hand in from here with redfirst hand-in; exit goes back.")
+    try:
+        subprocess.run([shell], cwd=found.files, env={**os.environ, _AROUND: str(found.files)}, check=False)
+    except OSError as error:
+        raise UserError(
+            f"{visible(shell)} cannot be started: {error.strerror}. Name another one in $SHELL, or go there: "
+            'cd "$(redfirst desk --print)"',
+            Reason.USAGE,
+        ) from error
+    handed = " It is handed in." if found.report.exists() else " Nothing is handed in yet: redfirst hand-in"
+    print_text(f"Back from the desk of {asked.dispatch}.{handed}")
+
+
+def _brief(found: Desk, asked: Asked) -> str:
+    """Return where the desk is, and what is asked there."""
+    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", f"desk: {short(found.files, os.environ)}"]
+    lines += ["all that an agent is told, from there: ../PROMPT.md"]
+    lines += ["the tests, as the run runs them, from there: ../run-tests"] if found.tests.exists() else []
+    return "\n".join([*lines, "", human_answer.request_of(found).rstrip()])

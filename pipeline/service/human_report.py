@@ -1,0 +1,159 @@
+"""A person's report before it is handed in: what it answers for, what ACCEPTABLE alone says, whether it counts."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.config.folders import short
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import Verdict
+from pipeline.reports.parse import parse_report, report_faults
+from pipeline.reports.reviews import SplitAnswers
+from pipeline.reports.schema_errors import Fault
+from pipeline.reports.taskfile import parse_task_md
+from pipeline.reports.tasks import Task
+from pipeline.steps.asking import criteria
+from pipeline.steps.asking.task_reviews import open_questions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pipeline.backends.desk import Asked, Desk
+    from pipeline.reports.fields import Report
+
+_FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)$", re.MULTILINE)
+_BLOCKING: Final = ("BLOCK", "HIGH")
+_ANSWERED: Final = ("review-plan", "review-split")
+"""The kinds that answer the questions of a split, where there are tasks."""
+
+
+@dataclass(frozen=True)
+class OpenFinding:
+    """A finding that a re-review has to answer."""
+
+    id: str
+    severity: str
+    title: str
+
+
+def open_findings(asked: Asked) -> list[OpenFinding]:
+    """Return the findings that a re-review has to answer."""
+    texts = [file.read_text(encoding="utf-8") for file in _artifacts(asked, "open_findings")]
+    return [OpenFinding(**found.groupdict()) for text in texts for found in _FINDING.finditer(text)]
+
+
+def tasks_of(asked: Asked) -> list[Task]:
+    """Return the tasks that are asked about."""
+    files = [*_artifacts(asked, "tasks"), *_artifacts(asked, "task")]
+    found = [parse_task_md(file.read_text(encoding="utf-8")) for file in files]
+    return [task for task in found if isinstance(task, Task)]
+
+
+def _artifacts(asked: Asked, name: str) -> list[Path]:
+    return sorted((Path(asked.exchange).parent / "artifacts" / name).glob("*.md"))
+
+
+def accepted(asked: Asked, content: Mapping[str, Any], *, prior: bool) -> dict[str, Any]:
+    """Return a review with all that ACCEPTABLE says where nothing else is said: each question, each criterion.
+
+    Args:
+        asked: What is asked.
+        content: The report.
+        prior: Whether it also says that every open finding is resolved.
+    """
+    found = dict(content)
+    if found.get("verdict") != Verdict.ACCEPTABLE.value:
+        return found
+    tasks = tasks_of(asked)
+    if asked.kind in _ANSWERED and tasks:
+        found["answers"] = {**dict.fromkeys(SplitAnswers.model_fields, True), **found.get("answers", {})}
+    if asked.kind == "review-result" and tasks:
+        said = list(found.get("criteria", ()))
+        known = {(one.get("task"), one.get("id")) for one in said}
+        met = [{"task": task.id, "id": one.id, "met": True} for task in tasks for one in task.criteria]
+        found["criteria"] = [*said, *(one for one in met if (one["task"], one["id"]) not in known)]
+    if prior and (open_ones := open_findings(asked)):
+        found["prior"] = [{"id": one.id, "status": "resolved"} for one in open_ones]
+    return found
+
+
+def check(desk: Desk, asked: Asked, content: dict[str, Any]) -> None:
+    """Return when the report can count.
+
+    Raises:
+        UserError: it cannot; `pointer` says where.
+    """
+    found = parse_report(asked.kind, asked.role, asked.question, content)
+    faults = [Fault(found.pointer, found.sentence)] if isinstance(found, Malformed) else _untrue(asked, content, found)
+    if faults:
+        raise UserError(
+            f"Nothing was handed in. {faults[0].text}",
+            Reason.USAGE,
+            pointer=faults[0].pointer,
+            details={"dispatch": asked.dispatch},
+            actions=(f"fill in a copy of {short(desk.template, os.environ)} and give it with --report FILE",),
+        )
+
+
+def faults_of(asked: Asked, content: dict[str, Any]) -> list[Fault]:
+    """Return everything that keeps a report from counting, each with its place."""
+    found = parse_report(asked.kind, asked.role, asked.question, content)
+    if isinstance(found, Malformed):
+        return report_faults(asked.kind, asked.role, asked.question, content)
+    return _untrue(asked, content, found)
+
+
+def _untrue(asked: Asked, content: Mapping[str, Any], report: Report) -> list[Fault]:
+    """Return what is wrong with a well-formed report: the run would ask again, or go on as if nothing were said."""
+    found = [_without_a_finding(content), _unanswered(asked, content)]
+    for refuse in _refusals(asked):
+        malformed = refuse(report)
+        found += [Fault(malformed.pointer, malformed.sentence)] if malformed is not None else []
+    return [fault for fault in found if fault is not None]
+
+
+def _refusals(asked: Asked) -> list[Callable[[Report], Malformed | None]]:
+    """Return what the run itself asks of such a report, as far as it can be known here."""
+    tasks = tasks_of(asked)
+    match asked.kind:
+        case "write-tests" if tasks:
+            return [partial(criteria.unshown, tasks[0])]
+        case "review-result":
+            return [partial(criteria.unanswered, tasks, {})]
+        case "review-plan" | "review-split" if tasks and not asked.reask and not open_findings(asked):
+            return [open_questions]
+        case _:
+            return []
+
+
+def _without_a_finding(content: Mapping[str, Any]) -> Fault | None:
+    """Return what is wrong with a verdict that holds nothing up: without a finding it counts as ACCEPTABLE."""
+    prior: list[dict[str, Any]] = content.get("prior") or []
+    stands = any(entry.get("status") == "open" for entry in prior)
+    if content.get("verdict") not in {"NEEDS WORK", "BLOCK"} or content.get("findings") or stands:
+        return None
+    return Fault(
+        "/findings",
+        f"{content['verdict']} without a finding would hold nothing up: it would count as ACCEPTABLE. Give a report "
+        'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "..."}]',
+    )
+
+
+def _unanswered(asked: Asked, content: Mapping[str, Any]) -> Fault | None:
+    """Return what is wrong with accepting what has open blockers that nobody answers: the run would ask again."""
+    answered = {entry.get("id") for entry in content.get("prior") or ()}
+    left = [one.id for one in open_findings(asked) if one.severity in _BLOCKING and one.id not in answered]
+    if content.get("verdict") != Verdict.ACCEPTABLE.value or not left:
+        return None
+    return Fault(
+        "/prior",
+        f"The verdict is ACCEPTABLE, and {', '.join(left)} has no answer in `prior`. Answer each open finding, as "
+        f'resolved, open or withdrawn: "prior": [{{"id": "{left[0]}", "status": "resolved", "note": "..."}}]',
+    )

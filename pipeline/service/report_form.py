@@ -1,0 +1,114 @@
+"""The form that a person at a terminal fills in: what stands in it, where it is kept, what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.policy.characters import visible
+from pipeline.reports.form_fields import blanks_of
+from pipeline.reports.form_reader import read_form
+from pipeline.reports.form_text import form_text, marked, unmarked, with_head
+from pipeline.reports.kinds import report_schema
+from pipeline.routing.vocabulary import Role
+from pipeline.service import human_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.backends.desk import Asked, Desk
+    from pipeline.backends.layout import Difference
+    from pipeline.reports.form_fields import Blank
+    from pipeline.reports.form_reader import Filled
+    from pipeline.reports.schema_errors import Fault
+
+_SHOWN: Final = 20
+_HOW: Final = (
+    "Write behind the fields, save, and close the editor. Text may go on in the lines below its field, indented; lines "
+    "that begin with # are comments. What is left empty is left out; a form that is left as it is hands nothing in."
+)
+
+
+@dataclass(frozen=True)
+class ReportForm:
+    """The form of one desk.
+
+    Args:
+        desk: The desk.
+        asked: What is asked there.
+        difference: What was changed at it.
+    """
+
+    desk: Desk
+    asked: Asked
+    difference: Difference
+
+    @property
+    def file(self) -> Path:
+        """Return where the form lies; it stays, so that nothing that was written is lost."""
+        return self.desk.form
+
+    def opened(self) -> str:
+        """Return the form as it is opened: the one that was begun, or an empty one; it lies in its file."""
+        try:
+            text = with_head(self.desk.form.read_text(encoding="utf-8"), self._head())
+        except (OSError, UnicodeDecodeError):
+            text = form_text(self._blank(), self._head(), self._begun(), self._notes())
+        self.desk.put(self.file, text)
+        return text
+
+    def read(self) -> tuple[str, Filled]:
+        """Return the text that was saved, without our remarks, and what it says."""
+        text = unmarked(self.file.read_text(encoding="utf-8", errors="replace"))
+        return text, read_form(self._blank(), text, self._begun())
+
+    def report(self, filled: Filled) -> dict[str, Any]:
+        """Return the report that a form says; ACCEPTABLE says yes wherever nothing else is said."""
+        return human_report.accepted(self.asked, filled.report, prior=False)
+
+    def faults(self, filled: Filled) -> list[Fault]:
+        """Return everything that keeps the report from counting."""
+        return filled.faults or human_report.faults_of(self.asked, self.report(filled))
+
+    def mark(self, text: str, filled: Filled, faults: list[Fault]) -> str:
+        """Write each problem above its field, and return the form as it is opened again."""
+        told = marked(text, filled.lines, faults)
+        self.desk.put(self.file, told)
+        return told
+
+    def _blank(self) -> Blank:
+        blank = blanks_of(report_schema(self.asked.kind, self.asked.role, self.asked.question))
+        blank = blank if human_report.open_findings(self.asked) else blank.without("prior")
+        return blank if human_report.tasks_of(self.asked) else blank.without("answers")
+
+    def _begun(self) -> dict[str, list[dict[str, str]]]:
+        criteria = [(task.id, one.id) for task in human_report.tasks_of(self.asked) for one in task.criteria]
+        begun: dict[str, list[dict[str, str]]] = {}
+        if self.asked.kind == "review-result" and self.asked.role is Role.CHECK:
+            begun["criteria"] = [{"task": task, "id": one} for task, one in criteria]
+        if self.asked.kind == "write-tests":
+            begun["criteria"] = [{"id": one} for _, one in criteria]
+        begun["prior"] = [{"id": one.id} for one in human_report.open_findings(self.asked)]
+        return begun
+
+    def _notes(self) -> dict[str, list[str]]:
+        tasks = human_report.tasks_of(self.asked)
+        criteria = [visible(f"task {task.id}, {one.id}: {one.text}") for task in tasks for one in task.criteria]
+        open_ones = human_report.open_findings(self.asked)
+        return {
+            "criteria": criteria,
+            "prior": [visible(f"{one.id} [{one.severity}] {one.title}") for one in open_ones],
+        }
+
+    def _head(self) -> list[str]:
+        asked = self.asked
+        about = f", task {asked.task}" if asked.task else ""
+        question = f" ({asked.question})" if asked.question else ""
+        lines = [f"Your report as @{asked.role}: {asked.kind}{question}{about}."]
+        if asked.reask:
+            lines.append(visible(f"Your last answer did not count: {asked.reask}"))
+        if asked.writable:
+            changed = [*self.difference.changed, *self.difference.removed]
+            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+            lines.append(visible(f"You changed: {', '.join(changed[:_SHOWN]) or 'nothing'}{more}."))
+        return [*lines, _HOW]

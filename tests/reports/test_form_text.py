@@ -1,0 +1,212 @@
+"""The form of a report: every report can be filled in, and what is written is taken as it stands."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.reports.form_fields import Blank, Sort, blanks_of
+from pipeline.reports.form_reader import read_form
+from pipeline.reports.form_text import form_text, marked, unmarked, with_head
+from pipeline.reports.form_words import SENTENCES
+from pipeline.reports.kinds import KINDS, report_schema
+from pipeline.reports.parse import report_faults
+from pipeline.routing.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.reports.form_reader import Filled
+    from pipeline.routing.vocabulary import Question
+
+REPORTS = [
+    (kind.name, role, question)
+    for kind in KINDS.values()
+    for role in kind.roles
+    for question in (tuple(kind.by_question) or (None,))
+]
+REVIEW = blanks_of(report_schema("review-plan", Role.CHECK))
+MAKE = blanks_of(report_schema("implement", Role.MAKE))
+
+
+def said(blank: Blank, text: str, **begun: list[dict[str, str]]) -> Filled:
+    return read_form(blank, textwrap.dedent(text), begun)
+
+
+def fields(blank: Blank) -> Iterator[Blank]:
+    for one in blank.parts:
+        yield one
+        yield from fields(one)
+
+
+@pytest.mark.parametrize(("kind", "role", "question"), REPORTS)
+def test_an_empty_form_says_nothing_and_each_field_has_a_sentence(
+    kind: str, role: Role, question: Question | None
+) -> None:
+    blank = blanks_of(report_schema(kind, role, question))
+    assert [one.name for one in fields(blank) if one.name and not one.says] == []
+    text = form_text(blank, ["who is asked"], {}, {})
+    assert max(map(len, text.splitlines())) < 80
+    empty = read_form(blank, text, {})
+    assert (empty.report, empty.faults) == ({}, [])
+    assert {f"/{one.name}" for one in blank.parts} <= empty.lines.keys()
+
+
+def test_no_sentence_is_about_a_field_that_no_report_has() -> None:
+    names = {
+        one.name for kind, role, question in REPORTS for one in fields(blanks_of(report_schema(kind, role, question)))
+    }
+    assert {key.rpartition(".")[2] for key in SENTENCES} <= names
+
+
+def test_text_is_taken_as_it_stands() -> None:
+    found = said(
+        REVIEW,
+        """\
+        verdict: needs-work
+        summary: "quoted": and `code`, *stars* # no comment
+          and goes on
+
+            further in
+        # a comment
+        findings:
+          - severity: high
+            title: it: breaks
+            problem:
+              # a heading of its own
+              - an item
+            edit:
+              path: a.py
+              old: x = "1"
+              new: |
+                x = 1
+                y = 2
+          - title: 'second'
+            severity:
+        answers:
+          coverage: yes
+          overlap: one file is in both
+        """,
+    )
+    assert found.faults == []
+    assert found.report == {
+        "verdict": "NEEDS WORK",
+        "summary": '"quoted": and `code`, *stars* # no comment\nand goes on\n\n  further in',
+        "findings": [
+            {
+                "severity": "HIGH",
+                "title": "it: breaks",
+                "problem": "# a heading of its own\n- an item",
+                "edit": {"path": "a.py", "old": 'x = "1"', "new": "x = 1\ny = 2"},
+            },
+            {"title": "second"},
+        ],
+        "answers": {"coverage": True, "overlap": "one file is in both"},
+    }
+    assert not report_faults("review-plan", Role.CHECK, None, found.report)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "result: COMPLETE\nassumptions:\n  - one\n  - two, three\n",
+        "result: COMPLETE\nassumptions:\n- one\n- two, three\n",
+        'result: COMPLETE\nassumptions: ["one", "two, three"]\n',
+    ],
+    ids=["indented", "as YAML", "JSON"],
+)
+def test_a_list_may_be_written_in_several_ways(text: str) -> None:
+    assert said(MAKE, text).report["assumptions"] == ["one", "two, three"]
+
+
+def test_an_entry_that_was_begun_and_left_so_counts_as_empty() -> None:
+    begun = {"prior": [{"id": "plan-1-01"}, {"id": "plan-1-02"}]}
+    text = form_text(REVIEW, [], begun, {"prior": ["plan-1-01 [HIGH] It fails"]})
+    assert "#   plan-1-01 [HIGH] It fails\n" in text
+    assert read_form(REVIEW, text, begun).report == {}
+    answered = text.replace("  - id: plan-1-02\n    status:", "  - id: plan-1-02\n    status: Resolved")
+    assert read_form(REVIEW, answered, begun).report == {"prior": [{"id": "plan-1-02", "status": "resolved"}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "words"),
+    [
+        ("result: DONE\n", "/result", "COMPLETE"),
+        ("result: COMPLETE\nblocking_issue: none\n", "/blocking_issue", "INCOMPLETE"),
+        ("result: COMPLETE\nsumary: x\n", "/line 1", "no field begins here"),
+        ("result: COMPLETE\nsummary: x\nmore text\n", "/line 2", "no field begins here"),
+        ("result: COMPLETE\nassumptions:\n  one\n", "/assumptions/0", "begins with -"),
+        ("result: COMPLETE\nneeds: a.py\n", "/needs", "each beginning with -"),
+        ("result: COMPLETE\nsummary: x\nsummary: y\n", "/summary", "twice"),
+    ],
+)
+def test_what_cannot_be_read_is_marked_above_its_line(text: str, pointer: str, words: str) -> None:
+    found = said(MAKE, text)
+    assert found.faults[0].pointer == pointer
+    assert words in found.faults[0].text
+    told = marked(text, found.lines, found.faults)
+    assert told.split("\n")[found.lines[pointer]].startswith("#! ")
+    assert unmarked(told) == text
+
+
+def test_what_the_schema_refuses_has_its_line_too() -> None:
+    text = "result: INCOMPLETE\nblocking_issue:\nneeds:\n  - action: modify\n    why: x\n"
+    found = said(MAKE, text)
+    faults = report_faults("implement", Role.MAKE, None, found.report)
+    assert marked(text, found.lines, faults).split("\n") == [
+        "result: INCOMPLETE",
+        "#! this key is required",
+        "blocking_issue:",
+        "needs:",
+        "#! path: this key is required",
+        "  - action: modify",
+        "    why: x",
+        "",
+    ]
+
+
+def test_a_form_that_was_begun_gets_another_head() -> None:
+    text = form_text(MAKE, ["first"], {}, {}).replace("result:\n", "result: COMPLETE\n")
+    again = with_head(text, ["second", "third"])
+    assert again.startswith("# second\n# third\n\n# result (required)")
+    assert read_form(MAKE, again, {}).report == {"result": "COMPLETE"}
+
+
+def test_a_whole_plan_with_its_task_can_be_written() -> None:
+    blank = blanks_of(report_schema("plan", Role.ORCHESTRATOR))
+    found = said(
+        blank,
+        """\
+        problem: greet accepts an empty name.
+        files:
+          - path: greet.py
+            action: modify
+          - path: b.py
+            action: rename
+            from: a.py
+        test_design:
+          behaviours:
+            - action: call it
+              outcome: it raises
+          edge_cases:
+            - none
+        task:
+          title: Reject empty names
+          acceptance_criteria:
+            - greet("") raises
+          files:
+            - path: greet.py
+              action: modify
+          test_files:
+          symbols:
+            - name: greet
+              new: no
+          depends_on:
+        """,
+    )
+    assert found.faults == []
+    assert found.report["task"]["test_files"] == []
+    assert not report_faults("plan", Role.ORCHESTRATOR, None, found.report)
+    assert {one.sort for one in fields(blank)} == set(Sort)
