@@ -122,7 +122,7 @@ def _reasons(line: DecisionLine) -> list[tuple[str, str]]:
         *(("found", visible(text)) for text in line.facts if text != line.note),
         ("rule", _rule(line)),
         *(("counts", str(counter)) for counter in line.paid),
-        *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
+        *(("used up", f"{one.counter}, so: {one.follows}") for one in line.exhausted),
         *([("blockers", f"on record: {', '.join(map(visible, line.blockers))}")] if line.blockers else []),
         ("then", visible(line.then)),
         *(("evidence", _evidence_text(evidence)) for evidence in line.evidence),
@@ -133,7 +133,7 @@ def _in_short(line: DecisionLine) -> list[tuple[str, str]]:
     said = [("because", several_lines(line.note))] if line.note else [("because", line.says)] if line.says else []
     return [
         *said,
-        *(("used up", f"{one.purse}, so: {one.follows}") for one in line.exhausted),
+        *(("used up", f"{one.counter}, so: {one.follows}") for one in line.exhausted),
         ("then", visible(line.then)),
         *([("blockers", f"on record: {', '.join(map(visible, line.blockers))}")] if line.blockers else []),
         *(("found", visible(text)) for text in line.facts if text != line.note),

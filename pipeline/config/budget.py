@@ -15,37 +15,37 @@ Cost = Annotated[float, Field(gt=0, allow_inf_nan=False, description="USD")]
 TokenCount = Annotated[int, Field(ge=1, description="Input and output tokens together")]
 
 
-class Purse(Closed):
+class BudgetPart(Closed):
     """What may be spent; None = no limit but that of the dispatches."""
 
     cost_usd: Cost | None = None
     tokens: TokenCount | None = None
 
 
-class RolePurses(Closed):
+class RoleBudgets(Closed):
     """`[budget.roles.ROLE]`."""
 
-    orchestrator: Purse = Purse()
-    check: Purse = Purse()
-    simplify: Purse = Purse()
-    test: Purse = Purse()
-    make: Purse = Purse()
-    pm: Purse = Purse()
+    orchestrator: BudgetPart = BudgetPart()
+    check: BudgetPart = BudgetPart()
+    simplify: BudgetPart = BudgetPart()
+    test: BudgetPart = BudgetPart()
+    make: BudgetPart = BudgetPart()
+    pm: BudgetPart = BudgetPart()
 
 
-class PhasePurses(Closed):
+class PhaseBudgets(Closed):
     """`[budget.phases.PHASE]`: the phases of a run by name, as `routes` groups them."""
 
-    plan: Purse = Purse()
-    split: Purse = Purse()
-    tests: Purse = Purse()
-    make: Purse = Purse()
-    review: Purse = Purse()
-    publish: Purse = Purse()
+    plan: BudgetPart = BudgetPart()
+    split: BudgetPart = BudgetPart()
+    tests: BudgetPart = BudgetPart()
+    make: BudgetPart = BudgetPart()
+    review: BudgetPart = BudgetPart()
+    publish: BudgetPart = BudgetPart()
 
 
-class Budget(Purse):
+class Budget(BudgetPart):
     """`[budget]`: what a run may cost, all in all, and within it what roles and phases may."""
 
-    roles: RolePurses = RolePurses()
-    phases: PhasePurses = PhasePurses()
+    roles: RoleBudgets = RoleBudgets()
+    phases: PhaseBudgets = PhaseBudgets()

@@ -63,7 +63,7 @@ Times = Annotated[int, Field(ge=0, description="How often the paid edge may be t
 
 
 class Limits(Closed):
-    """`[limits]`: the purses of matrix 2; the defaults are the matrix's own."""
+    """`[limits]`: how often a loop may be taken (matrix 2); the defaults are the matrix's own."""
 
     plan_review: Reviews = _limit(Loop.PLAN_REVIEW)
     split_review: Reviews = _limit(Loop.SPLIT_REVIEW)

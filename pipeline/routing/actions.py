@@ -32,7 +32,7 @@ class Goto:
 
 @dataclass(frozen=True)
 class Retry:
-    """Go back, paid from a loop's purse."""
+    """Go back; a loop counts it."""
 
     to: Step
     loop: Loop
@@ -41,7 +41,7 @@ class Retry:
 
 @dataclass(frozen=True)
 class Return:
-    """Go back to the step that asked for the judgement, paid from a loop's purse."""
+    """Go back to the step that asked for the judgement; a loop counts it."""
 
     loop: Loop
 

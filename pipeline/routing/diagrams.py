@@ -38,7 +38,7 @@ class Edge:
 
 
 def edges(row: Row, at: Step) -> Iterator[Edge]:
-    """Yield the ways that a row opens from *at*: its own, then those of the purses that may be empty."""
+    """Yield the ways that a row opens from *at*: its own, then those where limits are reached."""
     given = f" ({row.given.value})" if row.given else ""
     yield from _edges(row.action, row.signal.value + given, "free", at)
 
@@ -89,7 +89,7 @@ _ARROWS: Final[Mapping[Style, str]] = {"free": "-->", "paid": "-->", "exhausted"
 
 
 def pipeline_mermaid() -> str:
-    """Return the way of a run through the phases; dotted: what follows when a purse is empty.
+    """Return the way of a run through the phases; dotted: what follows when a limit is reached.
 
     Left out, since they would hide the rest: ways inside a phase, refused and parked runs, the rows of any dispatch.
     """

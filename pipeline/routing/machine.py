@@ -1,6 +1,6 @@
 """`advance(state, event) -> (state, decision)`: pure and total over the matrix. Nothing here performs I/O.
 
-A decision is made in three moves: `_resolve` finds the row and pays (or follows what happens when a purse is empty),
+A decision is made in three moves: `_resolve` finds the row and counts (or does what follows a reached limit),
 `measured` takes the trees that the signal speaks of into the state (matrix 4), `arrive` enters the next step.
 """
 
@@ -116,7 +116,7 @@ def limit_of(state: RunState, loop: Loop) -> int | None:
     return max(limit - 1, 0) if bound.reviews else limit
 
 
-def purse(state: RunState, loop: Loop, role: Role | None) -> str:
+def counter_key(state: RunState, loop: Loop, role: Role | None) -> str:
     """Return the name of the counter that *loop* is paid from in the scope that holds now (matrix 2)."""
     match BOUNDS[loop].scope:
         case "plan revision":
@@ -176,7 +176,7 @@ def _resolve(state: RunState, action: Action, role: Role | None) -> tuple[RunSta
     exhausted: list[Loop] = []
     while isinstance(action, Retry | Return | Again):
         loop = action.loop
-        key = purse(state, loop, role)
+        key = counter_key(state, loop, role)
         limit = limit_of(state, loop)
         spent = state.counters.get(key, 0)
         if limit is None or spent < limit:

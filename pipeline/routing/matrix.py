@@ -1,8 +1,8 @@
 """The routing matrix and its bounds: every rule about what follows what, as two values.
 
 Theory of operation. A *step* is one batch of dispatches, one measurement, one signal (matrix 1). A row names what
-follows. Rows that go back are *paid*: they name a loop, and the loop's purse (`BOUNDS`) is finite within its scope, so
-that every cycle of steps costs something that runs out. What happens when a purse is empty is the second half of the
+follows. Rows that go back are *paid*: they name a loop, and the loop's limit (`BOUNDS`) is finite within its scope, so
+that every cycle of steps costs something that runs out. What happens when a limit is reached is the second half of the
 bound, not a row, so the number and its consequence cannot drift apart. Tests prove totality, that the graph of unpaid
 edges has no cycle, and that each step has an exit; `render` prints the same values into DESIGN.md.
 
@@ -162,7 +162,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
 @dataclass(frozen=True)
 class Bound:
-    """A loop's purse: how often its edges may be taken within `scope`, and what happens then.
+    """A loop's limit: how often its edges may be taken within `scope`, and what happens then.
 
     `reviews` marks the loops that are configured as a number of reviews (3 reviews = 2 retries; matrix 2).
     `by_role` overrides `exhausted` for some roles. A limit of None is unbounded: each turn costs a person's act.

@@ -72,7 +72,7 @@ class Taken:
 
     @property
     def counters(self) -> list[str]:
-        """Return the purses that were paid, or found empty: `plan_review 1/2`, `seam 1/1 used up`."""
+        """Return the limits that were counted, or found reached: `plan_review 1/2`, `seam 1/1 used up`."""
         if self.decision is None:
             return []
         paid = [(key.partition("@")[0], count) for key, count in self.decision.counters.items()]

@@ -77,7 +77,7 @@ def _drafted(state: RunState, event: Event) -> RunState:
 
     Raises:
         ValueError: tasks wait for each other or for one that is neither new nor done, or an id was given before to a
-            task that has begun, whose purses are spent (matrix 2).
+            task that has begun, whose limits are reached (matrix 2).
     """
     kept = {task.id: task if task.status in SETTLED else _dropped(task) for task in state.tasks.values()}
     done = {task.id for task in kept.values() if task.status in SETTLED}

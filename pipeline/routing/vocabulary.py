@@ -161,7 +161,7 @@ MEASURED_GREEN: Final = frozenset({Signal.GREEN, Signal.GREEN_INCOMPLETE})
 
 
 class Loop(StrEnum):
-    """A paid edge's purse. Limits and scopes are in `matrix.BOUNDS`."""
+    """What counts a way back. Limits and scopes are in `matrix.BOUNDS`."""
 
     PLAN_REVIEW = "plan_review"
     SPLIT_REVIEW = "split_review"

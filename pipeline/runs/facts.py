@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.engine.events import RunResumed, RunStarted
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.machine import limit_of, purse
+from pipeline.routing.machine import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
@@ -162,36 +162,36 @@ def work_tree(run: Run) -> str:
     return state.head
 
 
-# --- purses --------------------------------------------------------------------------------------------------------
+# --- counters --------------------------------------------------------------------------------------------------------
 
 
 def counters_of(run: Run) -> tuple[Counter, ...]:
-    """Return the purses that were paid from, those of the present scopes first, and the dispatches."""
+    """Return the counters that are not zero, those of the present scopes first, and the dispatches."""
     state = run.state
-    live = _live_purses(state)
+    live = _present_counters(state)
     dispatches = Counter(Loop.DISPATCHES, "run", state.dispatches, limit_of(state, Loop.DISPATCHES), holds=True)
     found = [counter_of(state, key, spent, holds=key in live) for key, spent in state.counters.items()]
     return (dispatches, *sorted(found, key=lambda counter: not counter.holds))
 
 
 def counter_of(state: RunState, key: str, spent: int, *, holds: bool = True) -> Counter:
-    """Return the purse that the state's counter *key* (`test_rewrite@task 1`) stands for."""
+    """Return what the state's counter *key* (`test_rewrite@task 1`) stands for."""
     name, _, scope = key.partition("@")
     loop = Loop(name)
     return Counter(loop, scope, spent, limit_of(state, loop), holds)
 
 
 def exhausted_counter(state: RunState, loop: Loop, role: Role | None) -> Counter:
-    """Return the purse of *loop* that was found empty in *state*."""
-    key = purse(state, loop, role)
+    """Return the counter of *loop* that was found at its limit in *state*."""
+    key = counter_key(state, loop, role)
     return counter_of(state, key, state.counters.get(key, 0))
 
 
-def _live_purses(state: RunState) -> frozenset[str]:
+def _present_counters(state: RunState) -> frozenset[str]:
     per_task = {loop for loop, bound in BOUNDS.items() if bound.scope.startswith("task")}
-    slots = {purse(state, Loop.REASK, role) for role in Role}
+    slots = {counter_key(state, Loop.REASK, role) for role in Role}
     loops = [loop for loop in Loop if loop is not Loop.REASK and (state.current is not None or loop not in per_task)]
-    return frozenset(slots | {purse(state, loop, None) for loop in loops})
+    return frozenset(slots | {counter_key(state, loop, None) for loop in loops})
 
 
 # --- what to do next -----------------------------------------------------------------------------------------------

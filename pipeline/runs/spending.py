@@ -1,6 +1,6 @@
 """What a run has spent, what it may still spend, and the share of that which a dispatch gets (issue "budgets").
 
-Reserve, then settle: a dispatch that begins gets an equal share of what is left in every purse that it draws from,
+Reserve, then settle: a dispatch that begins gets an equal share of what is left of each limit that it draws from,
 side by side with the others that begin with it, so that together they cannot spend more than there is. What it did
 spend counts when it is over. A dispatch that a crash took away counts with what the gateway wrote down of it.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from pipeline.config.budget import Budget, Purse
+    from pipeline.config.budget import Budget, BudgetPart
     from pipeline.runs.info import DispatchRecord, DispatchResult
     from pipeline.runs.run import Run
 
@@ -117,11 +117,11 @@ def _by(run: Run, name_of: Callable[[DispatchRecord], str]) -> dict[str, Spent]:
 def reserve(run: Run, budget: Budget, begin: Sequence[tuple[Role, str]]) -> list[Reserved] | UsedUp:
     """Return what each dispatch of *begin*, a role and a step, may spend; or why none of them may begin."""
     shares: list[list[Reserved]] = [[] for _ in begin]
-    for name, purse, drawn in _purses(budget, begin):
-        if purse.cost_usd is None and purse.tokens is None:
+    for name, part, drawn in _parts(budget, begin):
+        if part.cost_usd is None and part.tokens is None:
             continue
         drawing = [at for at, one in enumerate(begin) if drawn(*one)]
-        left = _left(name, purse, spent(run, lambda record, drawn=drawn: drawn(record.role, record.step)))
+        left = _left(name, part, spent(run, lambda record, drawn=drawn: drawn(record.role, record.step)))
         if isinstance(left, UsedUp):
             return left
         for at in drawing:
@@ -129,38 +129,38 @@ def reserve(run: Run, budget: Budget, begin: Sequence[tuple[Role, str]]) -> list
     return [_least(each) for each in shares]
 
 
-def _purses(
+def _parts(
     budget: Budget, begin: Sequence[tuple[Role, str]]
-) -> Iterable[tuple[str, Purse, Callable[[Role, str], bool]]]:
+) -> Iterable[tuple[str, BudgetPart, Callable[[Role, str], bool]]]:
     yield "budget", budget, lambda _role, _step: True
     for wanted in Counter(role for role, _ in begin):
-        purse = cast("Purse", getattr(budget.roles, wanted.value))
-        yield f"budget.roles.{wanted}", purse, lambda role, _step, wanted=wanted: role is wanted
+        part = cast("BudgetPart", getattr(budget.roles, wanted.value))
+        yield f"budget.roles.{wanted}", part, lambda role, _step, wanted=wanted: role is wanted
     for phase in Counter(phase_of(step) for _, step in begin):
         if phase is not None:
-            purse = cast("Purse", getattr(budget.phases, phase))
-            yield f"budget.phases.{phase}", purse, lambda _role, step, phase=phase: phase_of(step) == phase
+            part = cast("BudgetPart", getattr(budget.phases, phase))
+            yield f"budget.phases.{phase}", part, lambda _role, step, phase=phase: phase_of(step) == phase
 
 
-def _left(name: str, purse: Purse, taken: Spent) -> Reserved | UsedUp:
-    """Return what is left in a purse; a limit that cannot be kept is worse than none, so that stops a run too."""
-    if purse.cost_usd is not None and taken.unpriced:
+def _left(name: str, part: BudgetPart, taken: Spent) -> Reserved | UsedUp:
+    """Return what is left of a limit; one that cannot be kept is worse than none, so that stops a run too."""
+    if part.cost_usd is not None and taken.unpriced:
         return UsedUp(
-            f"{name}.cost_usd = {purse.cost_usd:g} cannot be kept: what {taken.unpriced[0]} cost is not known. "
+            f"{name}.cost_usd = {part.cost_usd:g} cannot be kept: what {taken.unpriced[0]} cost is not known. "
             f'Give the price of its model in [prices."MODEL"], or limit {name}.tokens instead'
         )
-    if purse.tokens is not None and taken.uncounted:
+    if part.tokens is not None and taken.uncounted:
         return UsedUp(
-            f"{name}.tokens = {purse.tokens} cannot be kept: how many {taken.uncounted[0]} took is not known. "
+            f"{name}.tokens = {part.tokens} cannot be kept: how many {taken.uncounted[0]} took is not known. "
             f"Use network model for that agent, or leave {name}.tokens out"
         )
-    if purse.cost_usd is not None and taken.cost_usd >= purse.cost_usd - _NOTHING_USD:
-        return UsedUp(f"{taken.cost_usd:.4f} of {name}.cost_usd = {purse.cost_usd:g} USD are spent")
-    if purse.tokens is not None and taken.tokens >= purse.tokens:
-        return UsedUp(f"{taken.tokens} of {name}.tokens = {purse.tokens} are spent")
+    if part.cost_usd is not None and taken.cost_usd >= part.cost_usd - _NOTHING_USD:
+        return UsedUp(f"{taken.cost_usd:.4f} of {name}.cost_usd = {part.cost_usd:g} USD are spent")
+    if part.tokens is not None and taken.tokens >= part.tokens:
+        return UsedUp(f"{taken.tokens} of {name}.tokens = {part.tokens} are spent")
     return Reserved(
-        cost_usd=None if purse.cost_usd is None else purse.cost_usd - taken.cost_usd,
-        tokens=None if purse.tokens is None else purse.tokens - taken.tokens,
+        cost_usd=None if part.cost_usd is None else part.cost_usd - taken.cost_usd,
+        tokens=None if part.tokens is None else part.tokens - taken.tokens,
     )
 
 

@@ -219,9 +219,9 @@ class DiffDocument(_Document):
 
 
 class Exhausted(_Document):
-    """A purse that was found empty, and what the matrix says follows."""
+    """A limit that was found reached, and what the matrix says follows."""
 
-    purse: Counter
+    counter: Counter = Field(validation_alias="purse", serialization_alias="purse")  # the key is contract
     follows: str
 
 

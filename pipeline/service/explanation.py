@@ -1,4 +1,4 @@
-"""`explain`: each decision with its row, its signal, the facts that it rests on, the purses, and what followed.
+"""`explain`: each decision with its row, its signal, the facts that it rests on, the limits, and what followed.
 
 Nothing is told that is not on disk. What happened between two decisions is read from the journal lines between them;
 an artifact that was written again since is named as such and not quoted, because it is not what was decided on.
@@ -144,13 +144,13 @@ def _tests(ran: MeasuredTests) -> TestsLine:
 
 
 def _exhausted(decided: Decided) -> tuple[Exhausted, ...]:
-    """Return the empty purses in the order they were found, each with what the matrix says follows (matrix 2)."""
+    """Return the limits that were reached, in their order, each with what the matrix says follows (matrix 2)."""
     found: list[Exhausted] = []
     for loop in decided.decision.exhausted:
         bound, role = BOUNDS[loop], decided.event.role
         action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
-        purse = exhausted_counter(decided.before, loop, role)
-        found.append(Exhausted(purse=purse, follows=action_words(action, decided.before.trunk.origin)))
+        counter = exhausted_counter(decided.before, loop, role)
+        found.append(Exhausted(counter=counter, follows=action_words(action, decided.before.trunk.origin)))
     return tuple(found)
 
 

@@ -30,7 +30,7 @@ from pipeline.service.installed import hinted
 from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
-    from pipeline.config.budget import Purse
+    from pipeline.config.budget import BudgetPart
     from pipeline.config.model import Config
     from pipeline.git import Repository
 
@@ -91,8 +91,8 @@ def _require_figures(config: Config) -> None:
     """
     tables = (config.budget.roles, config.budget.phases)
     parts = [getattr(table, name) for table in tables for name in type(table).model_fields]
-    purses: list[Purse] = [config.budget, *parts]
-    if all(purse.cost_usd is None and purse.tokens is None for purse in purses):
+    limited: list[BudgetPart] = [config.budget, *parts]
+    if all(part.cost_usd is None and part.tokens is None for part in limited):
         return
     for role in Role:
         for agent in config.candidates(role):
@@ -103,7 +103,7 @@ def _require_figures(config: Config) -> None:
                     Reason.CONFIG,
                     pointer=f"/agents/{role}/network",
                 )
-    if any(purse.cost_usd is not None for purse in purses):
+    if any(part.cost_usd is not None for part in limited):
         for role in Role:
             _require_prices(config, role)
 

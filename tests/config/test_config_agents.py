@@ -139,7 +139,7 @@ def test_what_a_repository_may_not_say_without_trust(path: tuple[str, ...], valu
     assert bool(widening_of({path: value})) is widens
 
 
-def test_purses_are_set_by_role_and_phase(tmp_path: Path) -> None:
+def test_limits_are_set_by_role_and_phase(tmp_path: Path) -> None:
     text = (
         "[budget]\ncost_usd = 5\ntokens = 9000\n[budget.roles.make]\ncost_usd = 2.5\n[budget.phases.plan]\ntokens = 7\n"
     )
@@ -149,7 +149,7 @@ def test_purses_are_set_by_role_and_phase(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["cost_usd = 0", "cost_usd = -1", "tokens = 0", "cost_usd = inf", 'tokens = "9"'])
-def test_a_purse_that_holds_nothing_is_refused(tmp_path: Path, line: str) -> None:
+def test_a_limit_that_holds_nothing_is_refused(tmp_path: Path, line: str) -> None:
     refused(tmp_path, user=f"[budget]\n{line}\n")
 
 

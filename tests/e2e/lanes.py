@@ -78,12 +78,12 @@ class Played:
         return [line["data"]["row"] for line in lines if line["kind"] == "decision" and line["data"]["task"] == task]
 
     def counters(self, row: str) -> dict[str, int]:
-        """Return the purses that the decisions of one row paid from, as they stood after the last of them."""
+        """Return the limits that the decisions of one row paid from, as they stood after the last of them."""
         lines = [line["data"] for line in self.project.journal(self.name) if line["kind"] == "decision"]
         return {key: count for data in lines if data["row"] == row for key, count in data["counters"].items()}
 
     def exhausted(self) -> list[tuple[str, str]]:
-        """Return every empty purse that was met: the row, and the loop."""
+        """Return every limit that was found reached: the row, and the loop."""
         lines = [line["data"] for line in self.project.journal(self.name) if line["kind"] == "decision"]
         return [(data["row"], loop) for data in lines for loop in data["exhausted"]]
 

@@ -69,7 +69,7 @@ def stuck_with_wip(stuck: Played) -> Played:
     return play(stuck.project, STUCK, extra=extra, name="run-GAL-1@2")
 
 
-def test_a_task_that_empties_the_last_purse_means_that_evidence_was_not_reached(stuck: Played) -> None:
+def test_a_task_that_reaches_the_last_limit_means_that_evidence_was_not_reached(stuck: Played) -> None:
     document = stuck.document
     assert (document.get("outcome"), document.get("reason")) == ("failed", "evidence_not_reached"), document["_stderr"]
     assert document["_code"] == 7

@@ -1,4 +1,4 @@
-"""Back to the split, to the plan, to the user; and what an empty purse leads to (matrix 2 and 4)."""
+"""Back to the split, to the plan, to the user; and what a reached limit leads to (matrix 2 and 4)."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_prose_that_calls_a_task_by_a_number_that_is_gone_is_sent_back(tmp_path:
     assert "Task 3 reads it" in played.artifact("task-4.md")
 
 
-# --- what an empty purse leads to -------------------------------------------------------------------------------------
+# --- what a reached limit leads to ------------------------------------------------------------------------------------
 
 NONE_LEFT = """
 [limits]
@@ -189,7 +189,7 @@ EMPTY: list[Entry] = [
 ]
 
 
-def test_an_empty_purse_leads_where_the_bounds_say(tmp_path: Path) -> None:
+def test_a_reached_limit_leads_where_the_bounds_say(tmp_path: Path) -> None:
     project = modules_project(tmp_path, range(1, 2), more={"m30.py": ""})
     played = play(project, EMPTY, extra=FAST + NONE_LEFT)
     assert played.document.get("outcome") == "completed", played.document["_stderr"]

@@ -99,7 +99,7 @@ LANES: list[Entry] = [
         tests=[{"id": "tests/test_m3.py::test_is_a_number", "expected": "GUARD"}],
     ),
     makes(3),
-    # 4: RED for an illegal reason until the purse is empty
+    # 4: RED for an illegal reason until the limit is reached
     writes(4, module_test(4).replace("== 4", "== four")),
     writes(4, "def test_value_4():\n    assert False\n"),
     writes(4, module_test(4).replace("== 4", "== vier")),

@@ -113,7 +113,7 @@ def test_every_decision_that_a_page_names_is_there(path: Path) -> None:
 def test_citations_are_read_as_they_are_written() -> None:
     assert numbers_in("1, 4, 5 and 6") == [1, 4, 5, 6]
     assert numbers_in("1 to 4") == [1, 2, 3, 4]
-    wrong = ["matrix 7", "contract 1, 9", "architecture 6, Purse", "ADR-R999", "ADR"]
+    wrong = ["matrix 7", "contract 1, 9", "architecture 6, Cellar", "ADR-R999", "ADR"]
     assert list(unresolved("; ".join([*wrong, "matrix 1 and 2", "architecture 6, Box", "ADR-7"]))) == wrong
 
 

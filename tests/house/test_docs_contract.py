@@ -9,7 +9,7 @@ from house.documents import CONTRACT, command_of, every_command, table, words
 
 from pipeline.backends.script import Answer
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
-from pipeline.config.budget import PhasePurses
+from pipeline.config.budget import PhaseBudgets
 from pipeline.config.keys import ANY, LEAVES
 from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.engine.events import EVENTS, DecisionMade
@@ -111,7 +111,7 @@ def _alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_keys_of_the_configuration() -> None:
-    names = {"ROLE": [role.value for role in Role], "PHASE": list(PhasePurses.model_fields), "NAME": [ANY]}
+    names = {"ROLE": [role.value for role in Role], "PHASE": list(PhaseBudgets.model_fields), "NAME": [ANY]}
     told: set[tuple[str, ...]] = set()
     for tables, keys in table(CONTRACT, "table", "keys"):
         wanted = list(LANGUAGES) if keys == "a key for each toolchain" else keys.split()

@@ -119,7 +119,7 @@ _TASK_BEGINS: Final = (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.FINAL
 
 
 class ExhaustedForeverError(Exception):
-    """Purses that refer to each other when they are empty: the machine would never come to an action."""
+    """Limits that refer to each other when they are reached: the machine would never come to an action."""
 
 
 def _nodes(step: Step) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def _holds(row: Row, node: str) -> bool:
 
 
 def _follow(action: Action, node: str, bounds: Bounds, role: Role | None, empty: tuple[Loop, ...] = ()) -> list[Edge]:
-    """The edges of an action and of all that can follow when its purse, and the next, is empty."""
+    """The edges of an action and of all that can follow when its limit, and the next, is reached."""
     match action:
         case Goto(to):
             return [(_entered(node, to), "free"), *_gates_before(node, action)]
@@ -219,13 +219,13 @@ def _graph(matrix: Matrix, bounds: Bounds, kinds: frozenset[Kind]) -> dict[str, 
 
 
 def unpaid_cycle(matrix: Matrix, bounds: Bounds) -> list[str]:
-    """No way round without paying, through whatever purses are empty (matrix 2)."""
+    """No way round without paying, through whatever limits are reached (matrix 2)."""
     try:
         TopologicalSorter(_graph(matrix, bounds, frozenset({"free"}))).prepare()
     except CycleError as error:
         return ["unpaid: " + " <- ".join(error.args[1])]
     except ExhaustedForeverError as error:
-        return [f"empty purses: {error}"]
+        return [f"reached limits: {error}"]
     return []
 
 
@@ -234,7 +234,7 @@ def unpaid_refill(matrix: Matrix, bounds: Bounds) -> list[str]:
     try:
         graph = _graph(matrix, bounds, frozenset({"free", "task"}))
     except ExhaustedForeverError as error:
-        return [f"empty purses: {error}"]
+        return [f"reached limits: {error}"]
     reached = _reachable(graph, graph[Step.SPLIT.value])
     return ["the queue is refilled without paying"] if Step.SPLIT.value in reached else []
 
@@ -244,7 +244,7 @@ def dead_end(matrix: Matrix, bounds: Bounds) -> list[str]:
     try:
         graph = _graph(matrix, bounds, frozenset({"free", "paid", "task"}))
     except ExhaustedForeverError as error:
-        return [f"empty purses: {error}"]
+        return [f"reached limits: {error}"]
     silent = [f"{node} has no row" for node, out in graph.items() if not out]
     return silent + [f"no end can be reached from {node}" for node in graph if STOP not in _reachable(graph, {node})]
 
@@ -260,7 +260,7 @@ def _reachable(graph: Mapping[str, set[str]], start: set[str]) -> set[str]:
     return seen
 
 
-# --- the purses ------------------------------------------------------------------------------------------------------
+# --- the limits ------------------------------------------------------------------------------------------------------
 
 
 def unbounded(matrix: Matrix, bounds: Bounds) -> list[str]:
@@ -302,13 +302,13 @@ RENEWED_BY: Final[Mapping[str, frozenset[Loop]]] = {
 """Whose edges a scope can begin anew after. HUMAN renews much, and each time costs a person's act."""
 
 
-def purses_that_fill_each_other(_matrix: Matrix, bounds: Bounds) -> list[str]:
-    """A purse may be filled again only by paying from one further out, so that the outermost runs dry in the end."""
+def limits_that_fill_each_other(_matrix: Matrix, bounds: Bounds) -> list[str]:
+    """A limit may be filled again only by paying from one further out, so that the outermost runs dry in the end."""
     graph = {loop: RENEWED_BY[bound.scope] for loop, bound in bounds.items() if loop is not Loop.HUMAN}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        return ["purses fill each other: " + " <- ".join(error.args[1])]
+        return ["limits fill each other: " + " <- ".join(error.args[1])]
     return []
 
 
@@ -318,7 +318,7 @@ PROOFS: Final[Mapping[str, Callable[[Matrix, Bounds], list[str]]]] = {
     "unpaid_refill": unpaid_refill,
     "dead_end": dead_end,
     "unbounded": unbounded,
-    "purses": purses_that_fill_each_other,
+    "limits": limits_that_fill_each_other,
 }
 
 

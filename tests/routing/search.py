@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from routing.world import BUDGET, budget_is_used_up, events, stands
 
 from pipeline.routing.actions import Stop
-from pipeline.routing.machine import advance, purse
+from pipeline.routing.machine import advance, counter_key
 from pipeline.routing.matrix import ASKS
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.vocabulary import Loop, Signal, Step
@@ -48,16 +48,16 @@ class Found:
 def situation(state: RunState, *, dispatches: bool) -> Situation:
     """What decides about the future, and nothing else: names of visits, revisions, trees and tasks are left out.
 
-    Of the purses only those of the present scopes count: a revision, draft or visit never comes again.
+    Of the limits only those of the present scopes count: a revision, draft or visit never comes again.
     """
     spent = state.counters
     task = None if state.current is None else _shape(state.task, red=True)
     return (
         (state.trunk.step, state.trunk.ask, state.trunk.origin, state.trunk.gate, state.trunk.pending),
         state.trunk.after is Signal.PASSES_ALREADY,
-        tuple(spent.get(purse(state, loop, None), 0) for loop in _RUN_LOOPS),
-        None if task is None else tuple(spent.get(purse(state, loop, None), 0) for loop in _TASK_LOOPS),
-        tuple(spent.get(purse(state, Loop.REASK, role), 0) for role in ASKS.get(state.trunk.step, ())),
+        tuple(spent.get(counter_key(state, loop, None), 0) for loop in _RUN_LOOPS),
+        None if task is None else tuple(spent.get(counter_key(state, loop, None), 0) for loop in _TASK_LOOPS),
+        tuple(spent.get(counter_key(state, Loop.REASK, role), 0) for role in ASKS.get(state.trunk.step, ())),
         state.trunk.left_out,
         task,
         tuple(_shape(state.tasks[name], red=False) for name in state.queue),

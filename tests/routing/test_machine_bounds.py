@@ -1,4 +1,4 @@
-"""Purses: how often, in which scope, and what follows when they are empty (matrix 2)."""
+"""Limits: how often, in which scope, and what follows when they are reached (matrix 2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from routing.walks import TO_SPLIT, at_first_task, begin, event, tasks, walk, wa
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Goto, Stop
-from pipeline.routing.machine import advance, limit_of, purse
+from pipeline.routing.machine import advance, counter_key, limit_of
 from pipeline.routing.state import Event, NewTask
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
@@ -62,7 +62,7 @@ def test_a_draft_may_break_hygiene_twice(words: str) -> None:
     assert walk(state, "HYGIENE HANDLED").reason is Reason.LOOPS_EXHAUSTED
 
 
-def test_a_new_draft_has_its_own_hygiene_purse() -> None:
+def test_a_new_draft_has_its_own_hygiene_limit() -> None:
     state = walk(begin(), "OK CLAIMED HYGIENE HYGIENE DRAFTED NEEDS_WORK HYGIENE HYGIENE")
     assert state.trunk.step is Step.PLAN
 
@@ -143,7 +143,7 @@ def test_two_redesigns_of_the_tests_send_the_plan_back() -> None:
     assert (state.trunk.step, state.trunk.via) == (Step.PLAN, Loop.PLAN_REWORK)
 
 
-def test_the_whole_chain_of_empty_purses_ends_in_the_failure_handler() -> None:
+def test_the_whole_chain_of_reached_limits_ends_in_the_failure_handler() -> None:
     empty = {Loop.MAKE_RETRY: 0, Loop.TEST_DESIGN: 0, Loop.PLAN_REWORK: 0}
     state, decisions = walk_with_decisions(at_first_task(limits=empty), "RED=r1 NOT_GREEN=c1 PRODUCTION_LOGIC")
     assert decisions[-1].exhausted == (Loop.MAKE_RETRY, Loop.TEST_DESIGN, Loop.PLAN_REWORK)
@@ -190,7 +190,7 @@ def test_one_seam_per_task_and_then_the_absence_of_tests_is_signed_off() -> None
     assert (state.trunk.step, state.trunk.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
 
 
-def test_a_seam_that_is_diagnosed_may_be_made_again_only_if_its_purse_allows() -> None:
+def test_a_seam_that_is_diagnosed_may_be_made_again_only_if_its_limit_allows() -> None:
     diagnosed = "MISSING_SEAM MALFORMED@make MALFORMED@make PRODUCTION_LOGIC"
     once = walk(at_first_task(), diagnosed)
     assert (once.trunk.step, once.trunk.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
@@ -301,17 +301,17 @@ def test_a_used_up_budget_parks_the_run() -> None:
 # --- scopes ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_purse_is_named_by_its_scope() -> None:
+def test_a_limit_is_named_by_its_scope() -> None:
     state = walk(at_first_task(), "RED=0123456789abcdef")
-    assert purse(state, Loop.PLAN_REVIEW, None) == "plan_review@plan 1"
-    assert purse(state, Loop.SPLIT_REVIEW, None) == "split_review@split 1"
-    assert purse(state, Loop.PLAN_REWORK, None) == "plan_rework@run"
-    assert purse(state, Loop.SEAM, None) == "seam@task 1"
-    assert purse(state, Loop.MAKE_RETRY, None) == "make_retry@task 1 0123456789ab"
-    assert purse(state, Loop.REASK, Role.MAKE) == f"reask@visit {state.trunk.visit} make 0"
+    assert counter_key(state, Loop.PLAN_REVIEW, None) == "plan_review@plan 1"
+    assert counter_key(state, Loop.SPLIT_REVIEW, None) == "split_review@split 1"
+    assert counter_key(state, Loop.PLAN_REWORK, None) == "plan_rework@run"
+    assert counter_key(state, Loop.SEAM, None) == "seam@task 1"
+    assert counter_key(state, Loop.MAKE_RETRY, None) == "make_retry@task 1 0123456789ab"
+    assert counter_key(state, Loop.REASK, Role.MAKE) == f"reask@visit {state.trunk.visit} make 0"
 
 
-def test_each_task_has_its_own_purses() -> None:
+def test_each_task_has_its_own_limits() -> None:
     state = walk(at_first_task("1", "2"), "ILLEGAL_RED ILLEGAL_RED RED=r1 GREEN=c1 ILLEGAL_RED ILLEGAL_RED")
     assert (state.trunk.step, state.current) == (Step.WRITE_TESTS, "2")
 

@@ -1,4 +1,4 @@
-"""Random runs: the machine never raises on what steps may report, keeps its purses, ends, and folds alike."""
+"""Random runs: the machine never raises on what steps may report, keeps its limits, ends, and folds alike."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ RANDOM = settings(
 
 @RANDOM
 @given(chance=CHANCE, limits=LIMITS, gates=GATES)
-def test_a_random_run_ends_and_keeps_its_purses(chance: Random, limits: dict[Loop, int], gates: set[str]) -> None:
+def test_a_random_run_ends_and_keeps_its_limits(chance: Random, limits: dict[Loop, int], gates: set[str]) -> None:
     run = RandomRun(chance, limits, gates)
     decisions = 0
     while (decision := run.step()) is not None:

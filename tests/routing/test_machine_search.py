@@ -34,7 +34,7 @@ def limits(*loops: Loop, **others: int) -> Mapping[Loop, int]:
 
 
 SMALL: Final[Mapping[str, tuple[Mapping[Loop, int], tuple[NewTask, ...]]]] = {
-    "every purse is empty": (DRY, TWO),
+    "every limit is reached": (DRY, TWO),
     "the reviews": ({**limits(Loop.PLAN_REWORK, Loop.SPLIT_REWORK, Loop.COSMETIC), **REVIEWS}, ONE),
     "the drafts": (limits(Loop.HYGIENE, Loop.REASK, Loop.PLAN_REWORK, Loop.SPLIT_REWORK), ONE),
     "the tests": (limits(Loop.TEST_REWRITE, Loop.TEST_DIAGNOSIS, Loop.SEAM, Loop.REASK, Loop.SPLIT_REWORK), ONE),
@@ -49,8 +49,8 @@ SMALL: Final[Mapping[str, tuple[Mapping[Loop, int], tuple[NewTask, ...]]]] = {
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.broad(but_first=3)
 def test_a_small_run_never_stands_in_the_same_situation_twice(name: str) -> None:
-    purses, split = SMALL[name]
-    found = Search([split]).run(begin(purses))
+    counts, split = SMALL[name]
+    found = Search([split]).run(begin(counts))
     assert found.wrong == ()
     assert found.situations > 100  # the search went somewhere
 
@@ -62,15 +62,15 @@ def test_gates_that_a_person_opens_add_no_circle() -> None:
 
 @pytest.mark.parametrize("allowed", [0, 1, 4, 9])
 def test_every_way_ends_within_the_dispatches_of_the_budget(allowed: int) -> None:
-    purses = {**limits(Loop.PLAN_REWORK, Loop.MAKE_RETRY, Loop.TEST_DESIGN), Loop.DISPATCHES: allowed}
-    found = Search([ONE], budget=True).run(begin(purses))
+    counts = {**limits(Loop.PLAN_REWORK, Loop.MAKE_RETRY, Loop.TEST_DESIGN), Loop.DISPATCHES: allowed}
+    found = Search([ONE], budget=True).run(begin(counts))
     assert found.wrong == ()
     asks_nobody = 5  # SANITY, ISSUE, simplify left out, PUBLISH or FAILURE, parking for the budget
     assert found.longest <= allowed + 10 * len(ONE) + asks_nobody
 
 
 def forgetful(state: RunState, event: Event) -> tuple[RunState, Decision]:
-    """A machine whose purses never get empty."""
+    """A machine whose counts never get empty."""
     after, decision = advance(state, event)
     return replace(after, counters={}), decision
 
@@ -83,7 +83,7 @@ def careless(state: RunState, event: Event) -> tuple[RunState, Decision]:
     return after, decision
 
 
-def test_the_search_notices_a_purse_that_does_not_get_empty() -> None:
+def test_the_search_notices_a_limit_that_does_not_get_empty() -> None:
     found = Search([ONE], decide=forgetful).run(begin(limits(Loop.HYGIENE)))
     assert any("circle" in wrong for wrong in found.wrong)
 

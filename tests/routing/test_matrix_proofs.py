@@ -75,7 +75,7 @@ def test_a_bound_that_is_lifted_is_noticed(loop: Loop) -> None:
         (Loop.FINAL_REVIEW, Goto(Step.SPLIT)),
     ],
 )
-def test_an_empty_purse_that_leads_back_is_noticed(loop: Loop, exhausted: Action) -> None:
+def test_an_reached_limit_that_leads_back_is_noticed(loop: Loop, exhausted: Action) -> None:
     wrong = refuted(MATRIX, _with_bound(loop, exhausted=exhausted))
     assert wrong.keys() & {"unpaid_cycle", "unpaid_refill"}
 
@@ -92,8 +92,8 @@ def test_an_empty_purse_that_leads_back_is_noticed(loop: Loop, exhausted: Action
         (Loop.TEST_REWRITE, "slot"),
     ],
 )
-def test_a_purse_that_fills_itself_is_noticed(loop: Loop, scope: str) -> None:
-    assert "purses" in refuted(MATRIX, _with_bound(loop, scope=scope))
+def test_a_limit_that_fills_itself_is_noticed(loop: Loop, scope: str) -> None:
+    assert "limits" in refuted(MATRIX, _with_bound(loop, scope=scope))
 
 
 def test_a_turn_without_a_person_may_not_be_free_of_bounds() -> None:

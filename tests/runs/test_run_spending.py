@@ -1,4 +1,4 @@
-"""What a run may still spend: shares of purses, reserved and settled, with what a crash took away."""
+"""What a run may still spend: shares of limits, reserved and settled, with what a crash took away."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_side_by_side_dispatches_share_it(run: Run) -> None:
     assert reserve(run, budget, [CHECK, SIMPLIFY]) == [Reserved(cost_usd=1), Reserved(cost_usd=2)]
 
 
-def test_the_smallest_purse_decides(run: Run) -> None:
+def test_the_smallest_limit_decides(run: Run) -> None:
     ended(run, used(1), Role.MAKE)
     budget = Budget.model_validate(
         {"cost_usd": 9, "roles": {"make": {"cost_usd": 3}}, "phases": {"make": {"tokens": 50}}}
@@ -111,7 +111,7 @@ def test_the_smallest_purse_decides(run: Run) -> None:
         ({"phases": {"make": {"cost_usd": 1}}}, "budget.phases.make.cost_usd"),
     ],
 )
-def test_an_empty_purse_stops_the_run(run: Run, budget: dict[str, Any], words: str) -> None:
+def test_an_reached_limit_stops_the_run(run: Run, budget: dict[str, Any], words: str) -> None:
     ended(run, used(2))
     stopped = reserve(run, Budget.model_validate(budget), [MAKE])
     assert isinstance(stopped, UsedUp)

@@ -15,7 +15,7 @@ from pipeline.engine.events import DecisionMade
 from pipeline.process import BoxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
-from pipeline.routing.machine import limit_of, purse
+from pipeline.routing.machine import counter_key, limit_of
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.events import DispatchFinished
@@ -144,7 +144,7 @@ def _needs_dispatch(ctx: Context, slot: Request) -> bool:
         for record in _slot_records(ctx, slot)
         if record.dispatch in ctx.run.results and record.resumes == ctx.state.resumes
     ]
-    granted = slot.reasks + ctx.state.counters.get(purse(ctx.state, Loop.REASK, slot.role), 0)
+    granted = slot.reasks + ctx.state.counters.get(counter_key(ctx.state, Loop.REASK, slot.role), 0)
     return len(failed) <= granted
 
 

@@ -13,7 +13,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import Ledger, Stage
 from pipeline.reports.reviews import CheckReview, SimplifyReview
-from pipeline.routing.machine import purse
+from pipeline.routing.machine import counter_key
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.steps.asking.dispatches import ask_all
 
@@ -46,7 +46,7 @@ _FOR_ADVICE: Final = frozenset({"issue", "plan", "diff", "changes"})
 
 
 class ReviewRecord(BaseModel):
-    """One review on disk; `revision` is what the loop's purse belongs to, so a new revision begins with no findings."""
+    """One review on disk; `revision` is the scope of the loop's counter: a new one begins with no findings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -65,7 +65,7 @@ class Review:
         self.ctx = ctx
         self.step = ctx.lane.step
         self.stage, self.loop = _STAGES[self.step]
-        self.revision = purse(ctx.state, self.loop, None)
+        self.revision = counter_key(ctx.state, self.loop, None)
         self.ordinal = ctx.reviews_before(self.step.value) + 1
         self.previous = last_review(ctx, self.step)
         same = self.previous is not None and self.previous.revision == self.revision
