@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import anyio
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
@@ -25,8 +26,18 @@ from pipeline.terminal import visible_lines
 
 def try_agent(
     role: Annotated[Role, typer.Argument(help="Who is asked.")],
-    kind: Annotated[str, typer.Option("--kind", help="What is asked, such as implement or review-plan.")],
-    issue: Annotated[str, typer.Option("--issue", metavar="ID", help="The issue; its file is an artifact.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", help="What is asked, such as implement or review-plan.", autocompletion=completion.kinds
+        ),
+    ],
+    issue: Annotated[
+        str,
+        typer.Option(
+            "--issue", metavar="ID", help="The issue; its file is an artifact.", autocompletion=completion.issues
+        ),
+    ],
     write: Annotated[
         list[str] | None, typer.Option("--write", metavar="PATH", help="A path the dispatch may change; repeatable.")
     ] = None,

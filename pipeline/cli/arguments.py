@@ -6,16 +6,35 @@ from typing import Annotated
 
 import typer
 
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.")]
+from pipeline.cli import completion
+
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.", autocompletion=completion.runs
+    ),
+]
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 AsDocumentBesideProgress = Annotated[
     bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")
 ]
 AgentFlags = Annotated[
-    list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="Backend of one role; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--agent",
+        metavar="ROLE=NAME",
+        help="Backend of one role; repeatable.",
+        autocompletion=completion.roles_with_backends,
+    ),
 ]
 ValueFlags = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration value; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="One configuration value; repeatable.",
+        autocompletion=completion.keys_with_equals,
+    ),
 ]
 Onto = Annotated[
     str | None,

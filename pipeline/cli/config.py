@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text
 from pipeline.config import keys
@@ -36,7 +37,9 @@ _HIDDEN: Final = "(hidden)"
 _UNSET: Final = {"hidden": False, "layer": Layer.DEFAULT.value}
 
 app = typer.Typer(help="The configuration.", no_args_is_help=True)
-Key = Annotated[str, typer.Argument(metavar="KEY", help="With dots, such as budget.cost_usd.")]
+Key = Annotated[
+    str, typer.Argument(metavar="KEY", help="With dots, such as budget.cost_usd.", autocompletion=completion.keys)
+]
 
 
 @app.command()

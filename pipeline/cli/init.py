@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
+from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue_place import FOLDER
 from pipeline.cli.text import print_text
@@ -37,7 +38,12 @@ _INDEX: Final = "# Issues\n\n## Core\n"
 def init(
     agent: Annotated[
         str | None,
-        typer.Option("--agent", metavar="NAME", help=f"One of {', '.join(names())}; default: the best here."),
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help=f"One of {', '.join(names())}; default: the best here.",
+            autocompletion=completion.agents,
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The model's name, for agents that need one.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.issue_new import edit_issue, new
 from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
 from pipeline.cli.text import print_text
@@ -94,7 +95,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 @app.command("list")
 def list_issues(
-    status: Annotated[str | None, typer.Option(help="Only these: todo, in-progress or done.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only these: todo, in-progress or done.", autocompletion=completion.statuses)
+    ] = None,
     label: Annotated[list[str] | None, typer.Option(help="Only those with this label; may be repeated.")] = None,
     as_json: AsJson = False,
     root: Root = None,
@@ -153,7 +156,7 @@ app.command("edit")(edit_issue)
 @app.command("status")
 def set_status(
     issue_id: IssueId,
-    status: Annotated[str, typer.Argument(help="todo, in-progress or done.")],
+    status: Annotated[str, typer.Argument(help="todo, in-progress or done.", autocompletion=completion.statuses)],
     root: Root = None,
 ) -> None:
     """Set the status of an issue, in its file and in the line that lists it.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.editor import edit as open_editor
 from pipeline.cli.editor import require_editor
 from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
@@ -47,7 +48,12 @@ def new(
         str | None, typer.Option("--id", metavar="ID", help="Default: the next number of the most used prefix.")
     ] = None,
     parent: Annotated[
-        str | None, typer.Option(metavar="ID", help="File it as a sub-issue; its id is PARENT.1, PARENT.2 ...")
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="File it as a sub-issue; its id is PARENT.1, PARENT.2 ...",
+            autocompletion=completion.issues,
+        ),
     ] = None,
     category: Annotated[str | None, typer.Option(help="The heading of README.md to list it under.")] = None,
     label: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,

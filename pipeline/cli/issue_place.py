@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from todo import ErrorKind, TrackerError
@@ -25,7 +26,9 @@ Root = Annotated[
     Path | None,
     typer.Option("--dir", metavar="PATH", help="The repository whose TODO/ is meant; default: the one you stand in."),
 ]
-IssueId = Annotated[str, typer.Argument(metavar="ID", help="Upper and lower case are the same.")]
+IssueId = Annotated[
+    str, typer.Argument(metavar="ID", help="Upper and lower case are the same.", autocompletion=completion.issues)
+]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline import VERSION
+from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, Onto, RunName, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, group_of
@@ -85,13 +86,27 @@ def top(
 
 @app.command(name="run")
 def run_command(
-    issue_id: Annotated[str, typer.Argument(metavar="ISSUE", help="The issue's id: the file TODO/<ISSUE>.md.")],
-    base: Annotated[str | None, typer.Option("--base", metavar="REF", help="The base (main, else master).")] = None,
+    issue_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ISSUE", help="The issue's id: the file TODO/<ISSUE>.md.", autocompletion=completion.issues
+        ),
+    ],
+    base: Annotated[
+        str | None,
+        typer.Option("--base", metavar="REF", help="The base (main, else master).", autocompletion=completion.branches),
+    ] = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
     approve: Annotated[
-        str, typer.Option("--approve", metavar="plan,split,commit", help="Park for a person at these gates.")
+        str,
+        typer.Option(
+            "--approve",
+            metavar="plan,split,commit",
+            help="Park for a person at these gates.",
+            autocompletion=completion.gates,
+        ),
     ] = "",
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
@@ -169,7 +184,12 @@ def reject(
     feedback: Annotated[str, typer.Option("--feedback", metavar="TEXT", help="What is wrong; the next draft gets it.")],
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="plan|split|fix", help="Where to; by default the gate's own."),
+        typer.Option(
+            "--to",
+            metavar="plan|split|fix",
+            help="Where to; by default the gate's own.",
+            autocompletion=completion.gate_targets,
+        ),
     ] = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,

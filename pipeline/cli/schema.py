@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, cast
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.cli import completion
 from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
 from pipeline.demo.document import DemoDocument
@@ -105,7 +106,10 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
 
 
 def schema(
-    name: Annotated[str | None, typer.Argument(help="One of the names that are listed without it.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One of the names that are listed without it.", autocompletion=completion.schemas),
+    ] = None,
     as_document: Annotated[bool, typer.Option("--json", help="The list as one JSON document.")] = False,
 ) -> None:
     """Print a JSON Schema; without a name, list what there is.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.journal_lines import log_line
 from pipeline.cli.text import columned, counted, dispatch_text, first_rows, print_text, several_lines, terminal_width
@@ -35,7 +36,10 @@ Rows = list[tuple[str, str]]
 
 def show(
     name: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="A run, or a prefix; default: the newest.")
+        str | None,
+        typer.Argument(
+            metavar="[RUN]", help="A run, or a prefix; default: the newest.", autocompletion=completion.runs
+        ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All of it: evidence, reviews, dispatches.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The journal, one line an event.")] = False,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.text import count_of_tests, notes_text, print_text, problems_text, say
 from pipeline.verification.results import Status
@@ -34,7 +35,12 @@ _OVER: Final[Mapping[str | None, str]] = {
 
 def verify(
     what: Annotated[
-        str, typer.Argument(metavar="COMMIT|A..B|RUN", help="A commit, a range, or a run with its commits.")
+        str,
+        typer.Argument(
+            metavar="COMMIT|A..B|RUN",
+            help="A commit, a range, or a run with its commits.",
+            autocompletion=completion.commits_or_runs,
+        ),
     ],
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
