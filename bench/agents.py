@@ -34,9 +34,9 @@ from bench.agents_measure import Asking, asked_within, serving
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bench.agents_measure import Entry, Heard, Model
+    from bench.agents_measure import Entry, Model, StreamFacts
 
-    Ask = Callable[[Model, Path, Path], list[Heard]]
+    Ask = Callable[[Model, Path, Path], list[StreamFacts]]
 
 HERE: Final = Path(__file__).resolve().parent
 FILES: Final = {
@@ -146,13 +146,13 @@ def measured(ways: Sequence[str], ask: Ask) -> Round:
         return {way: model.asking(number, one) for number, (way, one) in enumerate(zip(ways, heard, strict=True))}
 
 
-def plain(model: Model, place: Path, work: Path) -> list[Heard]:
+def plain(model: Model, place: Path, work: Path) -> list[StreamFacts]:
     """Ask with pydantic-ai alone."""
     argv = [sys.executable, "-P", str(HERE / "agents_api.py"), agents_bare.PROMPT.format(workspace=work), model.url]
     return asked_within(argv, work, environment(place / "home"), place / "errors.log", 2)
 
 
-def dispatched(agent: Agent, model: Model, place: Path, work: Path) -> list[Heard]:
+def dispatched(agent: Agent, model: Model, place: Path, work: Path) -> list[StreamFacts]:
     """Ask through redfirst."""
     home = place / "home"
     settings = home / "config" / "redfirst" / "config.toml"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.agents_measure import ROOT, Heard, Watch, started
+from bench.agents_measure import ROOT, StreamFacts, Watch, started
 
 if TYPE_CHECKING:
     import subprocess
@@ -58,7 +58,7 @@ def as_argument(name: str, model: Model, place: Path, workspace: Path) -> Start:
     return Start(start.argv, start.env)
 
 
-def ask(name: str, model: Model, place: Path, workspace: Path) -> list[Heard]:
+def ask(name: str, model: Model, place: Path, workspace: Path) -> list[StreamFacts]:
     """Ask with the request as an argument; it has ended when the process has."""
     start = as_argument(name, model, place, workspace)
     began = time.monotonic()
@@ -68,7 +68,7 @@ def ask(name: str, model: Model, place: Path, workspace: Path) -> list[Heard]:
     if process.returncode:
         raise RuntimeError((place / "errors.log").read_text(encoding="utf-8", errors="replace"))
     _check(workspace)
-    return [Heard(began, ended, watch.peak()[0])]
+    return [StreamFacts(began, ended, watch.peak()[0])]
 
 
 def _check(workspace: Path) -> None:
@@ -115,7 +115,7 @@ _SERVERS: Final[Mapping[str, Callable[[Model, Path, Path], Start]]] = {
 }
 
 
-def talk(name: str, model: Model, place: Path, workspace: Path) -> list[Heard]:
+def talk(name: str, model: Model, place: Path, workspace: Path) -> list[StreamFacts]:
     """Ask over the protocol; it has ended when the answer to the request is there, as a client sees it."""
     start = _SERVERS[name](model, place, workspace)
     began = time.monotonic()
@@ -127,7 +127,7 @@ def talk(name: str, model: Model, place: Path, workspace: Path) -> list[Heard]:
         client.call("session/prompt", {"sessionId": session, "prompt": [said]})
         ended = time.monotonic()
     _check(workspace)
-    return [Heard(began, ended, watch.peak()[0])]
+    return [StreamFacts(began, ended, watch.peak()[0])]
 
 
 class _Client:

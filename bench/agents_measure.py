@@ -61,7 +61,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Heard:
+class StreamFacts:
     """What whoever asks knows of it: when it began and ended, and the memory."""
 
     began: float
@@ -81,7 +81,7 @@ class Model:
     requests: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     """When, by conversation; what products ask beside the work is left out."""
 
-    def asking(self, number: int, heard: Heard) -> Asking:
+    def asking(self, number: int, heard: StreamFacts) -> Asking:
         """Return the figures of the conversation *number*; only of a model that serves no more."""
         first, last = self.requests[number][0], self.requests[number][-1]
         if first < heard.began or last > heard.ended + _LATE_S:
@@ -235,7 +235,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         return
 
 
-def asked_within(argv: Sequence[str], cwd: Path, env: Mapping[str, str], errors: Path, times: int) -> list[Heard]:
+def asked_within(argv: Sequence[str], cwd: Path, env: Mapping[str, str], errors: Path, times: int) -> list[StreamFacts]:
     """Start a program that asks once for every line that it is sent, and let it ask so many times.
 
     It says a line when it is ready. Its own memory counts as what it grew by since then.
@@ -243,7 +243,7 @@ def asked_within(argv: Sequence[str], cwd: Path, env: Mapping[str, str], errors:
     Raises:
         RuntimeError: the program ended early.
     """
-    found: list[Heard] = []
+    found: list[StreamFacts] = []
     with started(argv, cwd, env, errors) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -255,7 +255,7 @@ def asked_within(argv: Sequence[str], cwd: Path, env: Mapping[str, str], errors:
                 process.stdin.flush()
                 said = json.loads(_line(process.stdout, errors))
             whole, own = watch.peak()
-            found.append(Heard(said["began"], said["ended"], whole - rest, own - rest))
+            found.append(StreamFacts(said["began"], said["ended"], whole - rest, own - rest))
         process.stdin.close()
         process.wait()
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends.claude_stream import hear
+from pipeline.backends.claude_stream import read_stream
 from pipeline.backends.homes import Place, home_for
 from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
@@ -84,9 +84,9 @@ class ClaudeBackend:
         report = form(job.report_schema, strict=False)
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         ended = await exchange.run(argv, (*program.mounts, *home.mounts), _prompt(job, home).encode(), _env(job, home))
-        heard = hear(ended.stdout, report, keeps=home.session is not None)
-        again = anew(job, heard)
-        return result_of(exchange, ended, heard) if again is None else await self.run(again)
+        facts = read_stream(ended.stdout, report, keeps=home.session is not None)
+        again = anew(job, facts)
+        return result_of(exchange, ended, facts) if again is None else await self.run(again)
 
 
 def _prompt(job: AgentJob, home: Home) -> str:

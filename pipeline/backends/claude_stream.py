@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter
 
 from pipeline.backends.protocol import Fault, Usage
-from pipeline.backends.stream_result import Heard, Line, events, short
+from pipeline.backends.stream_result import Line, StreamFacts, events, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +93,7 @@ _Event = _Started | _Retrying | _Answered | _Told | _Ended
 _EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
 
 
-def hear(stdout: bytes, report: Form, *, keeps: bool) -> Heard:
+def read_stream(stdout: bytes, report: Form, *, keeps: bool) -> StreamFacts:
     """Return what the stream says.
 
     Args:
@@ -108,11 +108,11 @@ def hear(stdout: bytes, report: Form, *, keeps: bool) -> Heard:
     last = next((event for event in reversed(said) if isinstance(event, _Ended)), None)
     if last is None:
         fault, complaint = _waiting_for(said)
-        return Heard(fault=fault, complaint=complaint, session=session, usage=Usage(model=model))
+        return StreamFacts(fault=fault, complaint=complaint, session=session, usage=Usage(model=model))
     fault, complaint = _fault(last, said)
     answer, text = last.structured_output, last.result or ""
     found = report.filled(answer) if answer is not None else report.said(text)
-    return Heard(
+    return StreamFacts(
         report=found if complaint is None else None,
         text=text,
         fault=fault,

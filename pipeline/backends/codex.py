@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends.codex_stream import hear
+from pipeline.backends.codex_stream import read_stream
 from pipeline.backends.homes import Place, home_for
 from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
@@ -97,7 +97,7 @@ class CodexBackend:
         # It makes the default folder itself, and refuses a named one that is not there.
         env = {"CODEX_HOME": str(home.path)} if home.made else {}
         ended = await exchange.run(argv, mounts, prompt.encode(), env)
-        heard = hear(
+        facts = read_stream(
             ended.stdout,
             ended.stderr,
             report,
@@ -105,8 +105,8 @@ class CodexBackend:
             resumed=goes_on is not None,
             keeps=home.session is not None,
         )
-        again = anew(job, heard)
-        return result_of(exchange, ended, heard) if again is None else await self.run(again)
+        again = anew(job, facts)
+        return result_of(exchange, ended, facts) if again is None else await self.run(again)
 
 
 def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import Field, TypeAdapter
 
 from pipeline.backends.protocol import Fault, Usage
-from pipeline.backends.stream_result import Heard, Line, events, short
+from pipeline.backends.stream_result import Line, StreamFacts, events, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,7 +71,9 @@ _Event = _Started | _Item | _Completed | _Failed | _Trouble
 _EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
 
 
-def hear(stdout: bytes, stderr: bytes, report: Form, *, model: str | None, resumed: bool, keeps: bool) -> Heard:
+def read_stream(
+    stdout: bytes, stderr: bytes, report: Form, *, model: str | None, resumed: bool, keeps: bool
+) -> StreamFacts:
     """Return what the stream says.
 
     Args:
@@ -87,7 +89,7 @@ def hear(stdout: bytes, stderr: bytes, report: Form, *, model: str | None, resum
     end = next((event for event in reversed(said) if isinstance(event, _Completed | _Failed)), None)
     text = next((event.item.text for event in reversed(said) if isinstance(event, _Item)), "")
     fault, complaint = _fault(end, said)
-    return Heard(
+    return StreamFacts(
         report=report.said(text) if complaint is None else None,
         text=text,
         fault=fault,

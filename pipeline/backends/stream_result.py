@@ -33,7 +33,7 @@ class Line(BaseModel):
 
 
 @dataclass(frozen=True)
-class Heard:
+class StreamFacts:
     """What the stream says.
 
     Args:
@@ -77,18 +77,18 @@ def short(words: object) -> str:
     return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
 
 
-def anew(job: AgentJob, heard: Heard) -> AgentJob | None:
+def anew(job: AgentJob, facts: StreamFacts) -> AgentJob | None:
     """Return the job in a conversation that begins, where the one to go on with is gone; None where it was not."""
-    if not heard.lost or job.session is None or job.session.id is None:
+    if not facts.lost or job.session is None or job.session.id is None:
         return None
     return replace(job, session=replace(job.session, id=None))
 
 
-def result_of(exchange: Exchange, ended: Completed, heard: Heard) -> AgentResult:
+def result_of(exchange: Exchange, ended: Completed, facts: StreamFacts) -> AgentResult:
     """Return the result: what ended the process first, then what the product says, then what is missing."""
     how, complaint = how_it_ended(ended, exchange.job.timeout_s)
     written, unreadable = exchange.report()
-    report = heard.report if heard.report is not None else written
+    report = facts.report if facts.report is not None else written
     result = AgentResult(
         ended=how,
         exit_code=ended.exit_code,
@@ -99,27 +99,27 @@ def result_of(exchange: Exchange, ended: Completed, heard: Heard) -> AgentResult
         truncated=ended.truncated,
         seconds=ended.seconds,
         complaint=complaint,
-        usage=heard.usage,
-        fault=heard.fault,
-        denials=heard.denials[:_DENIALS],
-        steps=heard.steps,
-        session=heard.session,
+        usage=facts.usage,
+        fault=facts.fault,
+        denials=facts.denials[:_DENIALS],
+        steps=facts.steps,
+        session=facts.session,
     )
     if how in {Ended.TIMED_OUT, Ended.SIGNAL}:
         return result
-    if heard.complaint is not None:
-        return replace(result, complaint=heard.complaint)
+    if facts.complaint is not None:
+        return replace(result, complaint=facts.complaint)
     if report is not None or complaint is not None:
         return result
-    return _without_report(replace(result, complaint=unreadable), heard)
+    return _without_report(replace(result, complaint=unreadable), facts)
 
 
-def _without_report(result: AgentResult, heard: Heard) -> AgentResult:
+def _without_report(result: AgentResult, facts: StreamFacts) -> AgentResult:
     if result.complaint is not None:
         return result
-    if heard.denials:
-        refused = f"It could not use what it wanted to: {heard.denials[-1]}"
+    if facts.denials:
+        refused = f"It could not use what it wanted to: {facts.denials[-1]}"
         return replace(result, fault=Fault.DENIED, complaint=f"{_NO_REPORT} {short(refused)}")
-    if not heard.text.strip():
+    if not facts.text.strip():
         return replace(result, fault=Fault.EMPTY, complaint=f"The turn ended without a word. {_NO_REPORT}")
     return replace(result, complaint=_NO_REPORT)

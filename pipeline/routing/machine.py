@@ -153,8 +153,8 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
         _slot(state, event)
     before = dict(state.counters)
     paid, action, exhausted = _resolve(state, row.action, event.role)
-    heard = measured(paid, event, exhausted)
-    after, kinds = _enter(heard, action, event, exhausted)
+    with_trees = measured(paid, event, exhausted)
+    after, kinds = _enter(with_trees, action, event, exhausted)
     effects = tuple(
         Effect(id=f"e{state.effects + number}", kind=kind, data=data) for number, (kind, data) in enumerate(kinds, 1)
     )

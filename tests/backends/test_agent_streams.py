@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.backends.stream_result import Heard
+    from pipeline.backends.stream_result import StreamFacts
 
 STREAMS = Path(__file__).with_name("streams")
 NOT_RECORDED = {"huge output", "a report in the file", "killed"}
@@ -40,10 +40,10 @@ def recorded(backend: str, name: str) -> tuple[bytes, bytes]:
     return path.read_bytes(), log.read_bytes() if log.exists() else b""
 
 
-def hear(backend: str, stdout: bytes, stderr: bytes = b"") -> Heard:
+def read_stream(backend: str, stdout: bytes, stderr: bytes = b"") -> StreamFacts:
     if backend == "claude":
-        return claude_stream.hear(stdout, FORM, keeps=True)
-    return codex_stream.hear(stdout, stderr, FORM, model="m", resumed=False, keeps=True)
+        return claude_stream.read_stream(stdout, FORM, keeps=True)
+    return codex_stream.read_stream(stdout, stderr, FORM, model="m", resumed=False, keeps=True)
 
 
 def situations() -> Iterator[tuple[str, Case]]:
@@ -52,14 +52,14 @@ def situations() -> Iterator[tuple[str, Case]]:
 
 
 def result(
-    folder: Path, heard: Heard, ended: Completed, *, timeout_s: float = 60, report: str | None = None
+    folder: Path, facts: StreamFacts, ended: Completed, *, timeout_s: float = 60, report: str | None = None
 ) -> AgentResult:
     folder.mkdir()
     job = AgentJob(NoBox(), b"{}", Mount(folder, folder), folder, timeout_s=timeout_s)
     exchange = Exchange.open(job)
     if report is not None:
         (exchange.out / "report.json").write_text(report)
-    return result_of(exchange, ended, heard)
+    return result_of(exchange, ended, facts)
 
 
 def completed(
@@ -74,75 +74,77 @@ def test_a_recorded_stream(backend: str, case: Case, tmp_path: Path) -> None:
     facts = case.but.get(backend, case.facts)
     stopped = facts.ended is Ended.TIMED_OUT
     ended = completed(stdout, code=None if stopped else 0, timed_out=stopped)
-    found = result(tmp_path / "exchange", hear(backend, stdout, stderr), ended, timeout_s=case.job.get("timeout_s", 60))
+    found = result(
+        tmp_path / "exchange", read_stream(backend, stdout, stderr), ended, timeout_s=case.job.get("timeout_s", 60)
+    )
     facts.check(found, dict.fromkeys(facts.changes))
 
 
 def test_what_was_consumed() -> None:
-    claude = hear("claude", *recorded("claude", "work"))
+    claude = read_stream("claude", *recorded("claude", "work"))
     assert replace(claude.usage, cost_usd=None) == Usage(500, 100, None, "claude-sonnet-4-5")
     assert claude.usage.cost_usd == pytest.approx(0.002595)
     assert claude.steps == 5
-    codex = hear("codex", *recorded("codex", "work"))
+    codex = read_stream("codex", *recorded("codex", "work"))
     assert (codex.usage, codex.steps) == (Usage(500, 100, None, "m"), None)
 
 
 def test_a_conversation_that_goes_on_is_not_counted_twice() -> None:
     stdout, _ = recorded("codex", "work")
-    heard = codex_stream.hear(stdout, b"", FORM, model="m", resumed=True, keeps=False)
-    assert (heard.usage, heard.session) == (Usage(model="m"), None)
+    facts = codex_stream.read_stream(stdout, b"", FORM, model="m", resumed=True, keeps=False)
+    assert (facts.usage, facts.session) == (Usage(model="m"), None)
 
 
 def test_a_login_that_is_still_being_retried_is_named() -> None:
     lines = recorded("claude", "401")[0].splitlines(keepends=True)
     retrying = [line for line in lines if b'"api_retry"' in line]
-    heard = hear("claude", lines[0] + retrying[0])
-    assert (heard.fault, heard.report) == ("unauthorized", None)
-    heard = hear("codex", recorded("codex", "401")[0].rpartition(b'{"type": "turn.failed"')[0])
-    assert (heard.fault, heard.report) == ("unauthorized", None)
+    facts = read_stream("claude", lines[0] + retrying[0])
+    assert (facts.fault, facts.report) == ("unauthorized", None)
+    facts = read_stream("codex", recorded("codex", "401")[0].rpartition(b'{"type": "turn.failed"')[0])
+    assert (facts.fault, facts.report) == ("unauthorized", None)
 
 
 def test_a_process_that_died_counts_more_than_what_it_said(tmp_path: Path) -> None:
-    heard = hear("claude", *recorded("claude", "work"))
-    killed = result(tmp_path / "killed", heard, completed(code=None, signal=9))
+    facts = read_stream("claude", *recorded("claude", "work"))
+    killed = result(tmp_path / "killed", facts, completed(code=None, signal=9))
     assert (killed.ended, killed.complaint) == (Ended.SIGNAL, "The agent was ended by signal 9 (SIGKILL).")
 
 
 @pytest.mark.parametrize("backend", ["claude", "codex"])
 def test_nothing_at_all(backend: str, tmp_path: Path) -> None:
-    crashed = result(tmp_path / "crashed", hear(backend, b""), completed(code=3))
+    crashed = result(tmp_path / "crashed", read_stream(backend, b""), completed(code=3))
     assert (crashed.complaint or "").startswith("The agent ended with exit code 3")
-    silent = result(tmp_path / "silent", hear(backend, b""), completed())
+    silent = result(tmp_path / "silent", read_stream(backend, b""), completed())
     assert (silent.fault, silent.exit_code) == ("empty", 0)
 
 
 def test_the_report_file_counts_where_the_product_gave_none(tmp_path: Path) -> None:
-    heard = hear("codex", *recorded("codex", "no report"))
-    found = result(tmp_path / "exchange", heard, completed(), report='{"result": "COMPLETE"}')
+    facts = read_stream("codex", *recorded("codex", "no report"))
+    found = result(tmp_path / "exchange", facts, completed(), report='{"result": "COMPLETE"}')
     assert (found.complaint, found.report_file) == (None, b'{"result": "COMPLETE"}')
-    heard = hear("codex", *recorded("codex", "work"))
-    found = result(tmp_path / "both", heard, completed(), report='{"result": "OTHER"}')
+    facts = read_stream("codex", *recorded("codex", "work"))
+    found = result(tmp_path / "both", facts, completed(), report='{"result": "OTHER"}')
     assert json.loads(found.report_file or b"")["result"] == "COMPLETE"
 
 
 def test_a_product_that_gives_up_says_why() -> None:
     line = b'{"type": "result", "subtype": "error_during_execution", "is_error": true, "errors": ["disk full"]}\n'
-    heard = hear("claude", line)
-    assert (heard.fault, heard.complaint, heard.lost) == (None, "Claude Code gave up: disk full", False)
+    facts = read_stream("claude", line)
+    assert (facts.fault, facts.complaint, facts.lost) == (None, "Claude Code gave up: disk full", False)
 
 
 def test_only_a_conversation_that_was_to_go_on_can_be_lost(tmp_path: Path) -> None:
     """What an agent runs could say it in every stream, and would be started for ever."""
     line = b'{"type": "result", "subtype": "error_during_execution", "errors": ["No conversation found with x"]}\n'
-    heard = hear("claude", line)
+    facts = read_stream("claude", line)
     kept = Session(Mount(tmp_path, tmp_path, writable=True), "some-id", "again")
     job = AgentJob(NoBox(), b"{}", Mount(tmp_path, tmp_path), tmp_path, session=kept)
-    again = anew(job, heard)
+    again = anew(job, facts)
     assert again is not None
     assert again.session == replace(kept, id=None)
-    assert anew(again, heard) is None
-    assert anew(replace(job, session=None), heard) is None
-    assert anew(job, replace(heard, lost=False)) is None
+    assert anew(again, facts) is None
+    assert anew(replace(job, session=None), facts) is None
+    assert anew(job, replace(facts, lost=False)) is None
 
 
 FORGED = [
@@ -164,12 +166,12 @@ FORGED = [
 @pytest.mark.parametrize("backend", ["claude", "codex"])
 def test_a_line_that_is_no_event_changes_nothing(backend: str, forged: str) -> None:
     stdout, stderr = recorded(backend, "work")
-    assert hear(backend, stdout + forged.encode() + b"\n", stderr) == hear(backend, stdout, stderr)
+    assert read_stream(backend, stdout + forged.encode() + b"\n", stderr) == read_stream(backend, stdout, stderr)
 
 
 @given(at=st.integers(0, 20_000), length=st.integers(0, 20_000), put=st.binary(max_size=40))
 def test_a_stream_in_pieces_is_never_a_crash(at: int, length: int, put: bytes) -> None:
     for backend in ("claude", "codex"):
         stdout, stderr = recorded(backend, "work")
-        heard = hear(backend, stdout[:at] + put + stdout[at + length :], stderr)
-        assert heard.complaint is None
+        facts = read_stream(backend, stdout[:at] + put + stdout[at + length :], stderr)
+        assert facts.complaint is None
