@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 class GreenVerdict(Value):
     """The facts of a GREEN measurement. `new_ids` come from production (parameters, doctests) and must pass.
 
-    `regressions` are suspects until `confirm_regression` has seen two runs of both trees. `provisional_ids` are the ids
+    `regressions` are suspects until `confirm_regression` has seen two runs of both trees. `whole_file_ids` are the ids
     of test files that could not be imported at RED; each must fail once the task's symbols are stubbed.
     `changed_regions` are tests whose source changed, or the values of whose case did where these stand beside it;
     `other_cases` have other values that production may have made: for @check to read, nothing follows from them.
@@ -51,7 +51,7 @@ class GreenVerdict(Value):
     new_ids: tuple[str, ...] = ()
     regressions: tuple[str, ...] = ()
     stale_xfail: tuple[str, ...] = ()
-    provisional_ids: tuple[str, ...] = ()
+    whole_file_ids: tuple[str, ...] = ()
     other_cases: tuple[str, ...] = ()
     env_broken: str | None = None
 
@@ -111,10 +111,10 @@ def judge_green(
     if ledger is None:
         found = {"missing": tuple(sorted({*lost} - gone)), "not_green": tuple(sorted(failing))}
         return verdict.model_copy(update=found)
-    provisional = _provisional(ledger, observation)
+    own_ids = _ids_of_whole_files(ledger, observation)
     wanted = [entry for entry, red in ledger.red.items() if red.granularity == "id"] + list(ledger.guards)
-    empty = [path for path in ledger.provisional_files if not any(records[entry].path == path for entry in provisional)]
-    judged = {*wanted, *provisional, *moved.added}
+    empty = [path for path in ledger.whole_files if not any(records[entry].path == path for entry in own_ids)]
+    judged = {*wanted, *own_ids, *moved.added}
     not_green = [entry for entry in judged if entry in records and not passed(records[entry])]
     return verdict.model_copy(
         update={
@@ -125,7 +125,7 @@ def judge_green(
             "changed_regions": tuple(sorted({*moved.changed_regions, *moved.changed_cases})),
             "changed_files": moved.changed_files,
             "new_ids": moved.added,
-            "provisional_ids": provisional,
+            "whole_file_ids": own_ids,
             "other_cases": moved.other_cases,
         }
     )
@@ -171,10 +171,10 @@ def confirm_regression(
     return Verdict.REGRESSION if enough and all(kept) and failed else Verdict.FLAKY
 
 
-def judge_stubs(provisional_ids: Iterable[str], stubbed: Observation) -> tuple[str, ...]:
-    """Return the provisional ids that pass although the task's symbols are stubs: they assert nothing about them."""
+def judge_stubs(whole_file_ids: Iterable[str], stubbed: Observation) -> tuple[str, ...]:
+    """Return the ids of whole files that pass although the task's symbols are stubs: they assert nothing about them."""
     records = stubbed.records
-    return tuple(sorted(entry for entry in provisional_ids if entry in records and passed(records[entry])))
+    return tuple(sorted(entry for entry in whole_file_ids if entry in records and passed(records[entry])))
 
 
 def failing(observation: Observation) -> tuple[str, ...]:
@@ -194,8 +194,8 @@ def passes(seen: Observation, entry: str) -> bool:
     return entry in seen.records and passed(seen.records[entry])
 
 
-def _provisional(ledger: RedLedger, observation: Observation) -> tuple[str, ...]:
-    files = ledger.provisional_files
+def _ids_of_whole_files(ledger: RedLedger, observation: Observation) -> tuple[str, ...]:
+    files = ledger.whole_files
     return tuple(sorted(entry for entry, record in observation.records.items() if record.path in files))
 
 

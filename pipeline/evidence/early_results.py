@@ -79,7 +79,7 @@ def judge_part(
     return verdict.model_copy(
         update={
             "not_green": _proven(verdict.not_green, records),
-            "provisional_ids": _proven(verdict.provisional_ids, records),
+            "whole_file_ids": _proven(verdict.whole_file_ids, records),
         }
     )
 

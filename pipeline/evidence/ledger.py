@@ -44,13 +44,13 @@ class RedLedger(Value):
     renames: Mapping[str, str] = Field(default_factory=dict[str, str])
 
     @property
-    def provisional_files(self) -> frozenset[str]:
-        """Return the test files whose ids are not known before GREEN."""
+    def whole_files(self) -> frozenset[str]:
+        """Return the test files that are RED as a whole: their ids are not known before GREEN."""
         return frozenset(entry for entry, red in self.red.items() if red.granularity == "file")
 
     def owns(self, record: TestRecord) -> bool:
         """Return whether the test is part of this task's evidence."""
-        return record.id in self.red or record.id in self.guards or record.path in self.provisional_files
+        return record.id in self.red or record.id in self.guards or record.path in self.whole_files
 
     def digest(self) -> str:
         """Return the sha256 for the Red-Evidence trailer: everything but the messages, which vary between versions.

@@ -213,7 +213,7 @@ class Case:
 
     async def _structural(self, ledger: RedLedger, red: Red, before: Observation, after: Observation) -> list[Problem]:
         """Return the tests of files that could not be imported before, and that assert nothing about what is new."""
-        files = ledger.provisional_files
+        files = ledger.whole_files
         own = [e for e, record in after.records.items() if record.path in files and e not in before.records]
         if not own:
             return []

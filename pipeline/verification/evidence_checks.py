@@ -30,12 +30,12 @@ def misjudged(ledger: RedLedger, after: Observation, by_others: frozenset[str]) 
     by comparing trees. Files *by_others* differ by the work of others alone.
     """
     regions = {**ledger.guards, **{entry: red.region_sha256 for entry, red in ledger.red.items()}}
-    unread = {entry for entry in ledger.provisional_files if not regions[entry]}
+    unread = {entry for entry in ledger.whole_files if not regions[entry]}
     now = {**after.files, **{entry: record.region_sha256 for entry, record in after.records.items()}}
     seen = now.keys() - unread - by_others
     others = [entry for entry, region in regions.items() if entry in seen and now[entry] != region]
     return [
-        Problem(id=entry, why=f"is not the {'file' if entry in ledger.provisional_files else 'test'} that was judged")
+        Problem(id=entry, why=f"is not the {'file' if entry in ledger.whole_files else 'test'} that was judged")
         for entry in others
     ]
 

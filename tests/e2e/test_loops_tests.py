@@ -219,7 +219,7 @@ def test_a_behaviour_that_is_there_already_drops_its_tests(lanes: Played) -> Non
     assert "tests/test_m5.py" not in lanes.project.files_at("work")
 
 
-def test_a_new_test_file_that_cannot_be_imported_is_provisional_until_stubs_fail_it(lanes: Played) -> None:
+def test_a_new_test_file_that_cannot_be_imported_is_red_as_a_whole_until_stubs_fail_it(lanes: Played) -> None:
     assert lanes.rows_of("6") == ["write-tests/RED", "implement/GREEN"]
     evidence = json.loads(lanes.artifact("evidence/task-6.json"))
     assert evidence["ledger"]["red"]["tests/test_m6.py"]["granularity"] == "file"

@@ -34,7 +34,7 @@ def green(
 ) -> dict[str, object]:
     found = judge_green(ledger, after, expectations(base), tests_to_change=may.get("may", frozenset()))
     facts = found.model_dump(exclude_defaults=True)
-    assert found.green == (not set(facts) - {"new_ids", "provisional_ids"})
+    assert found.green == (not set(facts) - {"new_ids", "whole_file_ids"})
     return facts
 
 
@@ -135,16 +135,16 @@ def test_a_task_is_also_held_to_what_earlier_tasks_made_green() -> None:
     assert judge_green(None, observed({OLD: Ended.FAILED, NEW: Ended.FAILED}), kept).regressions == (NEW, OLD)
 
 
-def test_a_provisional_file_is_green_when_it_has_tests_and_they_pass() -> None:
+def test_a_file_that_was_red_as_a_whole_is_green_when_it_has_tests_and_they_pass() -> None:
     error = CollectionError(path="tests/test_a.py", fault=NO_IMPORT)
     ledger = red_ledger(observed({OLD: Ended.PASSED}, errors=(error,)))
     after = observed({OLD: Ended.PASSED, NEW: Ended.PASSED})
     same = after.model_copy(update={"files": {**after.files, "tests/test_a.py": "broken"}})
-    assert green(same, ledger) == {"provisional_ids": (NEW,)}
+    assert green(same, ledger) == {"whole_file_ids": (NEW,)}
     assert green(observed({OLD: Ended.PASSED}), ledger)["not_green"] == ("tests/test_a.py",)
 
 
-def test_provisional_tests_that_pass_on_stubs_are_named() -> None:
+def test_tests_of_such_a_file_that_pass_on_stubs_are_named() -> None:
     stubbed = observed({NEW: Ended.PASSED, f"{NEW}2": Ended.FAILED})
     assert judge_stubs((NEW, f"{NEW}2", f"{NEW}3"), stubbed) == (NEW,)
 

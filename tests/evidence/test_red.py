@@ -174,11 +174,11 @@ def test_an_old_test_may_change_or_go_only_by_leave() -> None:
     assert verdict(after, before, allowed=frozenset({old, "tests/test_old.py"})).legal
 
 
-def test_a_new_file_that_cannot_import_the_tasks_symbol_is_provisional_evidence() -> None:
+def test_a_new_file_that_cannot_import_the_tasks_symbol_is_red_as_a_whole() -> None:
     error = CollectionError(path="tests/test_a.py", fault=NO_IMPORT)
     found = verdict(observed({"tests/test_old.py::test_old": Ended.PASSED}, errors=(error,)))
     assert found.legal
-    assert found.ledger.provisional_files == {"tests/test_a.py"}
+    assert found.ledger.whole_files == {"tests/test_a.py"}
     assert found.ledger.frozen.files == {"tests/test_a.py": "broken"}
 
 

@@ -71,8 +71,8 @@ def test_a_task_from_red_to_green_beside_the_code_and_in_a_new_file(tmp_path: Pa
     assert judge_green(verdict.ledger, measure(candidate), expectations(baseline)).changed_files == ("src/lib.rs",)
 
     stubs = TOOLCHAIN.stub_symbols({"src/lib.rs": DONE + PART + REGION + NEW + "}\n"}, symbols)
-    on_stubs = measure(write(candidate, stubs.files), Selection(ids=frozenset(green.provisional_ids)))
-    assert judge_stubs(green.provisional_ids, on_stubs) == ("greet::test/part::says_nothing",)
+    on_stubs = measure(write(candidate, stubs.files), Selection(ids=frozenset(green.whole_file_ids)))
+    assert judge_stubs(green.whole_file_ids, on_stubs) == ("greet::test/part::says_nothing",)
 
 
 @pytest.mark.broad

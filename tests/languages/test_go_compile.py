@@ -144,7 +144,7 @@ def test_a_new_file_may_hide_the_tests_of_its_package_which_are_judged_again_at_
     done = {"greet.go": CODE + "\nfunc Part(name string) string { return name[:1] }\n"}
     green = judge_green(verdict.ledger, measure(write(red, done)), expectations(before))
     assert green.green, green
-    assert green.provisional_ids == (".::TestPart", ".::TestSaysNothing")
+    assert green.whole_file_ids == (".::TestPart", ".::TestSaysNothing")
     # what the new file hid is judged again: nothing gets lost behind it
     worse = {"greet.go": done["greet.go"].replace("Hello", "Bye")}
     assert judge_green(verdict.ledger, measure(write(red, worse)), expectations(before)).regressions == (".::TestOld",)

@@ -103,8 +103,8 @@ def test_a_task_from_red_to_green_with_stubs(tmp_path: Path) -> None:
     assert loosened.changed_files == ("greet_test.go",)
 
     stubs = TOOLCHAIN.stub_symbols(code, symbols)
-    on_stubs = measure(write(candidate, stubs.files), Selection(ids=frozenset(green.provisional_ids)), cache=kept)
-    assert judge_stubs(green.provisional_ids, on_stubs) == ("part::TestNothing",)
+    on_stubs = measure(write(candidate, stubs.files), Selection(ids=frozenset(green.whole_file_ids)), cache=kept)
+    assert judge_stubs(green.whole_file_ids, on_stubs) == ("part::TestNothing",)
 
 
 @pytest.mark.broad

@@ -74,8 +74,8 @@ def test_a_task_from_red_to_green_with_a_new_module(tmp_path: Path) -> None:
     )
 
     stubs = TOOLCHAIN.stub_symbols({"src/part.js": PART}, symbols)
-    on_stubs = measure(write(candidate, stubs.files), selection=Selection(ids=frozenset(green.provisional_ids)))
-    assert judge_stubs(green.provisional_ids, on_stubs) == ("test/part.test.js::says nothing",)
+    on_stubs = measure(write(candidate, stubs.files), selection=Selection(ids=frozenset(green.whole_file_ids)))
+    assert judge_stubs(green.whole_file_ids, on_stubs) == ("test/part.test.js::says nothing",)
 
 
 TWO = {

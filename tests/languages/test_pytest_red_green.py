@@ -53,12 +53,12 @@ def test_a_task_from_red_to_green(tmp_path: Path) -> None:
     green = judge_green(verdict.ledger, measure(done), expectations(baseline))
     assert green.own_green
     assert (green.regressions, green.stale_xfail) == ((), ("test_old.py::test_known",))
-    assert green.provisional_ids == ("test_fresh.py::test_part", "test_fresh.py::test_says_nothing")
+    assert green.whole_file_ids == ("test_fresh.py::test_part", "test_fresh.py::test_says_nothing")
 
     stubbed = TOOLCHAIN.stub_symbols({"greet.py": (done / "greet.py").read_text()}, symbols)
     write(done, stubbed.files)
-    on_stubs = measure(done, Selection(ids=frozenset(green.provisional_ids)))
-    assert judge_stubs(green.provisional_ids, on_stubs) == ("test_fresh.py::test_says_nothing",)
+    on_stubs = measure(done, Selection(ids=frozenset(green.whole_file_ids)))
+    assert judge_stubs(green.whole_file_ids, on_stubs) == ("test_fresh.py::test_says_nothing",)
 
 
 def test_the_same_red_measured_twice_has_the_same_digest(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ async def probes_of(
         if reverted is not None and reverted.problems:
             return found
     if wanted.reach:
-        ids = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.provisional_files)})
+        ids = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.whole_files)})
         reached = await reach_probe(ctx, evidence.production, candidate.tree, ids, layout)
         found = found.model_copy(update={"reach": reached})
     if wanted.mutants:

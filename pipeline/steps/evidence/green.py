@@ -103,11 +103,11 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
     layout = baseline_of(ctx).layout
     structural: tuple[str, ...] = ()
     stubbed: tuple[str, ...] = ()
-    if evidence is not None and not shown.nearest and verdict.own_green and verdict.provisional_ids:
+    if evidence is not None and not shown.nearest and verdict.own_green and verdict.whole_file_ids:
         # what was there before this task, in the same file, is not its evidence
-        own = [entry for entry in verdict.provisional_ids if entry not in kept]
+        own = [entry for entry in verdict.whole_file_ids if entry not in kept]
         structural, stubbed = await tried_over_stubs(ctx, task, tree, evidence.production, own, layout)
-        structural = structural if own else verdict.provisional_ids
+        structural = structural if own else verdict.whole_file_ids
     holds = not shown.nearest and verdict.own_green and not shown.suspects.regressions
     named = {path for change in task.files for path in (change.path, change.origin) if path}
     pinned = pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)

@@ -71,7 +71,7 @@ def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedLedger) -> fro
         return frozenset()
     tests = {**baseline_of(ctx).records, **kept_tests(ctx)}
     near = dict.fromkeys(tests[entry].path for entry in impacted_tests(ctx, task, tree))
-    return first_stage((*ledger.frozen.files, *ledger.provisional_files), near, seconds, workers)
+    return first_stage((*ledger.frozen.files, *ledger.whole_files), near, seconds, workers)
 
 
 def worth_repeating(
