@@ -9,9 +9,19 @@ import typer
 from pipeline.cli import completion
 
 RunName = Annotated[
-    str,
+    str | None,
     typer.Argument(
-        metavar="RUN", help="Name of a run or a unique prefix: run-GAL-39, GAL-39.", autocompletion=completion.runs
+        metavar="[RUN]",
+        help="A run, its issue, or a prefix; default: the newest.",
+        autocompletion=completion.runs,
+    ),
+]
+MeantRun = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[RUN]",
+        help="A run, its issue, or a prefix; default: the only one that can be meant.",
+        autocompletion=completion.runs,
     ),
 ]
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
+from pipeline.cli.text import say
 from pipeline.policy.characters import visible
 from pipeline.terminal import colours, paint, visible_lines
 
@@ -22,7 +23,7 @@ _COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (
 
 
 def diff(
-    name: RunName,
+    name: RunName = None,
     task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Only the work of this task.")] = None,
     stat: Annotated[bool, typer.Option("--stat", help="The paths and how many lines each gained and lost.")] = False,
     as_document: AsDocument = False,
@@ -30,6 +31,8 @@ def diff(
     """Show the run's work so far as a patch against its start; your branch and files are not looked at.
 
     Examples:
+      redfirst diff
+
       redfirst diff GAL-39 --stat
 
       redfirst diff GAL-39 --task 2 | git apply --check
@@ -38,9 +41,14 @@ def diff(
 
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.service.patches import diff_run  # noqa: PLC0415  (the same)
+    from pipeline.service.run_status import find  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = diff_run(Repository.find(Path.cwd()), name, task=task, stat=stat)
+    repository = Repository.find(Path.cwd())
+    if name is None:
+        name = find(repository, None).name
+        say(f"{name}: the newest run")
+    document = diff_run(repository, name, task=task, stat=stat)
     if as_document:
         print_document(document)
         return

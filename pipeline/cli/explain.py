@@ -40,7 +40,7 @@ _GOOD: Final = frozenset(
 
 
 def explain(
-    name: RunName,
+    name: RunName = None,
     last: Annotated[bool, typer.Option("--last", help="Only the last decision, whole.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every decision, whole.")] = False,
     as_document: AsDocument = False,
@@ -50,6 +50,8 @@ def explain(
     With -v: for each decision which row of the matrix fired, on what evidence, what it counted for and what followed.
 
     Examples:
+      redfirst explain
+
       redfirst explain GAL-39
 
       redfirst explain GAL-39 --last
@@ -59,11 +61,11 @@ def explain(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.runs.store import find_run  # noqa: PLC0415  (the same)
     from pipeline.service.explanation import explain_run  # noqa: PLC0415  (the same)
+    from pipeline.service.run_status import find  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = explain_run(find_run(Repository.find(Path.cwd()), name), last=last)
+    document = explain_run(find(Repository.find(Path.cwd()), name), last=last)
     width = terminal_width(sys.stdout)
     if as_document:
         print_document(document)

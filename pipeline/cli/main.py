@@ -12,7 +12,7 @@ import typer
 
 from pipeline import VERSION
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, Onto, RunName, ValueFlags
+from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, MeantRun, Onto, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, group_of
 from pipeline.cli.text import print_text, say, several_lines
@@ -140,7 +140,7 @@ def run_command(
 
 @app.command()
 def resume(
-    name: RunName,
+    name: MeantRun = None,
     onto: Onto = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
@@ -149,6 +149,8 @@ def resume(
     """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again.
 
     Examples:
+      redfirst resume
+
       redfirst resume GAL-39 --set budget.cost_usd=10
 
       redfirst resume GAL-39 --onto HEAD
@@ -156,21 +158,27 @@ def resume(
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    _answer(name, lambda ctx: gates.resume(ctx, onto), options, as_document)
+    _answer("resume", name, lambda ctx: gates.resume(ctx, onto), options, as_document)
 
 
 @app.command()
 def approve(
-    name: RunName, agent: AgentFlags = None, values: ValueFlags = None, as_document: AsDocumentBesideProgress = False
+    name: MeantRun = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now.
 
     Examples:
+      redfirst approve
+
       redfirst approve GAL-39 --json
     """
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     _answer(
+        "approve",
         name,
         gates.approve,
         composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
@@ -180,8 +188,8 @@ def approve(
 
 @app.command()
 def reject(
-    name: RunName,
     feedback: Annotated[str, typer.Option("--feedback", metavar="TEXT", help="What is wrong; the next draft gets it.")],
+    name: MeantRun = None,
     to: Annotated[
         str | None,
         typer.Option(
@@ -198,16 +206,18 @@ def reject(
     """Send a run that is parked at a gate back, with feedback.
 
     Examples:
+      redfirst reject --feedback "no new dependency, please"
+
       redfirst reject GAL-39 --feedback "keep the old signature" --to plan
     """
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    _answer(name, lambda ctx: gates.reject(ctx, feedback, to), options, as_document)
+    _answer("reject", name, lambda ctx: gates.reject(ctx, feedback, to), options, as_document)
 
 
 @app.command()
-def abandon(name: RunName, as_document: AsDocumentBesideProgress = False) -> None:
+def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False) -> None:
     """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch.
 
     Examples:
@@ -218,6 +228,7 @@ def abandon(name: RunName, as_document: AsDocumentBesideProgress = False) -> Non
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
     repository = _repository()
+    name = _named("abandon", repository, name)
     freed = gates.free_orphan(repository, name)
     if freed is not None:
         said = (
@@ -255,12 +266,14 @@ def demo(
     raise typer.Exit(run_demo(folder, as_document=as_document, say=say))
 
 
-def _answer(name: str, prepare: Callable[[Context], None], options: RunOptions, as_document: bool) -> None:
+def _answer(
+    command: str, name: str | None, prepare: Callable[[Context], None], options: RunOptions, as_document: bool
+) -> None:
     from pipeline.runs.store import find_run  # noqa: PLC0415
     from pipeline.service import composition  # noqa: PLC0415
 
     repository = _repository()
-    folder = find_run(repository, name)
+    folder = find_run(repository, _named(command, repository, name))
     _drive(lambda: composition.go_on(repository, folder, options, say, prepare), as_document=as_document)
 
 
@@ -276,6 +289,17 @@ def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> Non
     else:
         print_text(visible_lines(run_text(document)))
     raise typer.Exit(document.exit_code)
+
+
+def _named(command: str, repository: Repository, name: str | None) -> str:
+    """Return the run that a command is to change, and say which one it is where nobody named it."""
+    from pipeline.service.meant_run import meant_by  # noqa: PLC0415
+
+    if name is not None:
+        return name
+    found, why = meant_by(command, repository)
+    say(f"{found}: {why}")
+    return found
 
 
 def _gates(text: str) -> tuple[str, ...]:

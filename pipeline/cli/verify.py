@@ -35,13 +35,13 @@ _OVER: Final[Mapping[str | None, str]] = {
 
 def verify(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="COMMIT|A..B|RUN",
-            help="A commit, a range, or a run with its commits.",
+            metavar="[COMMIT|A..B|RUN]",
+            help="A commit, a range, or a run with its commits; default: the newest run.",
             autocompletion=completion.commits_or_runs,
         ),
-    ],
+    ] = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Check again that the tests of a commit were RED before it and are GREEN in it, by its trailers and evidence.
@@ -54,6 +54,8 @@ def verify(
     on no test (NOT_TESTABLE).
 
     Examples:
+      redfirst verify
+
       redfirst verify HEAD~1
 
       redfirst verify main..HEAD --json
@@ -65,10 +67,15 @@ def verify(
 
     import anyio  # noqa: PLC0415  (the same)
 
+    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.service.run_status import find  # noqa: PLC0415  (the same)
     from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
+    if what is None:
+        what = find(Repository.find(Path.cwd()), None).name
+        say(f"{what}: the newest run")
     with opened_without_run(Path.cwd(), os.environ, say) as ctx:
         document = anyio.run(verified, ctx, what)
     if as_document:

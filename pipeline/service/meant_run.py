@@ -1,0 +1,69 @@
+"""The run that is meant where none is named: for what changes something only where exactly one can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.outcomes import Outcome, Reason
+from pipeline.runs.lease import FileLease
+from pipeline.runs.run import Run
+from pipeline.runs.store import WORKFLOW, run_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.git import Repository
+
+_CAN_GO_ON: Final = frozenset({Outcome.PARKED, Outcome.CANCELLED})
+
+
+def _unfinished(run: Run) -> bool:
+    state = run.state
+    if state.outcome is None:
+        return not FileLease.is_held(run.folder)
+    return state.outcome in _CAN_GO_ON and state.reason is not Reason.ABANDONED
+
+
+def _at_a_gate(run: Run) -> bool:
+    return run.state.outcome is Outcome.PARKED and run.state.reason is Reason.APPROVAL
+
+
+_MEANT: Final[Mapping[str, tuple[Callable[[Run], bool], str]]] = {
+    "resume": (_unfinished, "can go on"),
+    "approve": (_at_a_gate, "waits at a gate"),
+    "reject": (_at_a_gate, "waits at a gate"),
+    "abandon": (_unfinished, "is unfinished"),
+}
+
+
+def meant_by(command: str, repository: Repository) -> tuple[str, str]:
+    """Return the only run of this worktree that a command could mean, and why it is the one.
+
+    Args:
+        command: What would change it: resume, approve, reject, abandon.
+        repository: Seen from the worktree.
+
+    Raises:
+        UserError: there is none, or more than one.
+    """
+    fits, words = _MEANT[command]
+    found = [name for name in run_names(repository) if _fits(repository.worktree / WORKFLOW / name, fits)]
+    if len(found) == 1:
+        return found[0], f"the only run here that {words}"
+    if not found:
+        raise UserError(f"No run of this worktree {words}. Name one.", Reason.USAGE, actions=("redfirst runs",))
+    raise UserError(
+        f"More than one run of this worktree {words}: {', '.join(found)}. Name the one that is meant.",
+        Reason.USAGE,
+        details={"runs": found},
+        actions=tuple(f"redfirst {command} {name}" for name in found),
+    )
+
+
+def _fits(folder: Path, fits: Callable[[Run], bool]) -> bool:
+    try:
+        return fits(Run.load(folder, driving=False))
+    except UserError:  # a damaged run is named by who means it
+        return False
