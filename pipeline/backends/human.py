@@ -174,14 +174,13 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
     if asked.reask:
         job.say(f"  your last answer did not count: {asked.reask}")
         job.say("  at your desk all is as you left it")
+    if not _is_run(asked):
+        job.say(f"  go to the desk: cd {_place_to_type(desk.files)}")
     job.say(f"  {_command('desk', asked)} shows what is asked, and goes to your copy of the code")
     job.say(f"  {_may_change(asked)}")
     job.say(f"  {_command('hand-in', asked)} hands in what you did")
-    if not _is_run(asked):
-        job.say(f"  both are said at the desk: cd {_place_to_type(desk.files)}")
-    job.say(
-        "  Ctrl-C stops waiting; the desk stays, and resume goes on with it" if _is_run(asked) else "  Ctrl-C ends it"
-    )
+    if _is_run(asked):
+        job.say("  Ctrl-C stops waiting; the desk stays, and resume goes on with it")
 
 
 def _request(asked: Asked) -> str:

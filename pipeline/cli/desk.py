@@ -69,6 +69,6 @@ def desk(
 def _brief(found: Desk, asked: Asked) -> str:
     """Return where the desk is, and what is asked there."""
     lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", f"desk: {short(found.files, os.environ)}"]
-    lines += ["all that an agent is told, from there: ../PROMPT.md"]
-    lines += ["the tests, as the run runs them, from there: ../run-tests"] if found.tests.exists() else []
+    tests = ", run-tests (the tests, as the run runs them)" if found.tests.exists() else ""
+    lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     return "\n".join([*lines, "", human_answer.request_of(found).rstrip()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pipeline.service.report_form import ReportForm
 
+_WAITING: Final = "An editor in a window of its own needs its option to wait, such as code --wait."
+
 
 def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
     """Return the report that was written in the editor; what cannot count opens it again.
@@ -30,7 +32,7 @@ def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
         text, filled = form.read()
         faults = form.faults(filled) if filled.report or filled.faults else []
         if not filled.report and not filled.faults:
-            raise _nothing("The form is empty")
+            raise UserError(f"Nothing was handed in. The form says nothing yet. {_WAITING}", Reason.USAGE)
         if text == unmarked(opened) and (faults or not _as_it_is(form)):
             raise _nothing("The form was left as it was")
         if not faults:
@@ -53,7 +55,6 @@ def _edit(form: ReportForm, editor: Sequence[str]) -> None:
 
 def _nothing(why: str) -> UserError:
     return UserError(
-        f"Nothing was handed in. {why}; what you wrote is kept, and opened again by redfirst hand-in. An editor in a "
-        "window of its own needs its option to wait, such as code --wait.",
+        f"Nothing was handed in. {why}; what you wrote is kept, and opened again by redfirst hand-in. {_WAITING}",
         Reason.USAGE,
     )

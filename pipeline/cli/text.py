@@ -52,7 +52,7 @@ def several_lines(text: str) -> str:
 
     What strangers wrote must not look like a line of ours.
     """
-    return "\n  | ".join(visible(line, keep="\t") for line in text.strip().split("\n"))
+    return "\n  | ".join(visible(line, keep="\t") for line in text.strip("\n").split("\n"))
 
 
 def terminal_width(stream: TextIO) -> int | None:

@@ -32,8 +32,9 @@ SCHEMA: Final = "redfirst.hand-in/1"
 
 
 _SHOWN: Final = 20
-_BROKEN: Final = re.compile(r"(?<=\S)\n(?=[^\s*#|-])")
-"""A line break within a paragraph: the terminal has another width than the page."""
+_FENCED: Final = re.compile(r"\n```.*?\n```\n", re.DOTALL)
+"""An example of an agent's report: a person has a form."""
+_ITEM: Final = re.compile(r"\s*([*|#-]|\d+\.)")
 
 
 _LONGEST: Final = 400
@@ -86,7 +87,21 @@ def request_of(desk: Desk) -> str:
     text = request_part(desk.prompt.read_text(encoding="utf-8"))
     text = text.replace(f"Workspace: `{desk.files.name}`\n\n", "").replace(f"`{desk.files.name}/", "`")
     text = text.replace(f"`{desk.artifacts.name}/", f"`../{desk.artifacts.name}/")
-    return _BROKEN.sub(" ", text)
+    return _flowing(_FENCED.sub("\n", text))
+
+
+def _flowing(text: str) -> str:
+    """Return a text with each paragraph as one line: the terminal has another width than the page."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        before = lines[-1] if lines else ""
+        goes_on = before.strip() and line.strip() and not _ITEM.match(line) and not before.startswith("#")
+        if goes_on and indent == len(before) - len(before.lstrip()):
+            lines[-1] = f"{before} {line.lstrip()}"
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def hand_in(desk: Desk, asked: Asked, content: dict[str, Any]) -> dict[str, Any]:
@@ -144,13 +159,14 @@ def _refuse_by_gate(difference: Difference, desk: Desk) -> None:
     if not found:
         return
     refused = [
-        {"path": one.path, "rule": one.rule, "why": one.why, "put_back": _put_back(one.path, before)} for one in found
+        {"path": one.path, "rule": one.rule, "why": one.why, "put_back": _put_back(one.path, before, desk.files)}
+        for one in found
     ]
     what = f"these {len(found)} changes" if len(found) > 1 else "this change"
     here = Path.cwd().is_relative_to(desk.files)
     raise UserError(
-        f"Nothing was handed in, and no try is used up: the run's gate would refuse {what}. Put it back "
-        f"{'here' if here else 'at the desk (redfirst desk goes there)'}, then hand in again.",
+        f"Nothing was handed in, and no try is used up: the run's gate would refuse {what}. Put back, "
+        f"{'here' if here else 'at the desk (redfirst desk goes there)'}, what is listed, and hand in again.",
         Reason.USAGE,
         path=str(desk.files),
         details={"refused": refused},
@@ -158,10 +174,12 @@ def _refuse_by_gate(difference: Difference, desk: Desk) -> None:
     )
 
 
-def _put_back(path: str, before: Manifest) -> str:
+def _put_back(path: str, before: Manifest, files: Path) -> str:
     """Return the command, at the desk, that takes a change back."""
     known = path in before or any(one.startswith(f"{path}/") for one in before)
-    return f"git checkout -- {shlex.quote(path)}" if known else f"rm -r {shlex.quote(path)}"
+    if known:
+        return f"git checkout -- {shlex.quote(path)}"
+    return f"{'rm -r' if (files / path).is_dir() else 'rm'} {shlex.quote(path)}"
 
 
 def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Difference) -> dict[str, Any]:

@@ -178,14 +178,14 @@ def test_what_the_gate_would_refuse_costs_no_try(repository: Repository) -> None
     assert not desk.report.exists()
     told = {one["path"]: (one["rule"], one["put_back"]) for one in error["details"]["refused"]}
     assert told == {
-        "test_app.py": ("test-file", "rm -r test_app.py"),
+        "test_app.py": ("test-file", "rm test_app.py"),
         "kept.py": ("deletion-not-named", "git checkout -- kept.py"),
     }
     done = subprocess.run(
         [str(REDFIRST), "hand-in", "--verdict", "COMPLETE"], capture_output=True, text=True, cwd=desk.files, check=False
     )
     assert "no try is used up" in done.stderr
-    assert "  - rm -r test_app.py   # test-file: " in done.stderr
+    assert "  - rm test_app.py   # test-file: " in done.stderr
     (desk.files / "test_app.py").unlink()
     (desk.files / "kept.py").write_text("k = 1\n")
     assert [one["path"] for one in hand_in("--verdict", "COMPLETE")["changes"]] == ["app.py"]
@@ -354,8 +354,8 @@ def test_at_a_terminal_an_editor_opens_on_a_form_until_it_counts(repository: Rep
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        ("pass", "The form is empty"),
-        ("text = ''", "The form is empty"),
+        ("pass", "The form says nothing yet."),
+        ("text = ''", "The form says nothing yet."),
         ("text = text.replace('result:\\n', 'result: done\\n')", "The form was left as it was"),
         ("sys.exit(3)", "The editor"),
     ],
