@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 
-def without_the_repository(search_path: str) -> str:
-    """Return PATH without relative folders and without those that the repository around us tracks.
+def without_the_repository(search_path: str, worktree: Path | None = None) -> str:
+    """Return PATH without relative folders and without those that the repository around us (or *worktree*) tracks.
 
     A folder of the worktree that it does not track, such as the one of an environment that the user made, stays.
     """
     entries = [entry for entry in search_path.split(":") if entry.startswith("/")]
     try:
-        tops = _checkouts(Path.cwd())
+        tops = _checkouts(worktree or Path.cwd())
     except FileNotFoundError:  # the folder that we were started in is gone
         tops = ()
     inside = [entry for entry in entries if any(_is_below(entry, top) for top in tops)]

@@ -5,24 +5,32 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli import completion
+from pipeline.cli.issue_documents import (
+    ClaimRecord,
+    IssueDetail,
+    IssueDocument,
+    IssueLintDocument,
+    IssueListDocument,
+    IssueRecord,
+)
 from pipeline.cli.issue_new import edit_issue, new
 from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
+from pipeline.policy.characters import as_utf8, visible
 from pipeline.terminal import visible_lines
 from todo import (
     FolderSource,
     Issue,
-    Problem,
     Status,
     Tracker,
     file_name,
@@ -31,63 +39,13 @@ from todo import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 app = typer.Typer(
     name="issue",
     help="Read and change the issues in TODO/, without any run.",
     no_args_is_help=True,
 )
-
-
-@dataclass(frozen=True)
-class IssueRecord:
-    """An issue in a list; `path` is relative to the repository."""
-
-    id: str
-    title: str
-    status: str
-    parent: str | None
-    labels: tuple[str, ...]
-    depends_on: tuple[str, ...]
-    path: str
-
-
-@dataclass(frozen=True)
-class IssueDetail(IssueRecord):
-    """An issue with its text."""
-
-    body: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class IssueListDocument:
-    """What `issue list --json` and `issue ready --json` print."""
-
-    schema: Literal["redfirst.issue-list/1"] = "redfirst.issue-list/1"
-    ok: Literal[True] = True
-    issues: tuple[IssueRecord, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class IssueDocument:
-    """What `issue show --json` prints."""
-
-    schema: Literal["redfirst.issue/1"] = "redfirst.issue/1"
-    ok: Literal[True] = True
-    issue: IssueDetail
-
-
-@dataclass(frozen=True, kw_only=True)
-class IssueLintDocument:
-    """What `issue lint --json` prints; `ok` is false, and the exit code 2, when there are problems.
-
-    The paths of the problems are relative to the repository.
-    """
-
-    schema: Literal["redfirst.issue-lint/1"] = "redfirst.issue-lint/1"
-    ok: bool
-    problems: tuple[Problem, ...]
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -113,21 +71,24 @@ def list_issues(
     with user_errors():
         issues = Tracker(FolderSource(folder_of(root))).issues()
     labels = set(label or ())
-    _print_issues(
-        [issue for issue in issues if wanted in {None, issue.status} and labels.issubset(issue.labels)], as_json=as_json
-    )
+    found = [issue for issue in issues if wanted in {None, issue.status} and labels.issubset(issue.labels)]
+    _print_issues(found, _claims(root), as_json=as_json)
 
 
 @app.command()
 def ready(as_json: AsJson = False, root: Root = None) -> None:
-    """List the issues that can be worked on: Todo, and all they depend on is Done.
+    """List the issues that can be worked on: Todo, all they depend on is Done, and no run has them.
 
     Examples:
       redfirst issue ready
     """
     with user_errors():
         issues = Tracker(FolderSource(folder_of(root))).ready()
-    _print_issues(issues, as_json=as_json)
+    claims = _claims(root)
+    _print_issues([issue for issue in issues if issue.id not in claims], claims, as_json=as_json)
+    for issue in issues:
+        if issue.id in claims and not as_json:
+            print_text(visible(f"{issue.id} is not listed: {_claim_words(issue.id, claims[issue.id])}"), err=True)
 
 
 @app.command()
@@ -143,10 +104,13 @@ def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
         issue = tracker.read(issue_id)
         text = (tracker.raw(file_name(issue_id)) or b"").decode()
     if as_json:
-        detail = IssueDetail(**asdict(_record(issue)), body=issue.body)
-        _print_json(IssueDocument(issue=detail))
+        record = _record(issue, _claims(root))
+        facts = {each.name: getattr(record, each.name) for each in fields(record)}
+        _print_json(IssueDocument(issue=IssueDetail(**facts, body=issue.body)))
     else:
         typer.echo(visible_lines(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
+        if (claim := _claims(root).get(issue_id)) is not None:
+            print_text(visible(f"{issue_id} is {_claim_words(issue_id, claim)}"), err=True)
 
 
 app.command()(new)
@@ -231,7 +195,25 @@ def _today() -> date:
         raise UserError(f"SOURCE_DATE_EPOCH={given} is not a number of seconds.", Reason.USAGE) from None
 
 
-def _record(issue: Issue) -> IssueRecord:
+def _claims(root: Path | None) -> Mapping[str, ClaimRecord]:
+    """Return the run that has each claimed issue; outside of a repository nobody has any."""
+    from pipeline.git import Repository  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.runs.claimants import claimants  # noqa: PLC0415  (the same)
+
+    try:
+        repository = Repository.find(folder_of(root).parent)
+    except UserError:
+        return {}
+    found = claimants(repository)
+    return {issue: ClaimRecord(each.run, as_utf8(each.worktree), each.status) for issue, each in found.items()}
+
+
+def _claim_words(issue: str, claim: ClaimRecord) -> str:
+    then = f"redfirst abandon {issue}" if claim.status == "gone" else f"redfirst show {claim.run}"
+    return f"claimed by {claim.run} in {claim.worktree}, {claim.status}: {then}"
+
+
+def _record(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
     return IssueRecord(
         id=issue.id,
         title=issue.title,
@@ -240,17 +222,20 @@ def _record(issue: Issue) -> IssueRecord:
         labels=issue.labels,
         depends_on=issue.depends_on,
         path=f"{FOLDER}/{file_name(issue.id)}",
+        claim=claims.get(issue.id),
     )
 
 
-def _print_issues(issues: Sequence[Issue], *, as_json: bool) -> None:
+def _print_issues(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
     if as_json:
-        _print_json(IssueListDocument(issues=tuple(map(_record, issues))))
+        _print_json(IssueListDocument(issues=tuple(_record(issue, claims) for issue in issues)))
         return
     width = max((len(issue.id) for issue in issues), default=0)
     for issue in issues:
         labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
-        print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}"))
+        claim = claims.get(issue.id)
+        held = f"  {claim.run} in {Path(claim.worktree).name}: {claim.status}" if claim is not None else ""
+        print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}"))
 
 
 def _print_json(document: IssueListDocument | IssueDocument | IssueLintDocument) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -18,6 +20,7 @@ from pipeline.cli.lazy_commands import LazyCommand, group_of
 from pipeline.cli.text import print_text, say, several_lines
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
+from pipeline.policy.characters import visible
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ app = typer.Typer(
     help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.",
 )
 LAZY_COMMANDS: Final = (
-    LazyCommand("runs", "pipeline.cli.runs:runs", "List the runs of this worktree, the newest first."),
+    LazyCommand("runs", "pipeline.cli.runs:runs", "List the runs of all worktrees, the newest first."),
     LazyCommand("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
     LazyCommand("explain", "pipeline.cli.explain:explain", "Say for each decision which row of the matrix fired."),
     LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
@@ -127,15 +130,15 @@ def run_command(
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
-    repository = _repository()
+    here = repository = _repository()
     issue = named_in(repository.worktree, issue_id)
     options = composition.RunOptions(
         issue=issue, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
     )
     if worktree:
-        repository, options = worktrees.create(repository, options)
-        say(f"made the worktree {repository.worktree}; every further command for this run is given there")
-    _drive(lambda: composition.start(repository, options, say), as_document=as_document)
+        repository, options = worktrees.create(here, options)
+        say(f"made the worktree {repository.worktree}")
+    _drive(lambda: composition.start(repository, options, say), here, repository.worktree, as_document=as_document)
 
 
 @app.command()
@@ -223,30 +226,25 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
     Examples:
       redfirst abandon GAL-39
     """
-    from pipeline.runs.store import find_run  # noqa: PLC0415
     from pipeline.service import gates  # noqa: PLC0415
-    from pipeline.service.run_result import run_document  # noqa: PLC0415
+    from pipeline.service.elsewhere import located  # noqa: PLC0415
 
-    repository = _repository()
-    name = _named("abandon", repository, name)
-    freed = gates.free_orphan(repository, name)
+    here = _repository()
+    name = _named("abandon", here, name)
+    freed = gates.free_orphan(here, name)
     if freed is not None:
-        said = (
-            f"{freed} is free again: the folder of its run is gone. Its file may still say In Progress: git diff TODO"
-        )
+        said = f"{freed.issue} is free again: the folder of {freed.run} in {freed.worktree} is gone."
+        if Path(freed.worktree) == here.worktree:
+            said += " Its file may still say In Progress: git diff TODO"
+        freed_document = {"schema": "redfirst.freed/1", "ok": True, "issue": freed.issue}
         if as_document:
-            typer.echo(json.dumps({"schema": "redfirst.freed/1", "ok": True, "issue": freed}))
+            typer.echo(json.dumps(freed_document))
         else:
-            print_text(said)
+            print_text(visible(said))
         return
-    import anyio  # noqa: PLC0415
-
-    ctx = anyio.run(gates.abandon, repository, find_run(repository, name), say)
-    document = run_document(ctx).model_copy(update={"ok": True, "exit_code": 0})
-    if as_document:
-        print_document(document)
-    else:
-        print_text(visible_lines(run_text(document)))
+    repository, folder = located(here, name)
+    document = _acted(lambda: gates.abandon(repository, folder, say), here, repository.worktree, folder.name)
+    _tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
 
 
 @app.command()
@@ -269,26 +267,47 @@ def demo(
 def _answer(
     command: str, name: str | None, prepare: Callable[[Context], None], options: RunOptions, as_document: bool
 ) -> None:
-    from pipeline.runs.store import find_run  # noqa: PLC0415
     from pipeline.service import composition  # noqa: PLC0415
+    from pipeline.service.elsewhere import located  # noqa: PLC0415
 
-    repository = _repository()
-    folder = find_run(repository, _named(command, repository, name))
-    _drive(lambda: composition.go_on(repository, folder, options, say, prepare), as_document=as_document)
+    here = _repository()
+    repository, folder = located(here, _named(command, here, name))
+    options = replace(options, environ=dict(os.environ))
+    _drive(
+        lambda: composition.go_on(repository, folder, options, say, prepare),
+        here,
+        repository.worktree,
+        folder.name,
+        as_document=as_document,
+    )
 
 
-def _drive(start: Callable[[], Awaitable[Context]], *, as_document: bool) -> None:
+def _drive(
+    start: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "", *, as_document: bool
+) -> None:
+    document = _acted(start, here, worktree, run)
+    _tell(document, as_document=as_document)
+    raise typer.Exit(document.exit_code)
+
+
+def _acted(act: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "") -> RunDocument:
+    """Act on a run, in its worktree; return how it stands, with advice as it works where somebody stands."""
     import anyio  # noqa: PLC0415
 
+    from pipeline.service.elsewhere import advice_as_typed, as_typed  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
-    ctx = anyio.run(start)
-    document = run_document(ctx)
+    with advice_as_typed(here, worktree, run):
+        document = run_document(anyio.run(act))
+    actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
+    return document.model_copy(update={"safe_next_actions": actions})
+
+
+def _tell(document: RunDocument, *, as_document: bool) -> None:
     if as_document:
         print_document(document)
     else:
         print_text(visible_lines(run_text(document)))
-    raise typer.Exit(document.exit_code)
 
 
 def _named(command: str, repository: Repository, name: str | None) -> str:

@@ -1,18 +1,19 @@
-"""`redfirst runs`: the runs of this worktree, and from the main checkout of all, one line each (contract 1)."""
+"""`redfirst runs`: the runs of all worktrees of the repository, one line each (contract 1)."""
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-import typer
-
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_text
 from pipeline.outcomes import Outcome
 from pipeline.policy.characters import visible
 from pipeline.terminal import paint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pipeline.service.documents import RunLine, RunsDocument
     from pipeline.terminal import Colour
@@ -29,13 +30,14 @@ _COLOURS: Final[dict[str, Colour]] = {
     Outcome.FAILED: "red",
     "interrupted": "red",
     "damaged": "red",
+    "gone": "red",
 }
 
 
 def runs(
     as_document: AsDocument = False,
 ) -> None:
-    """List the runs of this worktree, the newest first; in the main checkout those of its worktrees as well.
+    """List the runs of all worktrees, the newest first.
 
     Examples:
       redfirst runs --json
@@ -46,11 +48,11 @@ def runs(
     from pipeline.service.run_list import list_runs  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = list_runs(Repository.find(Path.cwd()), linked=True)
+    document = list_runs(Repository.find(Path.cwd()))
     if as_document:
         print_document(document)
     else:
-        typer.echo(runs_text(document))
+        print_text(runs_text(document))
 
 
 def age_words(seconds: int | None) -> str:
@@ -66,8 +68,9 @@ def age_words(seconds: int | None) -> str:
 def runs_text(document: RunsDocument) -> str:
     """Return the list for a person; `*` marks a run that a process drives now."""
     if not document.runs:
-        return "No runs in this worktree yet. Start one: redfirst run ISSUE"
-    several = len({line.worktree for line in document.runs}) > 1
+        return "No runs in this repository yet. Start one: redfirst run ISSUE"
+    worktrees = worktree_labels(line.worktree for line in document.runs)
+    several = len(worktrees) > 1
     head = (
         "",
         "RUN",
@@ -79,13 +82,21 @@ def runs_text(document: RunsDocument) -> str:
         "AGE",
         *(("WORKTREE",) if several else ()),
     )
-    rows = [(*_row(line), *((visible(line.worktree),) if several else ())) for line in document.runs]
+    rows = [(*_row(line), *((worktrees[line.worktree],) if several else ())) for line in document.runs]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     shown = [_aligned(head, widths)]
     for line, row in zip(document.runs, rows, strict=True):
         colour = _COLOURS.get(line.status)
         shown.append(_aligned(row, widths).replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
+        shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
     return "\n".join(shown)
+
+
+def worktree_labels(paths: Iterable[str]) -> dict[str, str]:
+    """Return the name of each worktree's folder, which may stand before a run's name; its path where two have one."""
+    known = dict.fromkeys(paths)
+    names = Counter(PurePath(path).name for path in known)
+    return {path: visible(PurePath(path).name if names[PurePath(path).name] == 1 else path) for path in known}
 
 
 def _row(line: RunLine) -> tuple[str, ...]:
@@ -103,7 +114,7 @@ def _row(line: RunLine) -> tuple[str, ...]:
 
 def _where(line: RunLine) -> str:
     if line.problem is not None:
-        return visible(line.problem)
+        return "-"
     task = f", task {line.task}" if line.task else ""
     if line.outcome is None:
         return f"{line.step}{task}"

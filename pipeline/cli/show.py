@@ -65,7 +65,8 @@ def show(
 
     if follow and (as_document or not log):
         raise UserError("--follow belongs to --log, and prints lines as they come: no --json.", Reason.USAGE)
-    folder = find(Repository.find(Path.cwd()), name)
+    here = Repository.find(Path.cwd())
+    folder = find(here, name)
     width = terminal_width(sys.stdout)
     if follow:
         follow_log(folder, print_text)
@@ -74,9 +75,10 @@ def show(
     elif log:
         print_text(log_text(folder))
     elif as_document:
-        print_document(show_run(folder))
+        print_document(show_run(folder, here))
     else:
-        print_text(whole_text(show_run(folder), width) if verbose else show_text(show_run(folder), width))
+        document = show_run(folder, here)
+        print_text(whole_text(document, width) if verbose else show_text(document, width))
 
 
 def log_text(folder: Path) -> str:

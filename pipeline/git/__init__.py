@@ -21,6 +21,7 @@ from pipeline.git.values import (
     SigningError,
     TreeChange,
 )
+from pipeline.git.worktree_files import Worktree
 
 __all__ = [
     "GITLINK",
@@ -36,5 +37,6 @@ __all__ = [
     "TooLargeError",
     "TreeChange",
     "UntouchedRepository",
+    "Worktree",
     "await_lock",
 ]

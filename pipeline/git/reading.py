@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git.answer_cache import Listing
@@ -16,6 +15,7 @@ from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 _OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LISTINGS: Final = 8  # the trees that a step looks at
@@ -49,13 +49,6 @@ class ReadDoor(SettingsDoor):
         if tree is None:
             raise GitError(("rev-parse", "--verify", f"{commit}^{{tree}}"), 1, "there is no such tree")
         return tree
-
-    def linked_worktrees(self) -> tuple[Path, ...]:
-        """Return the folders of the linked worktrees that are there."""
-        listed = self._git("worktree", "list", "--porcelain", "-z").decode(errors="surrogateescape").split("\0")
-        found = (Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree "))
-        main = self.common_dir.parent if self.common_dir.name == ".git" else None
-        return tuple(folder for folder in found if folder != main and (folder / ".git").is_file())
 
     def status(self, *exclude: str) -> tuple[str, ...]:
         """Return the lines of `git status`, but for paths at or below *exclude*."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.git.process import HARDENED, environment
 from pipeline.git.publishing import PublishDoor
+from pipeline.git.worktree_files import Worktree, linked_in_files
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
@@ -39,6 +40,21 @@ class Repository(PublishDoor):
     def main_checkout(self) -> Path:
         """Return the checkout that owns the common dir (its parent), or the worktree itself where there is none."""
         return self.common_dir.parent if self.common_dir.name == ".git" else self.worktree
+
+    def worktrees(self) -> tuple[Worktree, ...]:
+        """Return all worktrees, the main checkout first; also those whose folder is gone and which git still lists.
+
+        Where a submodule or a git folder in another place has the main checkout, only itself knows where that is.
+        """
+        here = Worktree(self.worktree.resolve(), self.git_dir)
+        main = Worktree(self.main_checkout.resolve(), self.common_dir)
+        linked = linked_in_files(self.common_dir)
+        found = {each.path: each for each in (main, here, *linked)}  # a linked one says more of itself
+        return tuple(each for each in found.values() if each in linked or each.is_there)
+
+    def at(self, worktree: Worktree) -> Repository:
+        """Return the same repository as seen from another of its worktrees."""
+        return Repository(worktree.path, worktree.git_dir, self.common_dir)
 
 
 def _asked(start: Path, what: Sequence[str]) -> str:

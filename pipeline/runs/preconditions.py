@@ -15,8 +15,10 @@ from pipeline.errors import UserError
 from pipeline.names import is_branch_name
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.runs.claimants import claimant
+from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
-from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, runs_folder, worktree_key
+from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key
 from pipeline.runs.tracker import FOLDER, as_user_errors, in_worktree, shown_files
 from pipeline.runs.uncommitted import listed, uncommitted
 from todo import Status
@@ -83,18 +85,19 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     _check_tracker(repository, issue, ours)
     _check_alone(repository, issue)
     _check_clean(repository)
-    holder = claim_holder(repository, issue)
-    if holder is not None and holder != f"{worktree_key(repository)}/{ours}":
-        where, _, run = holder.rpartition("/")
-        place = "" if where == worktree_key(repository) else f" in the worktree {where} (git worktree list)"
-        raise UserError(
-            f"{issue} is claimed by {run}{place}. Go on with that run: redfirst resume {run}; "
-            f"or give it up: redfirst abandon {run}",
-            Reason.CLAIMED_ELSEWHERE,
-            details={"holder": holder},
-            actions=(f"redfirst show {run}", f"redfirst resume {run}", f"redfirst abandon {run}"),
-        )
+    refuse_claimed(repository, issue, ours=ours)
     return Start(branch, base_branch, commit, repository.tree_of(commit))
+
+
+def refuse_claimed(repository: Repository, issue: str, *, ours: str | None = None) -> None:
+    """Refuse an issue that another run has.
+
+    Raises:
+        UserError: it is claimed (exit 75), or the claim cannot be read.
+    """
+    claim = claim_on(repository, issue)
+    if claim is not None and claim.run != f"{worktree_key(repository)}/{ours}":
+        raise claimant(Roster(repository), issue, claim).refusal()
 
 
 def _base_branch(repository: Repository, base: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -14,8 +15,6 @@ from pipeline.outcomes import Reason
 from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.git import Repository
 
 RUN_REFS = "refs/redfirst/runs/"
@@ -74,10 +73,7 @@ def run_names(repository: Repository) -> list[str]:
     Raises:
         UserError: as `runs_folder`.
     """
-    return _names(runs_folder(repository))
-
-
-def _names(folder: Path) -> list[str]:
+    folder = runs_folder(repository)
     found = [p.name for p in folder.glob("run-*") if (p / "run.json").is_file()] if folder.is_dir() else []
     return sorted(found, key=_order)
 
@@ -91,46 +87,6 @@ def issue_of(name: str) -> str | None:
     """Return the issue that a run of this name works on; None for what is no name of a run."""
     match = _NAME.match(name)
     return match["issue"] if match else None
-
-
-def next_name(folder: Path, issue: str) -> str:
-    """Return the name of the next run of *issue* in `.workflow`: `run-GAL-39`, `run-GAL-39@2` ...
-
-    A folder without run.json is no run: its driver died before it began, or is about to begin (the lease tells).
-    """
-    attempt = 1
-    while (folder / (name := f"run-{issue}" + (f"@{attempt}" if attempt > 1 else "")) / "run.json").exists():
-        attempt += 1
-    return name
-
-
-def find_run(repository: Repository, name: str) -> Path:
-    """Return the folder of the run called *name*, or whose name begins so; an exact match beats a prefix.
-
-    Args:
-        repository: Seen from the worktree.
-        name: `run-GAL-39@2`, `GAL-39` (its newest run), or a unique prefix of either.
-
-    Raises:
-        UserError: no run, or more than one; or as `runs_folder`.
-    """
-    folder = runs_folder(repository)
-    names = _names(folder)
-    if name in names:
-        return folder / name
-    attempts = [n for n in names if issue_of(n) == name]  # an issue's id stands for its newest run
-    if attempts:
-        return folder / attempts[-1]
-    if f"run-{name}" in names:
-        return folder / f"run-{name}"
-    found = [n for n in names if n.startswith((name, f"run-{name}"))] if name else names
-    if len(found) == 1:
-        return folder / found[0]
-    known = ", ".join(found or names) or "none yet"
-    what = "is not a run of this worktree" if not found else "fits more than one run"
-    raise UserError(
-        f"{name!r} {what} (runs: {known}).", Reason.USAGE, details={"runs": found or names}, actions=("redfirst runs",)
-    )
 
 
 def state_of_run(state: Path, repository: Repository, run_id: str) -> Path:
@@ -158,7 +114,11 @@ def publish_ref(repository: Repository, run_id: str) -> str:
 
 def worktree_key(repository: Repository) -> str:
     """Return a short name of the worktree, safe in a ref."""
-    path = repository.worktree.resolve()
+    return key_of_worktree(repository.worktree.resolve())
+
+
+def key_of_worktree(path: Path) -> str:
+    """Return the same of a worktree by its path, which may be gone."""
     label = re.sub(r"[^A-Za-z0-9_-]+", "-", path.name).strip("-") or "worktree"
     return f"{label}-{hashlib.sha256(str(path).encode()).hexdigest()[:6]}"
 
@@ -193,6 +153,16 @@ class Claim(BaseModel):
 
     run: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+/run-[A-Za-z0-9._@-]+$", max_length=400)]
     worktree: str
+
+    @property
+    def name(self) -> str:
+        """Return the name of the run."""
+        return self.run.rpartition("/")[2]
+
+    @property
+    def folder(self) -> Path:
+        """Return where the run was when it took the claim."""
+        return Path(self.worktree) / WORKFLOW / self.name
 
 
 def claims(repository: Repository) -> dict[str, Claim | UserError]:
@@ -235,12 +205,22 @@ def claim_holder(repository: Repository, issue: str) -> str | None:
     Raises:
         UserError: the claim cannot be read.
     """
+    claim = claim_on(repository, issue)
+    return claim.run if claim is not None else None
+
+
+def claim_on(repository: Repository, issue: str) -> Claim | None:
+    """Return the claim on *issue*, or None.
+
+    Raises:
+        UserError: it cannot be read.
+    """
     ref = claim_ref(issue)
     oid = repository.refs(ref).get(ref)
     claim = _claim(repository, ref, oid) if oid is not None else None
     if isinstance(claim, UserError):
         raise claim
-    return claim.run if claim is not None else None
+    return claim
 
 
 def is_claim_of(repository: Repository, ref: str, oid: str, run_id: str) -> bool:
@@ -254,7 +234,13 @@ def is_claim_of(repository: Repository, ref: str, oid: str, run_id: str) -> bool
 
 def release_claim(repository: Repository, issue: str, run_id: str) -> None:
     """Give the claim back if *run_id* of this worktree holds it."""
+    give_back(repository, issue, f"{worktree_key(repository)}/{run_id}")
+
+
+def give_back(repository: Repository, issue: str, holder: str) -> None:
+    """Give the claim back if *holder*, `<worktree>/<run>`, has it."""
     ref = claim_ref(issue)
     oid = repository.refs(ref).get(ref)
-    if oid is not None and is_claim_of(repository, ref, oid, run_id):
+    claim = _claim(repository, ref, oid) if oid is not None else None
+    if isinstance(claim, Claim) and claim.run == holder:
         repository.delete_ref(ref)

@@ -28,9 +28,10 @@ from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.lease import FileLease
 from pipeline.runs.preconditions import examine
+from pipeline.runs.roster import next_name
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
-from pipeline.runs.store import next_name, state_of_run, workflow_folder
+from pipeline.runs.store import state_of_run, workflow_folder
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.orchestrator import drive_issue, tell
 from pipeline.service.run_config import (
@@ -69,8 +70,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
     start_point = examine(repository, options.issue, base)
     repository.identity()
     box = await box_of(config)
-    runs = workflow_folder(repository)
-    folder = runs / next_name(runs, options.issue)
+    folder = workflow_folder(repository) / next_name(repository, options.issue)
     with disk(folder):
         folder.mkdir(exist_ok=True)  # there already, where another driver is about to begin or died before it did
     lease = FileLease.take(folder)

@@ -44,7 +44,7 @@ class RunLine(_Document):
 
 
 class RunsDocument(_Document):
-    """What `runs --json` prints, the newest run first; in the main checkout with those of its worktrees."""
+    """What `runs --json` prints, the newest run first, of all worktrees of the repository."""
 
     schema_: Literal["redfirst.runs/1"] = Field(default="redfirst.runs/1", alias="schema")
     ok: Literal[True] = True

@@ -17,11 +17,13 @@ from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
+from pipeline.runs.claimants import claimant
 from pipeline.runs.drafts import PLAN, open_drafts, take_edits, task_file
 from pipeline.runs.events import PublishOnto
 from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import Roster, is_named, orphans
 from pipeline.runs.run import Run
-from pipeline.runs.store import Claim, claims, release_claim, runs_folder, worktree_key
+from pipeline.runs.store import give_back
 from pipeline.service import in_the_way
 from pipeline.service.composition import build_context, place_of_run, put_away
 from pipeline.service.gate_edits import check_edits
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.runs.claimants import Claimant
     from pipeline.steps.context import Context
 
 _WAYS = {
@@ -129,16 +132,31 @@ def _open_gate(ctx: Context) -> str:
     return ctx.lane.gate
 
 
-def free_orphan(repository: Repository, name: str) -> str | None:
-    """Give back the claim of a run whose folder was deleted; return its issue, None if there is no such claim."""
-    folder, here = runs_folder(repository), worktree_key(repository)
-    for issue, claim in claims(repository).items():
-        where, _, run = claim.run.partition("/") if isinstance(claim, Claim) else ("", "", "")
-        gone = not (folder / run / "run.json").exists()
-        if where == here and gone and name in {run, issue}:
-            release_claim(repository, issue, run)
-            return issue
+def free_orphan(repository: Repository, name: str) -> Claimant | None:
+    """Give back the claim of a run whose folder was deleted; return who had it, None if *name* means no such run.
+
+    Raises:
+        UserError: git keeps its worktree as locked, so it may be on a disk that is not there now.
+    """
+    roster = Roster(repository)
+    if any(_is_unfinished(run.folder) for run in roster.fitting(name)):
+        return None
+    for issue, claim in orphans(repository).items():
+        if not is_named(claim, issue, name):
+            continue
+        found = claimant(roster, issue, claim)
+        if found.locked is not None:
+            raise found.refusal()
+        give_back(repository, issue, claim.run)
+        return found
     return None
+
+
+def _is_unfinished(folder: Path) -> bool:
+    try:
+        return not Run.load(folder, driving=False).state.has_ended
+    except UserError:
+        return True  # damaged: for `abandon` to salvage
 
 
 async def abandon(repository: Repository, folder: Path, say: Callable[[str], None]) -> Context:

@@ -21,7 +21,8 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.lease import FileLease
-from pipeline.runs.store import WORKFLOW, find_run, run_names, state_of_run
+from pipeline.runs.roster import Roster
+from pipeline.runs.store import state_of_run
 from pipeline.service import human_report
 
 if TYPE_CHECKING:
@@ -56,13 +57,13 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
     if here is not None:
         found = [here]
     else:
-        repository = Repository.find(Path.cwd())
-        names = run_names(repository) if run is None else [find_run(repository, run).name]
+        roster = Roster(Repository.find(Path.cwd()))
+        runs = roster.newest() if run is None else [roster.find(run)]
         state = state_folder(os.environ)
         found = [
             desk
-            for name in names
-            for desk in desks_of(repository.worktree / WORKFLOW / name, state_of_run(state, repository, name))
+            for each in runs
+            for desk in desks_of(each.folder, state_of_run(state, roster.repository.at(each.worktree), each.name))
         ]
     waiting = [(desk, asked) for desk in found if (asked := desk.asked()) is not None]
     known = [(desk, asked) for desk, asked in waiting if role in {None, asked.role}]

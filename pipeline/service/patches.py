@@ -8,8 +8,9 @@ from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import Reason
 from pipeline.runs.facts import work_tree
+from pipeline.runs.roster import find_run, seen_from
 from pipeline.runs.run import Run
-from pipeline.runs.store import find_run, run_ref
+from pipeline.runs.store import run_ref
 from pipeline.service.documents import DiffDocument, DiffFile
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool)
     Raises:
         UserError: no such run or task, or git has removed the objects.
     """
-    run = Run.load(find_run(repository, name), driving=False)
+    folder = find_run(repository, name)
+    repository = seen_from(repository, folder)
+    run = Run.load(folder, driving=False)
     old, new = (run.state.start, work_tree(run)) if task is None else _task_trees(run, task)
     missing = [tree for tree in (old, new) if repository.resolve(f"{tree}^{{tree}}") is None]
     if missing:

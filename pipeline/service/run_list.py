@@ -7,53 +7,48 @@ from typing import TYPE_CHECKING
 
 from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.policy.characters import as_utf8
+from pipeline.runs.claimants import GONE, claimant, status_of
 from pipeline.runs.facts import progress_of
 from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import Roster, orphans
 from pipeline.runs.run import Run
-from pipeline.runs.store import WORKFLOW, run_names
+from pipeline.runs.store import WORKFLOW
 from pipeline.service.documents import RunLine, RunsDocument
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.git import Repository
 
-def list_runs(repository: Repository, *, now: datetime | None = None, linked: bool = False) -> RunsDocument:
-    """Return the runs of the worktree, the newest first.
+
+def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDocument:
+    """Return the runs of all worktrees of the repository, the newest first.
 
     Args:
-        repository: Seen from the worktree.
+        repository: Seen from any of them.
         now: What ages are counted to.
-        linked: From the main checkout, those of its linked worktrees as well.
     """
     moment = now or utc_now()
-    lines = [_line(repository.worktree / WORKFLOW / name, moment) for name in run_names(repository)]
-    if linked and repository.worktree.resolve() == repository.main_checkout.resolve():
-        for folder in repository.linked_worktrees():
-            lines += _lines_of(folder, moment)
+    roster = Roster(repository)
+    lines = [_line(run.folder, moment) for run in roster.runs]
+    lines += [_unread(folder, error.message, live=False) for folder, error in roster.problems.items()]
+    lines += [
+        _unread(claim.folder, claimant(roster, issue, claim).refusal().message, live=False, issue=issue, status=GONE)
+        for issue, claim in orphans(repository).items()
+    ]
     return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
 
 
-def _lines_of(worktree: Path, now: datetime) -> list[RunLine]:
-    """Return the runs of another worktree; one that keeps them where no run does costs a line."""
-    try:
-        return [_line(worktree / WORKFLOW / name, now) for name in run_names(Repository.find(worktree))]
-    except UserError as error:
-        return [_damaged(worktree / WORKFLOW, error.message, live=False)]
-
-
 def newest(repository: Repository) -> Path | None:
-    """Return the folder of the run that was started last, or None where there is none that can be read."""
-    readable = [line for line in list_runs(repository).runs if line.problem is None]
-    return repository.worktree / WORKFLOW / readable[0].name if readable else None
-
-
-def status_of(run: Run, *, live: bool) -> str:
-    """Return one word on how the run stands: its outcome, or that it is being driven, or that its driver died."""
-    if run.state.outcome is not None:
-        return run.state.outcome.value
-    return "running" if live else "interrupted"
+    """Return the folder of the run that was started last, in this worktree if it has any; None if none can be read."""
+    for run in Roster(repository).newest():
+        try:
+            Run.load(run.folder, driving=False)
+        except UserError:
+            continue
+        return run.folder
+    return None
 
 
 def _line(folder: Path, now: datetime) -> RunLine:
@@ -61,7 +56,7 @@ def _line(folder: Path, now: datetime) -> RunLine:
     try:
         run = Run.load(folder, driving=False)
     except UserError as error:
-        return _damaged(folder, error.message, live=live)
+        return _unread(folder, error.message, live=live)
     state = run.state
     done, total = progress_of(run)
     return RunLine(
@@ -85,13 +80,13 @@ def _line(folder: Path, now: datetime) -> RunLine:
     )
 
 
-def _damaged(folder: Path, why: str, *, live: bool) -> RunLine:
+def _unread(folder: Path, why: str, *, live: bool, issue: str | None = None, status: str = "damaged") -> RunLine:
     return RunLine(
         name=folder.name,
         worktree=as_utf8(str(folder.parent if folder.name == WORKFLOW else folder.parents[1])),
-        issue=None,
+        issue=issue,
         live=live,
-        status="damaged",
+        status=status,
         outcome=None,
         reason=None,
         step=None,

@@ -13,10 +13,11 @@ from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import box_facts_of, commits_of, counters_of, gate_of, place_of, safe_next_actions, usage_of
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import find_run
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
-from pipeline.runs.store import find_run
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
+from pipeline.service.elsewhere import as_typed
 from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.run_list import newest
 from todo import MappingSource, Tracker, TrackerError
@@ -33,7 +34,7 @@ _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "eviden
 
 
 def find(repository: Repository, name: str | None) -> Path:
-    """Return the folder of the run called *name*, the newest one without a name.
+    """Return the folder of the run called *name*; without a name the newest one here, else of the other worktrees.
 
     Raises:
         UserError: there is no such run, or no run at all.
@@ -43,7 +44,7 @@ def find(repository: Repository, name: str | None) -> Path:
     folder = newest(repository)
     if folder is None:
         raise UserError(
-            "There are no runs in this worktree yet.", Reason.USAGE, actions=("redfirst run ISSUE", "redfirst runs")
+            "There are no runs in this repository yet.", Reason.USAGE, actions=("redfirst run ISSUE", "redfirst runs")
         )
     return folder
 
@@ -53,8 +54,12 @@ def log_document(folder: Path) -> LogDocument:
     return LogDocument(run_id=folder.name, lines=tuple(Journal.read(RunFolder(folder)).lines))
 
 
-def show_run(folder: Path) -> ShowDocument:
+def show_run(folder: Path, here: Repository) -> ShowDocument:
     """Return how the run stands.
+
+    Args:
+        folder: Of the run, in any worktree.
+        here: The repository as seen from where somebody stands, who is advised.
 
     Raises:
         UserError: the run is damaged.
@@ -96,7 +101,7 @@ def show_run(folder: Path) -> ShowDocument:
         usage=usage_of(run),
         costs=costs_of(run),
         edits_without_effect=tuple(vain_edit(run, name) for name in without_effect(run)),
-        safe_next_actions=safe_next_actions(run, live=live),
+        safe_next_actions=as_typed(safe_next_actions(run, live=live), here, folder.parents[1], folder.name),
         run_dir=str(folder),
         artifacts=_artifacts(run),
     )

@@ -7,12 +7,18 @@ import os
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import GitError, Repository
 from pipeline.outcomes import Reason
 from pipeline.runs import tracker
+from pipeline.runs.facts import commits_of
+from pipeline.runs.preconditions import refuse_claimed
+from pipeline.runs.roster import Roster
+from pipeline.runs.run import Run
+from pipeline.runs.store import issue_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,8 +32,10 @@ _SLUG_LIMIT = 40
 def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
     """Return the repository as seen from a new linked worktree on a new branch, and the options for it.
 
+    What is there already, as the worktree of an earlier run, stays as it is: the new one has a number then.
+
     Raises:
-        UserError: the issue is missing, or branch or folder exist already.
+        UserError: the issue is missing, another run has it, or it is done on a branch that the base does not have.
     """
     base = options.base or next((n for n in ("main", "master") if repository.resolve(f"refs/heads/{n}")), None)
     tip = repository.resolve(base) if base else None
@@ -35,24 +43,59 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         raise UserError("Name the base branch: --base REF.", Reason.USAGE, actions=("redfirst run ISSUE --base REF",))
     with tracker.as_user_errors():
         title = tracker.in_tree(repository, repository.tree_of(tip)).read(options.issue).title
+    refuse_claimed(repository, options.issue)
+    _refuse_done(repository, options.issue, tip)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_SLUG_LIMIT].strip("-")
-    branch = f"{options.issue.lower()}-{slug}" if slug else options.issue.lower()
-    main = repository.main_checkout
-    folder = main.parent / f"{main.name}-{options.issue.lower()}"
-    if repository.resolve(f"refs/heads/{branch}") or folder.exists():
-        raise UserError(
-            f"The branch {branch} or the folder {folder} exists already. Go on there, or remove them: "
-            f"git worktree remove {folder}; git branch -D {branch}",
-            Reason.USAGE,
-            path=str(folder),
-        )
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir):
+        branch, folder = _free(repository, options.issue.lower(), slug)
         try:
             repository.add_worktree(folder, branch, tip)
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
     return Repository.find(folder), replace(options, base=base)
+
+
+def _refuse_done(repository: Repository, issue: str, tip: str) -> None:
+    """Refuse to pay a second time for what only waits to be merged."""
+    roster = Roster(repository)
+    for place in roster.runs:
+        if issue_of(place.name) != issue:
+            continue
+        try:
+            run = Run.load(place.folder, driving=False)
+        except UserError:
+            continue
+        commits = commits_of(run)
+        there = repository.resolve(f"refs/heads/{run.info.branch}")
+        if (
+            commits
+            and there
+            and repository.is_ancestor(commits[-1], there)
+            and not repository.is_ancestor(commits[-1], tip)
+        ):
+            name = roster.spoken(place.folder)
+            raise UserError(
+                f"{issue} is done already: {name} put its commits on the branch {run.info.branch}, and the base "
+                "does not have them. Merge that branch; or, to do it again, stand on another branch and give: "
+                f"redfirst run {issue}",
+                Reason.USAGE,
+                path=str(place.worktree.path),
+                actions=(f"redfirst show {name}", f"git log --stat {tip[:12]}..{run.info.branch}"),
+            )
+
+
+def _free(repository: Repository, issue: str, slug: str) -> tuple[str, Path]:
+    """Return a branch and a folder that nobody has, both with the same number where one is needed."""
+    main = repository.main_checkout
+    known = {each.path for each in repository.worktrees()}  # git refuses a place that it knows, be it gone or not
+    for number in count(1):
+        numbered = issue if number == 1 else f"{issue}-{number}"
+        branch = f"{numbered}-{slug}" if slug else numbered
+        folder = main.parent / f"{main.name}-{numbered}"
+        if not (repository.resolve(f"refs/heads/{branch}") or os.path.lexists(folder) or folder.resolve() in known):
+            return branch, folder
+    raise AssertionError  # there is always a next number
 
 
 @contextmanager

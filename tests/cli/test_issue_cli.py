@@ -81,6 +81,7 @@ def test_list_as_json_is_one_document(repository: Repository) -> None:
         "labels": ["bug"],
         "depends_on": [],
         "path": "TODO/GAL-39.md",
+        "claim": None,
     }
     assert [issue["id"] for issue in document["issues"]] == ["GAL-39", "GAL-40"]
 

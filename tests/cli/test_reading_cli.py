@@ -149,9 +149,9 @@ def test_nothing_that_an_agent_said_reaches_the_terminal_as_a_control(
 
 
 def test_without_runs_the_list_says_how_to_start_one() -> None:
-    assert ask("runs") == "No runs in this worktree yet. Start one: redfirst run ISSUE\n"
+    assert ask("runs") == "No runs in this repository yet. Start one: redfirst run ISSUE\n"
     assert ask_json("runs") == {"schema": "redfirst.runs/1", "ok": True, "runs": []}
-    assert "no runs in this worktree" in refused("show").message
+    assert "no runs in this repository" in refused("show").message
 
 
 def test_runs_are_listed_newest_first_with_where_they_stand(repository: Repository) -> None:
@@ -169,7 +169,7 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
     assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
 
 
-def test_the_main_checkout_lists_the_runs_of_its_worktrees(
+def test_the_runs_of_all_worktrees_are_listed_in_any_of_them(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(repository, "run-GAL-40", started_at="2026-11-21T09:00:00.000Z")
@@ -183,7 +183,7 @@ def test_the_main_checkout_lists_the_runs_of_its_worktrees(
     assert listed == [("run-GAL-41", str(other)), ("run-GAL-40", str(main))]
     head, first, second = ask("runs").splitlines()
     assert head.endswith("WORKTREE")
-    assert (first.endswith(str(other)), second.endswith(str(main))) == (True, True)
+    assert (first.endswith("  a linked one"), second.endswith("  project")) == (True, True)
     (other / ".workflow").rename(other / "elsewhere")
     (other / ".workflow").symlink_to(other / "elsewhere")
     damaged = next(line for line in ask_json("runs")["runs"] if line["status"] == "damaged")
@@ -191,7 +191,9 @@ def test_the_main_checkout_lists_the_runs_of_its_worktrees(
     (other / ".workflow").unlink()
     (other / "elsewhere").rename(other / ".workflow")
     monkeypatch.chdir(other)
-    assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41"]
+    assert [(line["name"], line["worktree"]) for line in ask_json("runs")["runs"]] == listed
+    assert ask_json("show")["run_id"] == "run-GAL-41"
+    assert ask_json("show", "GAL-40")["run_dir"] == str(main / ".workflow/run-GAL-40")
 
 
 def test_a_driven_run_is_marked(repository: Repository) -> None:

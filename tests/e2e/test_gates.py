@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -297,7 +296,7 @@ def test_worktree_makes_a_branch_beside_the_checkout_and_lands_there(tmp_path: P
     assert subjects == ["fix: reject empty names", "chore(todo): close GAL-1"]
     again = project.run("--worktree")
     assert again["_code"] == 2
-    assert json.dumps(again).count("exists already")
+    assert "GAL-1 is done already: run-GAL-1" in again["error"]["message"]
 
 
 def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(fixed: Played) -> None:

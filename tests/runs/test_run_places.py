@@ -17,11 +17,10 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout, remove_tree
 from pipeline.runs.files import write_atomic
 from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import find_run, next_name
 from pipeline.runs.store import (
     claim_holder,
     claim_ref,
-    find_run,
-    next_name,
     publish_ref,
     release_claim,
     run_names,
@@ -76,7 +75,7 @@ def test_the_workflow_folder_hides_itself_from_git(repository: Repository) -> No
 
 def test_attempts_are_numbered_and_sorted_as_numbers(repository: Repository) -> None:
     for attempt in range(1, 12):
-        name = next_name(workflow_folder(repository), "GAL-3")
+        name = next_name(repository, "GAL-3")
         assert name == ("run-GAL-3" if attempt == 1 else f"run-GAL-3@{attempt}")
         begin(repository, name)
     assert run_names(repository)[-3:] == ["run-GAL-3@9", "run-GAL-3@10", "run-GAL-3@11"]
@@ -85,7 +84,7 @@ def test_attempts_are_numbered_and_sorted_as_numbers(repository: Repository) -> 
 def test_a_folder_without_run_json_is_no_run_and_its_name_is_free(repository: Repository) -> None:
     (workflow_folder(repository) / "run-GAL-3").mkdir()
     assert run_names(repository) == []
-    assert next_name(workflow_folder(repository), "GAL-3") == "run-GAL-3"
+    assert next_name(repository, "GAL-3") == "run-GAL-3"
 
 
 def test_an_exact_name_beats_every_prefix_and_an_issue_stands_for_its_newest_run(repository: Repository) -> None:
@@ -111,7 +110,7 @@ def test_a_prefix_must_be_unique_and_the_error_names_the_runs(repository: Reposi
     with pytest.raises(UserError, match="fits more than one run") as refused:
         find_run(repository, "GAL")
     assert refused.value.details == {"runs": ["run-GAL-3", "run-GAL-39"]}
-    with pytest.raises(UserError, match="is not a run of this worktree"):
+    with pytest.raises(UserError, match="is not a run of this repository"):
         find_run(repository, "../project")
     with pytest.raises(UserError, match="fits more than one run"):
         find_run(repository, "")

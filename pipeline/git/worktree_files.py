@@ -1,0 +1,54 @@
+"""The worktrees of a repository, as the files say that git keeps about them. Reading these starts no process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Worktree:
+    """A worktree of a repository, whether its folder is there or not.
+
+    Attributes:
+        path: Its folder.
+        git_dir: Where git keeps what is its own.
+        locked: Why git keeps it although its folder may be gone (a disk that is not mounted); None if it is not locked.
+    """
+
+    path: Path
+    git_dir: Path
+    locked: str | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether its folder is there."""
+        return os.path.lexists(self.path / ".git")
+
+
+def linked_in_files(common: Path) -> list[Worktree]:
+    """Return the linked worktrees, by the names that git gave them; also those whose folder was removed.
+
+    Args:
+        common: The folder that the worktrees share.
+    """
+    folder = common / "worktrees"
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []  # noqa: PTH208  (names, sorted)
+    return [found for name in names if (found := _linked(folder / name)) is not None]
+
+
+def _linked(git_dir: Path) -> Worktree | None:
+    """Return the worktree of an administrative folder; its path may be relative to that (git 2.48 and later)."""
+    said = _line(git_dir / "gitdir")
+    if not said:
+        return None
+    place = Path(os.path.normpath(git_dir / said)).parent
+    return Worktree(place.resolve(), git_dir, _line(git_dir / "locked"))
+
+
+def _line(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8", errors="surrogateescape").removesuffix("\n")
+    except OSError:
+        return None

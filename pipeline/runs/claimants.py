@@ -1,0 +1,105 @@
+"""Who has an issue: the run of its claim, where it is, how it stands, and what may be done about it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import Roster
+from pipeline.runs.run import Run
+from pipeline.runs.store import Claim, claims
+
+if TYPE_CHECKING:
+    from pipeline.git import Repository
+
+RUNNING = "running"
+GONE = "gone"
+
+
+@dataclass(frozen=True)
+class Claimant:
+    """The run that has an issue.
+
+    Attributes:
+        issue: The issue.
+        run: What the run is called from any worktree of the repository.
+        worktree: Where it is, or was.
+        status: One word: how it stands (`status_of`), `damaged`, or `gone` with its folder.
+        locked: Why git keeps the worktree although it is gone (a disk that is not mounted); None if it does not.
+    """
+
+    issue: str
+    run: str
+    worktree: str
+    status: str
+    locked: str | None = None
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Return the commands that are safe, wherever in the repository they are typed."""
+        if self.status == RUNNING:
+            return (f"redfirst show {self.run}", f"redfirst show {self.run} --log --follow")
+        if self.status == GONE:
+            kept = (f"git worktree unlock {shlex.quote(self.worktree)}",) if self.locked is not None else ()
+            return (*kept, f"redfirst abandon {self.issue}")
+        return (f"redfirst show {self.run}", f"redfirst resume {self.run}", f"redfirst abandon {self.run}")
+
+    def refusal(self) -> UserError:
+        """Return the error that says so to somebody who wants to start on the issue."""
+        return UserError(
+            f"{self.issue} is claimed by {self.run} in {self.worktree}, {self._standing()}",
+            Reason.CLAIMED_ELSEWHERE,
+            details={"holder": self.run, "worktree": self.worktree, "status": self.status},
+            actions=self.actions,
+        )
+
+    def _standing(self) -> str:
+        if self.status == RUNNING:
+            return f"which is running. Watch it: redfirst show {self.run} --log --follow"
+        if self.status == GONE and self.locked is not None:
+            why = f" ({self.locked})" if self.locked else ""
+            return f"which is not there; git keeps that worktree as locked{why}. Attach its disk, or unlock and abandon"
+        if self.status == GONE:
+            return f"which is gone with its folder. Free the issue: redfirst abandon {self.issue}"
+        return (
+            f"which is {self.status}. Go on with that run: redfirst resume {self.run}; "
+            f"or give it up: redfirst abandon {self.run}"
+        )
+
+
+def claimants(repository: Repository) -> dict[str, Claimant]:
+    """Return who has each claimed issue; a claim that nobody can read is left to `doctor`."""
+    found = {issue: claim for issue, claim in claims(repository).items() if isinstance(claim, Claim)}
+    if not found:
+        return {}
+    roster = Roster(repository)
+    return {issue: claimant(roster, issue, claim) for issue, claim in found.items()}
+
+
+def claimant(roster: Roster, issue: str, claim: Claim) -> Claimant:
+    """Return who has the issue, as its run stands now."""
+    if not (claim.folder / "run.json").is_file():
+        path = Path(claim.worktree)
+        locked = next((each.locked for each in roster.worktrees if each.path == path and not each.is_there), None)
+        return Claimant(issue, claim.name, claim.worktree, GONE, locked)
+    return Claimant(issue, roster.spoken(claim.folder), claim.worktree, _status(claim.folder))
+
+
+def status_of(run: Run, *, live: bool) -> str:
+    """Return one word on how the run stands: its outcome, or that it is being driven, or that its driver died."""
+    if run.state.outcome is not None:
+        return run.state.outcome.value
+    return RUNNING if live else "interrupted"
+
+
+def _status(folder: Path) -> str:
+    live = FileLease.is_held(folder)
+    try:
+        return status_of(Run.load(folder, driving=False), live=live)
+    except UserError:
+        return "damaged"

@@ -1,0 +1,222 @@
+"""Every run of a repository, whichever of its worktrees keeps it: listing and naming them (architecture 9)."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UserError
+from pipeline.git import GitError, Repository, Worktree
+from pipeline.outcomes import Reason
+from pipeline.runs.records import read_record
+from pipeline.runs.store import RUN_REFS, WORKFLOW, Claim, claims, issue_of, key_of_worktree, run_names, worktree_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """A run, and the worktree that keeps it."""
+
+    worktree: Worktree
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the run."""
+        return self.worktree.path / WORKFLOW / self.name
+
+
+class Roster:
+    """The runs of all worktrees of a repository, as they lie on disk.
+
+    Attributes:
+        repository: As seen from where somebody asks.
+        worktrees: All of them, also those whose folder is gone.
+        runs: Their runs, in no order that means anything.
+        problems: The folders of runs that are not to be looked into, and why.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.worktrees = repository.worktrees()
+        self.here = repository.worktree.resolve()
+        self.runs: list[RunPlace] = []
+        self.problems: dict[Path, UserError] = {}
+        for worktree in self.worktrees:
+            folder = worktree.path / WORKFLOW
+            if not os.path.lexists(folder):
+                continue
+            try:
+                self.runs += [RunPlace(worktree, name) for name in run_names(repository.at(worktree))]
+            except UserError as error:
+                self.problems[folder] = error
+            except GitError as error:
+                said = f"git refuses to look into {worktree.path}: {error.stderr.strip()}"
+                self.problems[folder] = UserError(said, Reason.USAGE, path=str(folder))
+
+    def find(self, name: str) -> RunPlace:
+        """Return the run called *name*; an exact match beats a prefix, and a run of this worktree one of another.
+
+        Args:
+            name: `run-GAL-39@2`, `GAL-39` (its newest run), a unique prefix of either; before it, with a slash, the
+                worktree where more than one has a run of the name: `shop-gal-39/run-GAL-39`. Upper and lower case are
+                the same where nothing else fits.
+
+        Raises:
+            UserError: no run, or more than one; or this worktree keeps strangers' files where its runs belong.
+        """
+        self._refuse_strange()
+        found = self.fitting(name)
+        here = [run for run in found if run.worktree.path == self.here]
+        if len(found) == 1:
+            return found[0]
+        if len(here) == 1 and len({run.name for run in found}) == 1:
+            return here[0]
+        if found:
+            raise self._ambiguous(name, found)
+        raise self._unknown(name)
+
+    def fitting(self, name: str) -> list[RunPlace]:
+        """Return the runs that *name* could mean."""
+        label, _, wanted = name.rpartition("/")
+        known = [run for run in self.runs if not label or label in labels(run.worktree.path)]
+        return _named(known, wanted, _as_written) or _named(known, wanted, str.casefold)
+
+    def newest(self) -> list[RunPlace]:
+        """Return the runs of this worktree, the newest first, then those of the others, the newest first.
+
+        Raises:
+            UserError: this worktree keeps strangers' files where its runs belong.
+        """
+        self._refuse_strange()
+        return sorted(
+            self.runs, key=lambda run: (run.worktree.path == self.here, started_at(run.folder) or ""), reverse=True
+        )
+
+    def _refuse_strange(self) -> None:
+        problem = self.problems.get(self.here / WORKFLOW)
+        if problem is not None:
+            raise problem
+
+    def spoken(self, folder: Path) -> str:
+        """Return what a run is called in any worktree: with its own worktree before it where two runs have one name."""
+        place = next((run for run in self.runs if run.folder == folder), None)
+        if place is None or sum(run.name == place.name for run in self.runs) == 1:
+            return folder.name
+        return f"{self.label(place.worktree)}/{place.name}"
+
+    def names(self) -> list[str]:
+        """Return what every run is called in any worktree, for completion."""
+        return [self.spoken(run.folder) for run in self.runs]
+
+    def label(self, worktree: Worktree) -> str:
+        """Return the name of a worktree's folder; with a part of a hash where two are called so."""
+        alike = [each for each in self.worktrees if each.path.name == worktree.path.name]
+        return worktree.path.name if len(alike) == 1 else key_of_worktree(worktree.path)
+
+    def _ambiguous(self, name: str, found: Sequence[RunPlace]) -> UserError:
+        names = [self.spoken(run.folder) for run in found]
+        return UserError(
+            f"{name!r} fits more than one run (runs: {', '.join(names)}).",
+            Reason.USAGE,
+            details={"runs": names},
+            actions=("redfirst runs",),
+        )
+
+    def _unknown(self, name: str) -> UserError:
+        for issue, claim in orphans(self.repository).items():
+            if is_named(claim, issue, name):
+                return UserError(
+                    f"The folder of {claim.name} in {claim.worktree} is gone, and {issue} is still claimed by it. "
+                    f"Free the issue: redfirst abandon {issue}",
+                    Reason.USAGE,
+                    path=claim.worktree,
+                    actions=(f"redfirst abandon {issue}",),
+                )
+        names = self.names()
+        return UserError(
+            f"{name!r} is not a run of this repository (runs: {', '.join(names) or 'none yet'}).",
+            Reason.USAGE,
+            details={"runs": names},
+            actions=("redfirst runs",),
+        )
+
+
+def find_run(repository: Repository, name: str) -> Path:
+    """Return the folder of the run called *name*, in whichever worktree it is.
+
+    Raises:
+        UserError: as `Roster.find`.
+    """
+    return Roster(repository).find(name).folder
+
+
+def seen_from(repository: Repository, folder: Path) -> Repository:
+    """Return the repository as seen from the worktree that keeps the run in *folder*."""
+    if folder.parents[1] == repository.worktree:
+        return repository
+    return next((repository.at(each) for each in repository.worktrees() if each.path == folder.parents[1]), repository)
+
+
+def orphans(repository: Repository) -> dict[str, Claim]:
+    """Return the claims, by issue, of runs whose folder is gone."""
+    found = {issue: claim for issue, claim in claims(repository).items() if isinstance(claim, Claim)}
+    return {issue: claim for issue, claim in found.items() if not (claim.folder / "run.json").is_file()}
+
+
+def is_named(claim: Claim, issue: str, name: str) -> bool:
+    """Return whether *name* means the run that has the claim: its name or its issue, perhaps after its worktree."""
+    label, _, wanted = name.rpartition("/")
+    fits = wanted.casefold() in {issue.casefold(), claim.name.casefold()}
+    return fits and (not label or label in labels(Path(claim.worktree)))
+
+
+def labels(worktree: Path) -> set[str]:
+    """Return what a worktree may be called before the name of a run."""
+    return {worktree.name, key_of_worktree(worktree), str(worktree)}
+
+
+def next_name(repository: Repository, issue: str) -> str:
+    """Return the name of the next run of *issue*: `run-GAL-39`, `run-GAL-39@2` ...
+
+    No other worktree has, or had, a run of that name: so it means one run wherever it is typed. A folder without
+    run.json is no run: its driver died before it began, or is about to begin (the lease tells).
+    """
+    here = f"{RUN_REFS}{worktree_key(repository)}/"
+    kept = {ref.rpartition("/")[2] for ref in repository.refs(RUN_REFS) if not ref.startswith(here)}
+    taken = kept | {run.name for run in Roster(repository).runs}
+    attempt = 1
+    while (name := f"run-{issue}" + (f"@{attempt}" if attempt > 1 else "")) in taken:
+        attempt += 1
+    return name
+
+
+def started_at(folder: Path) -> str | None:
+    """Return when a run began, as its run.json says; None where that cannot be read."""
+    try:
+        said = json.loads(read_record(folder, "run.json")).get("started_at")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    return said if isinstance(said, str) else None
+
+
+def _as_written(text: str) -> str:
+    return text
+
+
+def _named(known: Sequence[RunPlace], wanted: str, same: Callable[[str], str]) -> list[RunPlace]:
+    """Return the runs that a name fits: exactly, as an issue (then the newest one), without `run-`, or as a start."""
+    name = same(wanted)
+    exact = [run for run in known if same(run.name) == name]
+    if exact:
+        return exact
+    attempts = [run for run in known if same(issue_of(run.name) or "") == name] if name else []
+    if attempts:  # an issue's id stands for its newest run
+        return [max(enumerate(attempts), key=lambda each: (started_at(each[1].folder) or "", each[0]))[1]]
+    short = [run for run in known if same(run.name) == f"run-{name}"]
+    return short or [run for run in known if same(run.name).startswith((name, f"run-{name}"))]

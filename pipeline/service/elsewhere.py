@@ -1,0 +1,82 @@
+"""A run that another worktree keeps: it is acted on there, and what is advised is typed where somebody stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.runs.roster import Roster, find_run, seen_from
+from pipeline.runs.store import WORKFLOW
+from pipeline.search_path import without_the_repository
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+    from pathlib import Path
+
+    from pipeline.git import Repository
+
+_ANYWHERE: Final = frozenset(
+    {
+        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "abandon", "hand-in", "desk"),
+        *("agents", "routes", "schema", "--help"),
+    }
+)
+"""The commands that name a run, or mean no worktree."""
+
+
+def located(here: Repository, name: str) -> tuple[Repository, Path]:
+    """Return the run called *name*: the repository as seen from the worktree that keeps it, and its folder.
+
+    Programs are looked up for it as if somebody stood there.
+
+    Raises:
+        UserError: there is no such run, or more than one.
+    """
+    folder = find_run(here, name)
+    repository = seen_from(here, folder)
+    if repository is not here and "PATH" in os.environ:
+        os.environ["PATH"] = without_the_repository(os.environ["PATH"], repository.worktree)
+    return repository, folder
+
+
+def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str = "") -> tuple[str, ...]:
+    """Return commands as they work where somebody stands.
+
+    Args:
+        actions: As they work in the worktree.
+        here: The repository as seen from where somebody stands.
+        worktree: What keeps the run.
+        run: The name of its folder, once it has one.
+    """
+    spoken = Roster(here).spoken(worktree / WORKFLOW / run)
+    named = [_with_name(action, run, spoken) for action in actions] if run else list(actions)
+    if worktree.resolve() == here.worktree.resolve():
+        return tuple(named)
+    return tuple(_from_elsewhere(action, shlex.quote(str(worktree))) for action in named)
+
+
+@contextmanager
+def advice_as_typed(here: Repository, worktree: Path, run: str = "") -> Generator[None]:
+    """Let the commands of an error be those that work where somebody stands."""
+    try:
+        yield
+    except UserError as error:
+        error.actions = as_typed(error.actions, here, worktree, run)
+        raise
+
+
+def _with_name(action: str, name: str, spoken: str) -> str:
+    return action if name == spoken else re.sub(rf"(?<=\s){re.escape(name)}(?=\s|\Z)", lambda _: spoken, action)
+
+
+def _from_elsewhere(action: str, there: str) -> str:
+    program, _, rest = action.partition(" ")
+    if program == "git" and not rest.startswith("-C "):
+        return f"git -C {there} {rest}"
+    if program == "redfirst" and rest.partition(" ")[0] not in _ANYWHERE:
+        return f"cd {there} && {action}"
+    return action

@@ -1,0 +1,105 @@
+"""Runs in several worktrees, from the real program: what is listed where, and whether what is printed works there."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kit import HONEST, Project, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project with GAL-1 parked at its first gate in the linked worktree project-gal-1."""
+    made = make_project(tmp_path)
+    made.use_script(HONEST)
+    assert made.run("--worktree", "--approve", "plan")["reason"] == "approval"
+    return made
+
+
+def typed(project: Project, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as it was printed, where it was printed."""
+    words = shlex.split(command)
+    if words[0] == "redfirst":
+        return project.redfirst(*words[1:])
+    env = project.environment()
+    return subprocess.run(["sh", "-c", command], cwd=project.root, env=env, capture_output=True, text=True, check=False)
+
+
+def all_work(project: Project, actions: list[str]) -> None:
+    for action in actions:
+        done = typed(project, action)
+        assert done.returncode == 0, f"{action}: {done.stderr}"
+
+
+def listed(project: Project, *argv: str) -> list[dict[str, Any]]:
+    return project.document("issue", *argv)["issues"]
+
+
+def test_a_run_of_another_worktree_is_seen_and_answered_from_the_main_checkout(project: Project) -> None:
+    there = project.root.parent / "project-gal-1"
+    (line,) = project.document("runs")["runs"]
+    assert (line["name"], line["worktree"], line["status"]) == ("run-GAL-1", str(there), "parked")
+    shown = project.document("show", "GAL-1")
+    all_work(project, [each for each in shown["safe_next_actions"] if each.split()[1] in {"show", "diff"}])
+    done = project.document("approve", "GAL-1")
+    assert (done["outcome"], done["run_dir"]) == ("completed", str(there / ".workflow/run-GAL-1"))
+    all_work(project, done["safe_next_actions"])
+    assert any(f"git -C {there} log" in action for action in done["safe_next_actions"])
+    assert project.git("status", "--porcelain") == ""
+    assert project.git("log", "--format=%s", "-1", cwd=there).startswith("chore(todo)")
+    assert project.redfirst("diff", "GAL-1", "--stat").stdout.splitlines()[-1].startswith("2 file(s)")
+
+
+def test_a_claimed_issue_is_not_ready_and_a_second_start_says_who_has_it(project: Project) -> None:
+    there = project.root.parent / "project-gal-1"
+    claim = {"run": "run-GAL-1", "worktree": str(there), "status": "parked"}
+    assert [issue["claim"] for issue in listed(project, "list")] == [claim]
+    assert listed(project, "ready") == []
+    assert f"GAL-1 is not listed: claimed by run-GAL-1 in {there}, parked" in project.redfirst("issue", "ready").stderr
+    assert "run-GAL-1 in project-gal-1: parked" in project.redfirst("issue", "list").stdout
+    for again in (["run", "GAL-1"], ["run", "GAL-1", "--worktree"]):
+        refused = project.document(*again)
+        assert (refused["error"]["kind"], refused["_code"]) == ("claimed_elsewhere", 75)
+        assert f"run-GAL-1 in {there}, which is parked" in refused["error"]["message"]
+        assert "remove" not in refused["error"]["message"]
+        actions = refused["error"]["safe_next_actions"]
+        assert actions == ["redfirst show run-GAL-1", "redfirst resume run-GAL-1", "redfirst abandon run-GAL-1"]
+    all_work(project, [actions[0], actions[2]])
+    assert [issue["id"] for issue in listed(project, "ready")] == ["GAL-1"]
+
+
+def test_a_claim_of_a_deleted_worktree_is_named_and_freed_from_another(project: Project) -> None:
+    there = project.root.parent / "project-gal-1"
+    project.git("worktree", "lock", "--reason", "on a disk", str(there))
+    shutil.rmtree(there)
+    assert "on a disk" in project.document("abandon", "GAL-1")["error"]["message"]
+    project.git("worktree", "unlock", str(there))
+    (line,) = project.document("runs")["runs"]
+    assert (line["name"], line["status"], line["issue"]) == ("run-GAL-1", "gone", "GAL-1")
+    assert "redfirst abandon GAL-1" in line["problem"]
+    for asked in (["show", "GAL-1"], ["run", "GAL-1", "--worktree"]):
+        assert project.document(*asked)["error"]["safe_next_actions"] == ["redfirst abandon GAL-1"]
+    all_work(project, ["redfirst abandon GAL-1"])
+    again = project.run("--worktree")
+    assert (again["outcome"], again["branch"]) == ("completed", "gal-1-2-reject-empty-names")
+    assert again["run_id"] == "run-GAL-1@2"
+
+
+def test_what_is_refused_elsewhere_is_mended_where_it_is_said(project: Project) -> None:
+    there = project.root.parent / "project-gal-1"
+    refused = project.document("resume", "GAL-1")
+    assert refused["error"]["safe_next_actions"][0] == "redfirst approve run-GAL-1"
+    (there / "greet.py").write_text("mine\n", encoding="utf-8")
+    parked = project.document("approve", "GAL-1")
+    assert parked["reason"] == "worktree_changed"
+    assert f"git -C {there} status" in parked["safe_next_actions"]
+    all_work(project, [each for each in parked["safe_next_actions"] if each.startswith("git")])
