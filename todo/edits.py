@@ -32,9 +32,9 @@ class Edits(Mapping[str, bytes]):
     def __repr__(self) -> str:
         return f"Edits({', '.join(sorted(self._contents)) or 'none'})"
 
-    def then(self, later: Edits) -> Edits:
-        """Return both as one; `later` was computed from a tracker that already had these edits."""
-        return Edits({**self, **later}, {**later.before, **self.before})
+    def then(self, following: Edits) -> Edits:
+        """Return both as one; `following` was computed from a tracker that already had these edits."""
+        return Edits({**self, **following}, {**following.before, **self.before})
 
 
 NO_EDITS = Edits({}, {})

@@ -130,8 +130,8 @@ class Page:
         """
         section = self.found.section(title)
         if section is not None:
-            later = (heading.at for heading in self.found.headings if heading.at > section.heading)
-            place = last_filled(self.lines, section.start, next(later, section.end))
+            following = (heading.at for heading in self.found.headings if heading.at > section.heading)
+            place = last_filled(self.lines, section.start, next(following, section.end))
             loose = place > section.heading and not is_list_line(self.lines[place])
             return self._inserted(place, ["", *added] if loose else added)
         comments = self.found.section(COMMENTS)

@@ -52,7 +52,7 @@ class Outline:
         wanted = title.casefold()
         for position, heading in enumerate(self.headings):
             if heading.level == level and heading.title.rstrip(":").rstrip().casefold() == wanted:
-                following = (later.at for later in self.headings[position + 1 :] if later.level <= level)
+                following = (other.at for other in self.headings[position + 1 :] if other.level <= level)
                 return Section(heading.at, heading.at + 1, next(following, self.size))
         return None
 

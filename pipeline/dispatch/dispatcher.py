@@ -38,7 +38,7 @@ from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import Allowance, Spent
-from pipeline.git.indirect_settings import obeyed_in_tree
+from pipeline.git.indirect_settings import paths_git_uses
 from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Writes
 from pipeline.process import Mount
@@ -199,7 +199,7 @@ class Dispatcher:
             request.grants,
             request.tests,
             test_regions=only_test_regions if spec.test_regions else None,
-            protected=obeyed_in_tree(self.repository),
+            protected=paths_git_uses(self.repository),
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
         )
 

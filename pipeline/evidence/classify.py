@@ -82,7 +82,7 @@ def classify_collection(error: CollectionError, context: Context) -> Classified:
     """Return the class of a file that could not be collected: legal only for a task symbol in a NEW test file."""
     fault = error.fault
     if fault.raised.kind == ABSENT:  # legal if a task brings that file
-        return _absent(error, context)
+        return _missing_file(error, context)
     if (broken_environment := _third_party(fault, context)) is not None:
         return broken_environment
     frame = fault.last_own_frame
@@ -110,7 +110,7 @@ def classify_collection(error: CollectionError, context: Context) -> Classified:
     )
 
 
-def _absent(error: CollectionError, context: Context) -> Classified:
+def _missing_file(error: CollectionError, context: Context) -> Classified:
     if error.path in context.task_files and error.path not in context.existing and not context.stubbed:
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{error.path} does not exist yet")
     return _no(RedClass.TEST_BROKEN, f"{_said(error.fault)}; declare it where its tests are to be found")

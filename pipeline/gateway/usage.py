@@ -48,14 +48,14 @@ class _Figures:
     cache_write: int | None = None
     apart: bool = False
 
-    def then(self, later: _Figures) -> _Figures:
-        """Return these and later ones as one: every dialect counts from the beginning of the answer."""
+    def then(self, following: _Figures) -> _Figures:
+        """Return these and following ones as one: every dialect counts from the beginning of the answer."""
         return _Figures(
-            _larger(self.input, later.input),
-            _larger(self.output, later.output),
-            _larger(self.cache_read, later.cache_read),
-            _larger(self.cache_write, later.cache_write),
-            apart=self.apart or later.apart,
+            _larger(self.input, following.input),
+            _larger(self.output, following.output),
+            _larger(self.cache_read, following.cache_read),
+            _larger(self.cache_write, following.cache_write),
+            apart=self.apart or following.apart,
         )
 
     def tokens(self) -> Tokens | None:

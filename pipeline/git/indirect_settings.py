@@ -55,7 +55,7 @@ def included(settings: Iterable[Setting], by: Collection[Path] | None = None) ->
     return tuple(wanted)
 
 
-def obeyed_in_tree(repository: Repository) -> tuple[str, ...]:
+def paths_git_uses(repository: Repository) -> tuple[str, ...]:
     """Return the folders and files of the tree, relative to its top, that the user's git obeys as they are.
 
     A path in the main checkout counts too: what is committed here lands there with the next merge.

@@ -65,11 +65,11 @@ def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Coll
 
 def _is_abandoned(lock: Path, common_dir: Path) -> bool:
     """Return whether the lock stands for `QUIET_S` with no git at work, before `LOCK_LIMIT_S` is over."""
-    began = quiet = time.monotonic()
+    began = last_seen = time.monotonic()
     while lock.exists() and time.monotonic() - began < LOCK_LIMIT_S:
         if git_at_work(common_dir):
-            quiet = time.monotonic()
-        elif time.monotonic() - quiet > QUIET_S:
+            last_seen = time.monotonic()
+        elif time.monotonic() - last_seen > QUIET_S:
             return True
         time.sleep(_PAUSE_S)
     return False

@@ -56,8 +56,8 @@ def is_git_folder(part: str) -> bool:
     return canonical(part) in _GIT_SHORT_NAMES
 
 
-def obeyed(path: str, places: Iterable[str]) -> PathFault | None:
-    """Return why `path` may not be touched where the user's git obeys what lies at `places` (see `git`)."""
+def used_by_git(path: str, places: Iterable[str]) -> PathFault | None:
+    """Return why `path` may not be touched where the user's git uses what lies at `places` (see `git`)."""
     parts = [canonical(part) for part in path.split("/")]
     for place in places:
         wanted = [canonical(part) for part in place.split("/")]

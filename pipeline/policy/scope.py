@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import ClassVar, Final, assert_never
 
 from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import is_inside, is_tracker, malformed, obeyed, parent, protected
+from pipeline.policy.paths import is_inside, is_tracker, malformed, parent, protected, used_by_git
 from pipeline.policy.roles import Writes
 
 _WILDCARD: Final = re.compile(r"[*?\[]")
@@ -184,7 +184,7 @@ def judge(
         places: Folders and files of the tree that the user's git obeys as they are: its hooks, its configuration.
     """
     scope = tests or TestScope()
-    fault = protected(change.path) or obeyed(change.path, places)
+    fault = protected(change.path) or used_by_git(change.path, places)
     if fault is None and change.kind is ChangeKind.ADDED:
         fault = malformed(change.path)
     if fault is not None:

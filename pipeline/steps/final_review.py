@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
-from pipeline.git.indirect_settings import obeyed_in_tree
+from pipeline.git.indirect_settings import paths_git_uses
 from pipeline.languages.readers import edited
 from pipeline.measure import checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import is_tracker, obeyed, protected
+from pipeline.policy.paths import is_tracker, protected, used_by_git
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import Verdict
@@ -150,7 +150,7 @@ def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:
 def _is_open_to_edits(ctx: Context, path: str) -> bool:
     if not path.endswith(".py") or is_control(path) or is_tracker(path) or baseline_of(ctx).layout.is_test_side(path):
         return False
-    if protected(path) or obeyed(path, obeyed_in_tree(ctx.repository)):
+    if protected(path) or used_by_git(path, paths_git_uses(ctx.repository)):
         return False
     changed = changed_paths(ctx, ctx.state.start, ctx.state.head)
     return path in changed and not ctx.repository.foreign_filters(ctx.checkout.tree, [path])

@@ -94,7 +94,7 @@ class Shadow:
             else:
                 with opened(self.files) as top:
                     remove_entry(top, ".git")
-            now = self._later(clock)
+            now = self._next_tick(clock)
         for path, entry in self._unsettled.items():
             self.base[path] = entry if _stamp(entry).changed_ns < now else _doubtful(entry)
         self._unsettled.clear()
@@ -109,7 +109,7 @@ class Shadow:
                 found = {path: _looked(top, path) for path in paths}
             self.over |= {path: entry for path, entry in found.items() if entry is not None}
 
-    def _later(self, clock: Path) -> int:
+    def _next_tick(self, clock: Path) -> int:
         """Return a time of the file system after everything that is new here, where its clock ticks soon."""
         newest = max((_stamp(entry).changed_ns for entry in self._unsettled.values()), default=0)
         now = -1

@@ -17,7 +17,7 @@ from runs.real import alone, git, make_repository, tree_with
 
 from pipeline.errors import UserError
 from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TooLargeError, TreeChange
-from pipeline.git.indirect_settings import obeyed_in_tree
+from pipeline.git.indirect_settings import paths_git_uses
 from pipeline.outcomes import Reason
 
 pytestmark = pytest.mark.slow
@@ -597,7 +597,7 @@ def test_a_modification_time_that_was_set_back_is_seen(repository: Repository, t
 
 
 @pytest.mark.parametrize(
-    ("hooks", "obeyed"),
+    ("hooks", "used"),
     [
         (None, ()),
         (".husky/_", (".husky/_",)),
@@ -609,17 +609,17 @@ def test_a_modification_time_that_was_set_back_is_seen(repository: Repository, t
         ("~/hooks", ()),
     ],
 )
-def test_a_hooks_folder_in_the_tree_is_obeyed(repository: Repository, hooks: str | None, obeyed: tuple[str]) -> None:
+def test_a_hooks_folder_in_the_tree_is_used_by_git(repository: Repository, hooks: str | None, used: tuple[str]) -> None:
     if hooks is not None:
         git(repository.worktree, "config", "core.hooksPath", hooks)
-    assert obeyed_in_tree(repository) == obeyed
+    assert paths_git_uses(repository) == used
 
 
 def test_hooks_at_the_top_of_the_tree_are_names_and_not_the_whole_tree(repository: Repository) -> None:
     git(repository.worktree, "config", "core.hooksPath", ".")
-    assert "pre-commit" in obeyed_in_tree(repository)
-    assert "." not in obeyed_in_tree(repository)
-    assert "app.py" not in obeyed_in_tree(repository)
+    assert "pre-commit" in paths_git_uses(repository)
+    assert "." not in paths_git_uses(repository)
+    assert "app.py" not in paths_git_uses(repository)
 
 
 def test_a_hooks_folder_of_the_main_checkout_is_obeyed_in_every_worktree(
@@ -627,14 +627,14 @@ def test_a_hooks_folder_of_the_main_checkout_is_obeyed_in_every_worktree(
 ) -> None:
     git(repository.worktree, "config", "core.hooksPath", str(repository.worktree / ".githooks"))
     repository.add_worktree(tmp_path / "linked", "other", "main")
-    assert obeyed_in_tree(Repository.find(tmp_path / "linked")) == (".githooks",)
+    assert paths_git_uses(Repository.find(tmp_path / "linked")) == (".githooks",)
 
 
 def test_a_hooks_folder_that_is_a_link_is_obeyed_under_both_names(repository: Repository) -> None:
     (repository.worktree / "real").mkdir()
     (repository.worktree / "hooks").symlink_to("real")
     git(repository.worktree, "config", "core.hooksPath", "hooks")
-    assert obeyed_in_tree(repository) == ("hooks", "real")
+    assert paths_git_uses(repository) == ("hooks", "real")
 
 
 def test_configuration_in_the_tree_that_is_included_is_obeyed_whether_it_is_there_or_not(
@@ -644,15 +644,15 @@ def test_configuration_in_the_tree_that_is_included_is_obeyed_whether_it_is_ther
     git(top, "config", "include.path", "../.gitconfig")
     git(top, "config", "includeIf.onbranch:none.path", f"{top}/deep/conf")
     (tmp_path / "home" / ".gitconfig").write_text(f"[include]\n\tpath = {top}/shared.conf\n\tpath = ~/own.conf\n")
-    assert obeyed_in_tree(repository) == (".gitconfig", "deep/conf", "shared.conf")
+    assert paths_git_uses(repository) == (".gitconfig", "deep/conf", "shared.conf")
     (top / ".gitconfig").write_text("[include]\n\tpath = more.conf\n")
-    assert "more.conf" in obeyed_in_tree(repository)
+    assert "more.conf" in paths_git_uses(repository)
 
 
 def test_our_own_hardening_does_not_hide_where_the_users_hooks_are(repository: Repository) -> None:
     git(repository.worktree, "config", "core.hooksPath", "first")
     git(repository.worktree, "config", "--add", "core.hooksPath", "last")
-    assert obeyed_in_tree(repository) == ("last",)
+    assert paths_git_uses(repository) == ("last",)
 
 
 # --- what strangers put together -----------------------------------------------------------------------------------

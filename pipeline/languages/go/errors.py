@@ -126,7 +126,7 @@ def empty_package(said: str, workspace: str) -> str | None:
     return posixpath.relpath(found["folder"], workspace)
 
 
-def absent_package(folder: str) -> Fault:
+def package_without_code(folder: str) -> Fault:
     """Return the fault of importing a package of the workspace that has no code."""
     said = f"package {folder} has no code but tests"
     raised = Raised(kind="package", bases=("ImportError", _BUG), message=said)

@@ -221,7 +221,7 @@ def _errors(found: list[go_errors.Refusal], names: go_errors.Workspace, workspac
         folder = go_errors.empty_package(refusal.said, workspace) if not refusal.path else None
         if folder is not None:
             for path in _importing(folder, names):
-                fault = go_errors.absent_package(folder)
+                fault = go_errors.package_without_code(folder)
                 frame = go_errors.Frame(path=path, line=1)
                 errors.setdefault(path, CollectionError(path=path, fault=fault.model_copy(update={"frames": (frame,)})))
         elif not refusal.path and not errors and not _NOISE.match(refusal.said):

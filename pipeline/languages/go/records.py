@@ -98,7 +98,7 @@ def observe(
         if found[test.id].outcome is not Ended.PASSED:
             said.append(f"---- {line.id} ----\n{line.stdout}\n{line.stderr}")
         records |= found
-    records |= _remembered(project, memory, records, ran)
+    records |= _known_subtests(project, memory, records, ran)
     memory.keep(shown)
     records = {entry: record if _is_asked(record, asked) else _unasked(record) for entry, record in records.items()}
     records |= {
@@ -154,7 +154,7 @@ def _collected(test: Test, entry: str) -> TestRecord:
     return TestRecord(id=entry, function=test.id, path=test.source.path, region_sha256=test.source.sha256)
 
 
-def _remembered(
+def _known_subtests(
     project: Project, memory: Memory, records: Mapping[str, TestRecord], ran: set[str]
 ) -> dict[str, TestRecord]:
     """Return the subtests that are known and were not seen now: of tests that did not run, or not to their end."""

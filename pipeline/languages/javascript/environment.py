@@ -133,12 +133,12 @@ async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
     named = shutil.which("node", path=search_path) or shutil.which("nodejs", path=search_path)
     if named is None:
         return Missing(f"No node was found on PATH: {HINT}.")
-    quiet = {name: "" for name in os.environ if name.startswith(_KEPT_OUT)}
+    without_settings = {name: "" for name in os.environ if name.startswith(_KEPT_OUT)}
     said = await devshell.ask(
         (named, "-p", "process.execPath + '\\n' + process.version"),
         search_path,
         limit_s=_ASK_TIMEOUT_S,
-        environ={**quiet, **chosen_versions("node", worktree)},
+        environ={**without_settings, **chosen_versions("node", worktree)},
     )
     path, _, version = (said or "").partition("\n")
     number = re.fullmatch(r"v(\d+)\.\d+\.\d+\S*", version)
