@@ -1,0 +1,137 @@
+"""Patterns of paths: what they cover, and whether two of them have a path in common.
+
+A plain path is the file, or all that lies below the folder. In a pattern `?` is one character, `*` any number of them
+within one part, and a part `**` any number of parts. Upper and lower case, and the Unicode forms of a name, are one.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import Final
+
+from pipeline.policy.paths import canonical, collision_key, is_git_folder
+
+EVERYTHING: Final = "**/*"
+LONGEST: Final = 400
+"""Characters of a pattern; comparing two takes time with the product of their lengths."""
+_ANY_PARTS: Final = "**"
+_WILD: Final = frozenset("*?")
+_REFUSED: Final = {
+    ".workflow": "the run's own folder",
+    "todo": "the tracker's folder, which only redfirst writes",
+}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern of paths as it is compared; `text` is how somebody wrote it."""
+
+    text: str
+    parts: tuple[str, ...]
+
+    @property
+    def folder(self) -> tuple[str, ...]:
+        """Return the parts before the first one that stands for several: all it covers lies at or below these."""
+        return tuple(takewhile(lambda part: not _WILD & set(part), self.parts))
+
+    def meets(self, other: Pattern) -> bool:
+        """Return whether some path is covered by both."""
+        return _meet(self.parts, other.parts)
+
+    def covers(self, path: str) -> bool:
+        """Return whether a path of a file is covered."""
+        return _meet(self.parts, _parts(path))
+
+
+def fault(text: str) -> str | None:
+    """Return why *text* is no pattern, None if it is one."""
+    if not text or len(text) > LONGEST:
+        return f"a pattern has between 1 and {LONGEST} characters"
+    if text.startswith("/"):
+        return "a pattern begins at the top of the repository, without a slash"
+    if "[" in text or "\\" in text:
+        return "of patterns only `*`, `?` and `**` are known"
+    for part in text.removesuffix("/").split("/"):
+        if part in {"", ".", ".."}:
+            return "a pattern has no empty part, `.` or `..`"
+        if _ANY_PARTS in part and part != _ANY_PARTS:
+            return "`**` stands for whole parts: write `a/**/b`"
+        if is_git_folder(part):
+            return "nobody writes or reads git's own folder"
+    first = canonical(text.split("/", 1)[0])
+    return f"{first} is {_REFUSED[first]}" if first in _REFUSED else None
+
+
+def parsed(text: str) -> Pattern:
+    """Return the pattern of a text.
+
+    Raises:
+        ValueError: it is none; `fault` says why.
+    """
+    why = fault(text)
+    if why is not None:
+        raise ValueError(why)
+    parts = _parts(text.removesuffix("/"))
+    return Pattern(text, parts if _WILD & set(text) else (*parts, _ANY_PARTS))
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """Return the parts in one form; composed, so that `?` is one letter with its marks."""
+    return tuple(unicodedata.normalize("NFC", collision_key(path)).split("/"))
+
+
+@lru_cache(maxsize=65_536)
+def _meet(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
+    """Return whether two lists of parts have a path in common, without recursion: the lists may be long."""
+    reached = [[False] * (len(right) + 1) for _ in range(len(left) + 1)]
+    reached[0][0] = True
+    for at, row in enumerate(reached):
+        for beside, here in enumerate(row):
+            if not here:
+                continue
+            one = left[at] if at < len(left) else None
+            other = right[beside] if beside < len(right) else None
+            if one == _ANY_PARTS:
+                reached[at + 1][beside] = True
+            if other == _ANY_PARTS:
+                row[beside + 1] = True
+            if one is None or other is None:
+                continue
+            if one == _ANY_PARTS:
+                row[beside + 1] = True
+            elif other == _ANY_PARTS:
+                reached[at + 1][beside] = True
+            elif _names_meet(one, other):
+                reached[at + 1][beside + 1] = True
+    return reached[-1][-1]
+
+
+@lru_cache(maxsize=65_536)
+def _names_meet(left: str, right: str) -> bool:
+    """Return whether two patterns of one part have a name in common."""
+    if not _WILD & (set(left) | set(right)):
+        return left == right
+    reached = [[False] * (len(right) + 1) for _ in range(len(left) + 1)]
+    reached[0][0] = True
+    for at, row in enumerate(reached):
+        for beside, here in enumerate(row):
+            if not here:
+                continue
+            one = left[at] if at < len(left) else ""
+            other = right[beside] if beside < len(right) else ""
+            if one == "*":
+                reached[at + 1][beside] = True
+            if other == "*":
+                row[beside + 1] = True
+            if not one or not other:
+                continue
+            if one == "*":
+                row[beside + 1] = True
+            elif other == "*":
+                reached[at + 1][beside] = True
+            elif one == other or "?" in {one, other}:
+                reached[at + 1][beside + 1] = True
+    return reached[-1][-1]
