@@ -82,7 +82,7 @@ def core(text: str, key: str) -> object:  # noqa: ARG001
 
 @dataclass
 class _Open:
-    """A collection that is not closed yet; `key` waits for its value."""
+    """A collection that is not closed yet; `key` waits for its value, or is the one that a list belongs to."""
 
     node: list[object] | dict[str, object]
     pointer: str
@@ -108,7 +108,7 @@ def read(
 
     Args:
         text: One YAML document; JSON is YAML, too.
-        scalar: What a scalar without quotes is, given its text and the key that it belongs to.
+        scalar: What a scalar without quotes is, given its text and the key that it, or its list, belongs to.
         deepest: Collections in each other.
         most: Scalars and collections, counted wherever an alias repeats them.
         first_line: What the first line is called; front matter begins in the second line of its file.
@@ -180,8 +180,10 @@ class _Builder:
                 if len(self._stack) == self._deepest:
                     raise YamlError(self.place(event), _too_deep(self._deepest))
                 node: dict[str, object] | list[object] = {} if isinstance(event, yaml.MappingStartEvent) else []
-                begun_at = self._count
-                self._stack.append(_Open(node, self._add(node, event), anchor, begun_at))
+                begun_at, key = self._count, self._stack[-1].key if self._stack else None
+                opened = _Open(node, self._add(node, event), anchor, begun_at)
+                opened.key = key if isinstance(node, list) else None
+                self._stack.append(opened)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 ended = self._stack.pop()
                 if ended.anchor is not None:

@@ -59,6 +59,11 @@ LAZY_COMMANDS: Final = (
     LazyCommand("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
     LazyCommand("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
     LazyCommand("desk", "pipeline.cli.desk:desk", "Go to the desk where a run waits for you."),
+    LazyCommand(
+        "recipes",
+        "pipeline.cli.recipes:app",
+        "Check workflows that are written in a file, and see what they would do. None can be run yet.",
+    ),
     LazyCommand("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
     LazyCommand(
         "init", "pipeline.cli.init:init", "Write a starting redfirst.toml for the agents that are installed here."

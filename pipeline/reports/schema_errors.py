@@ -66,7 +66,7 @@ def _fault_text(fault: ErrorDetails, place: tuple[str | int, ...], document: Jso
         case "missing":
             return "this key is required"
         case "extra_forbidden":
-            return f"unknown key, accepted keys are {_words(_keys_at(place[:-1], document, schema))}"
+            return f"unknown key, accepted keys are {_words(keys_at(place[:-1], document, schema))}"
         case "union_tag_not_found":
             return "this key is required"
         case "union_tag_invalid":
@@ -98,7 +98,7 @@ def _words(words: Iterable[str]) -> str:
     return ", ".join(words) or "none"
 
 
-def _keys_at(place: Sequence[str | int], document: JsonObject, schema: dict[str, Any]) -> list[str]:
+def keys_at(place: Sequence[str | int], document: JsonObject, schema: dict[str, Any]) -> list[str]:
     """Return the keys that the schema accepts in the object at `place`."""
     definitions: dict[str, Any] = schema.get("$defs", {})
     node, value = _resolve(schema, document, definitions), cast("object", document)

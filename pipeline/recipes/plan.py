@@ -1,0 +1,179 @@
+"""What a recipe would do, before anybody is asked: the order, who sees and writes what, and the most it can take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
+from pipeline.recipes.problems import Problem, misspelt
+from pipeline.recipes.templates import Reference, filled, only_reference
+from pipeline.scheduling import graph
+from pipeline.scheduling.graph import Conflict, Posture
+from pipeline.scheduling.patterns import EVERYTHING, Pattern, fault, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ATTEMPTS: Final = 2
+"""How often a step is asked, unless it says otherwise."""
+REVIEWS: Final = 3
+"""How often a step that is reviewed is asked."""
+_ASKED_AGAIN: Final = 2
+"""Each dispatch may be asked a second time where its answer does not count."""
+MOST_ITEMS: Final = 100
+"""The most steps that a `for_each` becomes."""
+_FIRST, _EACH = 30, 10
+"""What a run may ask: so many dispatches, and so many more for each step."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A step as it would run.
+
+    Args:
+        id: Its id.
+        wave: With which start it begins, from 1, if each step took equally long.
+        who: What does it, in words.
+        sees: The steps whose work it sees.
+        writes: The patterns that it may change.
+        after: Steps that it waits for only because both touch the same files, and the patterns that meet.
+        times: How often it is there at most, for a `for_each`.
+        dispatches: The most it can ask of agents; None where the phases of an issue decide.
+    """
+
+    id: str
+    wave: int
+    who: str
+    sees: tuple[str, ...]
+    writes: tuple[str, ...]
+    after: tuple[Conflict, ...]
+    times: int
+    dispatches: int | None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A whole recipe as it would run; `limit` is how many dispatches it may take."""
+
+    steps: tuple[Planned, ...]
+    limit: int
+
+    @property
+    def dispatches(self) -> int | None:
+        """Return the most that it can ask of agents, None where the phases of an issue decide."""
+        known = [step.dispatches for step in self.steps if step.dispatches is not None]
+        return min(sum(known), self.limit) if len(known) == len(self.steps) else None
+
+
+def inputs_of(recipe: Recipe, given: Mapping[str, str]) -> tuple[dict[str, str], tuple[Problem, ...]]:
+    """Return the value of each input, and what is wrong with the given ones."""
+    names = [one.name for one in recipe.inputs]
+    found = [
+        misspelt("input_invalid", "/inputs", f"there is no input {name!r}", name, names)
+        for name in given
+        if name not in names
+    ]
+    values = {one.name: one.default or "" for one in recipe.inputs} | {k: v for k, v in given.items() if k in names}
+    for number, one in enumerate(recipe.inputs):
+        if one.required and one.name not in given:
+            message = f"the input {one.name!r} is required: {one.name}=VALUE"
+            found.append(Problem("input_invalid", f"/inputs/{number}", message))
+        elif one.type == "path" and fault(values[one.name]) is not None:
+            message = f"{one.name}={values[one.name]}: {fault(values[one.name])}"
+            found.append(Problem("input_invalid", f"/inputs/{number}", message))
+    return values, tuple(found)
+
+
+def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Problem, ...]:
+    """Return how a sound recipe would run with these inputs, or the patterns that they make unsound."""
+    problems = [
+        Problem("bad_pattern", f"/steps/{number}/{key}/{place}", f"{text!r} with these inputs: {why}")
+        for number, step in enumerate(recipe.steps)
+        for key in ("read_set", "write_set")
+        for place, text in enumerate(getattr(step, key) or ())
+        if (why := fault(_with(text, values))) is not None
+    ]
+    if problems:
+        return tuple(problems)
+    by_id = {step.id: step for step in recipe.steps}
+    plan = graph.planned([_node(step, values) for step in recipe.steps], side_by_side=recipe.max_concurrency)
+    steps = [_planned(by_id[id_], by_id, plan, values) for id_ in plan.order]
+    return Preview(tuple(sorted(steps, key=lambda step: step.wave)), _FIRST + _EACH * len(steps))
+
+
+def _planned(step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str]) -> Planned:
+    area = _area(step, step.write_set, values) if step.writes else ()
+    return Planned(
+        step.id,
+        plan.waves[step.id],
+        who(step),
+        step.depends_on,
+        tuple(pattern.text for pattern in area),
+        plan.after[step.id],
+        _times(step, by_id),
+        _dispatches(step, by_id),
+    )
+
+
+def who(step: Step) -> str:
+    """Return what does a step, in words."""
+    match step.kind:
+        case Kind.AGENT:
+            return " ".join(filter(None, (f"@{step.agent}", step.model)))
+        case Kind.RUN:
+            return " ".join(step.run or ())
+        case Kind.GATE:
+            return "a person" if step.gate != "note" else "a note to a person"
+        case Kind.TESTS | Kind.PUBLISH | Kind.FILE_ISSUES:
+            return "redfirst"
+        case Kind.PHASE:
+            return f"phase {step.phase}"
+        case Kind.RECIPE:
+            return f"recipe {step.recipe}"
+        case Kind.APPLY_FROM:
+            return f"the patch of {step.apply_from}"
+
+
+def _node(step: Step, values: Mapping[str, str]) -> graph.Step:
+    posture = _posture(step)
+    reads = () if step.kind is Kind.GATE else _area(step, step.read_set, values)
+    return graph.Step(step.id, step.depends_on, posture, reads, _area(step, step.write_set, values))
+
+
+def _posture(step: Step) -> Posture:
+    if step.kind in SHARED_WRITERS or step.workspace_mode == "shared":
+        return Posture.SHARED
+    if not step.writes:
+        return Posture.READER
+    return Posture.SCRATCH if step.workspace_mode == "scratch" else Posture.ISOLATED
+
+
+def _area(step: Step, texts: tuple[str, ...] | None, values: Mapping[str, str]) -> tuple[Pattern, ...]:
+    everything = texts is None or step.kind in SHARED_WRITERS
+    return tuple(parsed(_with(text, values)) for text in ((EVERYTHING,) if everything else texts or ()))
+
+
+def _with(text: str, values: Mapping[str, str]) -> str:
+    def value(one: Reference) -> str:
+        return values[one.input] if one.input is not None else "*"
+
+    return filled(text, value)
+
+
+def _times(step: Step, by_id: Mapping[str, Step]) -> int:
+    if step.for_each is None:
+        return 1
+    source = only_reference(step.for_each)
+    payload = by_id[source.step].payload if source is not None and source.step is not None else None
+    most = payload.get("maxItems") if isinstance(payload, dict) and not (source and source.path) else None
+    return min(most, MOST_ITEMS) if isinstance(most, int) else MOST_ITEMS
+
+
+def _dispatches(step: Step, by_id: Mapping[str, Step]) -> int | None:
+    if step.kind in {Kind.PHASE, Kind.RECIPE}:
+        return None
+    if step.kind is not Kind.AGENT:
+        return 0
+    asked = max(step.attempts or ATTEMPTS, REVIEWS if step.review else 0)
+    return asked * (1 + len(step.review)) * _ASKED_AGAIN * _times(step, by_id)

@@ -1,0 +1,136 @@
+"""A recipe from its text: YAML within limits, then types, each fault with its place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
+
+from pydantic import ValidationError
+
+from pipeline.recipes.model import LARGEST_STEPS, Recipe
+from pipeline.recipes.problems import Problem, misspelt
+from pipeline.reports.decode import pointer_of
+from pipeline.reports.schema_errors import explain, keys_at, place_of
+from pipeline.yaml_text import Document, YamlError, core, read
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+LARGEST: Final = 1 << 20
+"""Characters of a file."""
+_MOST_VALUES: Final = 100_000
+_TEXTS: Final = frozenset({"default", "description", "prompt", "output", "publish", "tests", "run", "id", "name"})
+"""Keys whose scalars are texts, whatever they look like: a default of 3 is the text "3"."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a text says: a recipe that is well typed, or what is wrong with it; and where everything stands."""
+
+    recipe: Recipe | None
+    problems: tuple[Problem, ...]
+    document: Document | None = None
+
+    def placed(self, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+        """Return problems with line and column, in the order of the file."""
+        if self.document is None:
+            return problems
+        spots = [(self.document.place(problem.pointer), problem) for problem in problems]
+        found = [replace(problem, line=line, column=column) for (line, column), problem in spots]
+        return tuple(sorted(found, key=lambda problem: (problem.line, problem.column)))
+
+
+def read_recipe(text: str) -> Read:
+    """Return the recipe that *text* says, or everything that is wrong with its form."""
+    if len(text) > LARGEST:
+        return Read(None, (Problem("too_large", "", f"the file has more than {LARGEST} characters", line=1, column=1),))
+    try:
+        document = read(text, scalar=_scalar, most=_MOST_VALUES)
+    except YamlError as error:
+        return Read(None, (Problem("not_yaml", "", error.message, line=error.line, column=error.column),))
+    if document.mapping is None:
+        return Read(None, (Problem("wrong_type", "", "a recipe is a list of `key: value` lines", line=1, column=1),))
+    steps = document.mapping.get("steps")
+    if isinstance(steps, list) and len(cast("list[object]", steps)) > LARGEST_STEPS:
+        message = f"there are more than {LARGEST_STEPS} steps"
+        return _broken(document, (Problem("too_many_steps", "/steps", message),))
+    recipe = _typed(document.mapping)
+    if isinstance(recipe, Recipe):
+        return Read(recipe, (), document)
+    return _broken(document, tuple(recipe))
+
+
+def without_faults(found: Read) -> Recipe | None:
+    """Return a recipe of what is well typed, so that all faults are told at once; None where too little is."""
+    if found.document is None or found.document.mapping is None:
+        return None
+    value: object = found.document.mapping
+    for problem in found.problems:
+        value = _left_out(value, problem.pointer.split("/")[1:])
+    recipe = _typed(cast("dict[str, object]", value))
+    return recipe if isinstance(recipe, Recipe) else None
+
+
+def _left_out(value: object, parts: list[str]) -> object:
+    """Return a value without what lies at a place, or as it is, where there is nothing."""
+    if not parts:
+        return value
+    name = parts[0].replace("~1", "/").replace("~0", "~")
+    if isinstance(value, dict):
+        known = cast("dict[str, object]", value)
+        if len(parts) == 1:
+            return {key: one for key, one in known.items() if key != name}
+        return {key: _left_out(one, parts[1:]) if key == name else one for key, one in known.items()}
+    items = cast("list[object]", value) if isinstance(value, list) and len(parts) > 1 else None
+    if items is None:
+        return cast("object", value)
+    return [_left_out(one, parts[1:]) if str(at) == name else one for at, one in enumerate(items)]
+
+
+def _typed(value: dict[str, object]) -> Recipe | list[Problem]:
+    try:
+        return Recipe.model_validate_json(json.dumps(value))
+    except ValidationError as error:
+        return _faults(error, value)
+
+
+def _broken(document: Document, problems: tuple[Problem, ...]) -> Read:
+    found = Read(None, (), document)
+    return Read(None, found.placed(problems), document)
+
+
+def _scalar(text: str, key: str) -> object:
+    return text if key in _TEXTS else core(text, key)
+
+
+def _faults(error: ValidationError, value: dict[str, object]) -> list[Problem]:
+    schema = Recipe.model_json_schema()
+    faults = {pointer_of(place_of(fault, value)): fault for fault in error.errors()}
+    texts = {fault.pointer: fault.text for fault in explain(error.errors(), value, schema)}
+    return [_fault(pointer, fault, texts[pointer], value, schema) for pointer, fault in faults.items()]
+
+
+def _fault(
+    pointer: str, fault: ErrorDetails, text: str, value: dict[str, object], schema: dict[str, object]
+) -> Problem:
+    name = str(fault["loc"][-1])
+    match fault["type"]:
+        case "extra_forbidden":
+            keys = keys_at(place_of(fault, value)[:-1], value, schema)
+            return misspelt("unknown_key", pointer, f"the key {name!r} is unknown", name, keys)
+        case "missing":
+            return Problem("missing_key", pointer, f"the key {name!r} is required here")
+        case "literal_error":
+            words = [
+                word.strip("'\" ")
+                for word in str(fault.get("ctx", {}).get("expected", "")).replace(" or ", ", ").split(",")
+            ]
+            rule = "unknown_role" if pointer.endswith("/agent") or "/review" in pointer else "unknown_word"
+            said = fault["input"] if isinstance(fault["input"], str) else json.dumps(fault["input"], default=str)
+            return misspelt(rule, pointer, f"{said!r} is not known as {name}", str(said), words)
+        case "string_pattern_mismatch":
+            what = f"{fault['input']!r} is no name: small letters, digits and - only, and a letter first"
+            return Problem("bad_id", pointer, what)
+        case _:
+            return Problem("wrong_type", pointer, text)

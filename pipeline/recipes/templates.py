@@ -1,0 +1,86 @@
+"""Placeholders in the texts of a recipe: `{{inputs.topic}}`, `{{steps.look.output}}`, `{{item}}`. No logic, no code.
+
+A value is put in as it is and is never read again, so a value with braces stays text. `{{{{` is two braces.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PLACEHOLDER: Final = re.compile(r"\{\{\{\{|\{\{(.*?)\}\}|\{\{", re.DOTALL)
+_WORDS: Final = re.compile(
+    r"inputs\.(?P<input>[\w-]+)|steps\.(?P<step>[\w-]+)\.(?P<what>output|payload)(?P<path>(?:\.[\w-]+)*)"
+    r"|item(?P<below>(?:\.[\w-]+)*)"
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a placeholder stands for.
+
+    Args:
+        text: As it is written, without braces.
+        input: The name of an input, if it is one.
+        step: The id of a step, if it is what that left.
+        what: `output` or `payload` of the step.
+        path: The keys below the payload, or below the item.
+    """
+
+    text: str
+    input: str | None = None
+    step: str | None = None
+    what: str | None = None
+    path: tuple[str, ...] = ()
+
+    @property
+    def is_item(self) -> bool:
+        """Return whether it is the item of a `for_each`."""
+        return self.input is None and self.step is None
+
+
+def references(text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
+    """Return the placeholders of a text, and those that are none that is known."""
+    known: list[Reference] = []
+    unknown: list[str] = []
+    for match in _PLACEHOLDER.finditer(text):
+        if match[0] == "{{{{":
+            continue
+        reference = None if match[1] is None else _reference(match[1].strip())
+        if reference is None:
+            unknown.append((match[1] or "").strip())
+        else:
+            known.append(reference)
+    return tuple(known), tuple(unknown)
+
+
+def _reference(words: str) -> Reference | None:
+    match = _WORDS.fullmatch(words)
+    if match is None:
+        return None
+    below = match["path"] if match["step"] else match["below"]
+    path = tuple((below or "").split(".")[1:])
+    return Reference(words, match["input"], match["step"], match["what"], path)
+
+
+def only_reference(text: str) -> Reference | None:
+    """Return the placeholder that is the whole text."""
+    known, unknown = references(text)
+    is_whole = re.fullmatch(r"\{\{[^{}]*\}\}", text.strip()) is not None
+    return known[0] if is_whole and known and not unknown else None
+
+
+def filled(text: str, value_of: Callable[[Reference], str]) -> str:
+    """Return the text with the value of each placeholder in its place; of a sound recipe all are known."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[0] == "{{{{":
+            return "{{"
+        reference = None if match[1] is None else _reference(match[1].strip())
+        return match[0] if reference is None else value_of(reference)
+
+    return _PLACEHOLDER.sub(value, text)

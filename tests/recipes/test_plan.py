@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from kit import make_project
+from recipes.test_check import EXAMPLES, HEAD
+
+from pipeline.recipes.check import checked
+from pipeline.recipes.drawing import mermaid
+from pipeline.recipes.plan import Preview, inputs_of, preview
+from pipeline.recipes.templates import Reference, filled
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def shown(text: str, **given: str) -> Preview:
+    recipe, problems = checked(text)
+    assert recipe is not None, problems
+    values, wrong = inputs_of(recipe, given)
+    assert not wrong
+    found = preview(recipe, values)
+    assert isinstance(found, Preview), found
+    return found
+
+
+def test_order_areas_and_the_most_dispatches_of_the_examples() -> None:
+    research, fix = (shown(text, **given) for text, given in zip(EXAMPLES, ({"topic": "x"}, {}), strict=True))
+    assert [(step.id, step.wave, step.times) for step in research.steps] == [
+        ("angles", 1, 1), ("look", 2, 6), ("doubt", 3, 1), ("brief", 4, 1),
+    ]  # fmt: skip
+    assert [(step.id, step.writes) for step in fix.steps if step.writes] == [("fix", ("**/*",)), ("ship", ("**/*",))]
+    assert (fix.dispatches, fix.limit) == (16, 80)
+
+
+def test_writers_whose_areas_meet_wait_and_the_patterns_are_named() -> None:
+    text = HEAD + (
+        '  - {id: one, agent: make, prompt: p, write_set: ["{{inputs.code}}"]}\n'
+        "  - {id: two, agent: make, prompt: p, write_set: [docs]}\n"
+        "  - {id: three, agent: make, prompt: p, write_set: [docs/x.md, 'src/*.py']}\n"
+    )
+    waves = {step.id: step.wave for step in shown(text).steps}
+    assert waves == {"one": 1, "two": 1, "three": 2}
+    after = {step.id: [(found.earlier, found.patterns) for found in step.after] for step in shown(text).steps}
+    assert after["three"] == [("one", ("src", "src/*.py")), ("two", ("docs", "docs/x.md"))]
+    assert '-.->|"src ~ src/*.py"| s_three' in mermaid(shown(text))
+    assert {step.id: step.wave for step in shown(text, code="lib").steps} == {"one": 1, "two": 1, "three": 2}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"topci": "x"}, "there is no input 'topci'"),
+        ({}, "the input 'topic' is required"),
+        ({"topic": "x", "code": "../b"}, "a pattern has no empty part"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_told(given: dict[str, str], message: str) -> None:
+    text = HEAD.replace("{name: topic}", "{name: topic, required: true}") + "  - {id: a, gate: ask}\n"
+    recipe, _ = checked(text)
+    assert recipe is not None
+    assert message in inputs_of(recipe, given)[1][0].message
+
+
+def test_a_value_is_put_in_as_it_is_and_never_read_again() -> None:
+    for hostile in ("$(x)", "--config=x", "a\nb", "{{inputs.topic}}", "{{{{"):
+        assert filled("say {{inputs.topic}} {{{{", lambda _, hostile=hostile: hostile) == f"say {hostile} {{{{"
+    assert filled("{{ item.name }}", repr) == repr(Reference("item.name", path=("name",)))
+
+
+def test_a_thousand_steps_are_planned_in_the_time_that_reading_them_takes() -> None:
+    waits = [f"s{n - 7}" if n > 7 else "" for n in range(1_000)]
+    steps = "".join(
+        f"  - {{id: s{n}, agent: make, prompt: p, write_set: [src/m{n % 150}], depends_on: [{above}]}}\n"
+        for n, above in enumerate(waits)
+    )
+    recipe, problems = checked(f"name: x\nmax_concurrency: 8\nsteps:\n{steps}")
+    assert recipe is not None, problems
+    began = time.process_time()
+    yaml.compose(f"name: x\nsteps:\n{steps}", Loader=yaml.CSafeLoader)
+    bare = time.process_time() - began
+    began = time.process_time()
+    assert isinstance(preview(recipe, {}), Preview)
+    assert time.process_time() - began < max(4 * bare, 2.0), "a bound against growth, not a benchmark"
+
+
+@pytest.mark.slow
+def test_the_commands_say_it_to_people_and_programs(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(EXAMPLES[1], encoding="utf-8")
+    bad.write_text(EXAMPLES[1].replace("agent: check", "agent: chek"), encoding="utf-8")
+    project = make_project(tmp_path)
+    both = project.redfirst("recipes", "lint", str(good), str(bad))
+    assert both.returncode == 2
+    assert both.stdout == f"{bad}:5:17: 'chek' is not known as agent; did you mean 'check'? [unknown_role]\n"
+    document = json.loads(project.redfirst("recipes", "lint", str(good), str(bad), "--json").stdout)
+    assert [file["ok"] for file in document["files"]] == [True, False]
+    told = project.redfirst("recipes", "show", str(good), "code=src")
+    assert told.returncode == 0
+    assert "3. fix: @make\n   sees cause\n   may write src\n" in told.stdout
+    assert told.stdout.endswith("At most 16 dispatches; the limit is 80. Nobody was asked.\n")
+    refused = json.loads(project.redfirst("recipes", "show", str(bad), "--json").stdout)
+    assert refused["error"]["details"]["problems"][0]["rule"] == "unknown_role"
+    assert not (project.root / ".workflow").exists()
