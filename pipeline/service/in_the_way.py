@@ -14,6 +14,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Step
 from pipeline.runs import tracker
+from pipeline.runs.events import PublishIntended
 from pipeline.runs.store import WORKFLOW
 from pipeline.steps.publication.bases import Base, Blocked, choose
 from pipeline.steps.publication.commits import planned
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 _SHOWN: Final = 5
-_ONLY_PUBLICATION_IS_LEFT: Final = frozenset({Step.PUBLISH, Step.FAILURE})
 
 
 def look(ctx: Context) -> None:
@@ -34,24 +34,26 @@ def look(ctx: Context) -> None:
     Raises:
         UserError: something is still to be paid, and as things stand it could not be published.
     """
-    if ctx.lane.step in _ONLY_PUBLICATION_IS_LEFT or ctx.lane.gate == "commit":
-        return  # publication says it itself, at once
+    if ctx.run.journal.of(PublishIntended):
+        return  # publication was tried, and may have left changes of its own; it says itself what is in the way
     ours = _written(ctx)
     dirty = _uncommitted(ctx)
     met = [path for path in dirty if path in ours or any(_is_there(ctx, one) for one in ours if _is_below(one, path))]
-    if met:
+    if met and (ctx.lane.step in {Step.PUBLISH, Step.FAILURE} or ctx.lane.gate == "commit"):
+        ctx.say(f"    not committed: {_few(met)}, where the run writes: publication will refuse to overwrite it")
+    elif met:
         name, names = ctx.run.info.run_id, _few(met)
         stash = f": git stash push --include-untracked -- {shlex.join(met)}"  # git refuses it for what is gone
         how = stash if all(_is_there(ctx, path) for path in met) else ""
         raise UserError(
             f"You have changes in {names} that are not committed, and {name} writes there: what it makes could not be "
-            f"published. Put them away, then go on{how}",
+            f"published. Put them away first{how}",
             Reason.DIRTY_TREE,
             details={"paths": met},
             actions=("git status", f"redfirst show {name}"),
         )
-    if dirty:
-        ctx.say(f"    not committed: {_few(dirty)}: left as it is; what the run writes has to be elsewhere")
+    if elsewhere := [path for path in dirty if path not in met]:
+        ctx.say(f"    not committed: {_few(elsewhere)}: left as it is; what the run writes has to be elsewhere")
     base = choose(ctx)
     if isinstance(base, Blocked):
         ctx.say(f"    as things stand nothing could be published: {base.why}")

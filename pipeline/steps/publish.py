@@ -17,6 +17,7 @@ from pipeline.measure.measuring import UnmeasurableError
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
+from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.store import publish_ref, release_claim
 from pipeline.steps.publication.bases import Blocked, blocked, choose, start_of
@@ -90,7 +91,7 @@ async def _make(ctx: Context, base: Base) -> Event | None:
     except UnmeasurableError as error:
         return error.event
     except UserError as error:
-        if not moved:
+        if not moved or not (error.path or "").startswith(tracker.FOLDER):
             raise
         return await _parked(ctx, blocked(ctx, base, (error.message,)))
     if lost:

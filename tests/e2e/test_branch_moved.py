@@ -116,15 +116,22 @@ def test_where_both_change_the_same_lines_no_recipe_is_printed(tmp_path: Path) -
 def test_a_test_that_is_not_red_any_more_parks_the_run_with_a_recipe_that_works(tmp_path: Path) -> None:
     code = {"greet.sum": FILES["greet.sum"], "other.sum": "other n = n\ngreet n = n * 2\n"}
     project = parked(tmp_path, code)
-    commit(project, {"zzz.sum": "greet n = n * 2\n"})  # the last file wins: the behaviour is there already
+    project.write({"zzz.sum": "greet n = n * 2\n"})  # the last file wins: the behaviour is there already
+    project.git("add", "zzz.sum")
+    project.git("commit", "--quiet", "--all", "--message", "mine, with In Progress")
     note = refused(project, "approve", "GAL-1")["note"]
     assert "task 1: greet.check::two: was ASSERTION_MISMATCH over the code before, and now passes" in note
     recipe = note.partition("it fits: ")[2].split(", then ")
-    assert recipe[0] == "redfirst abandon run-GAL-1", note
-    assert project.redfirst(*recipe[0].split()[1:]).returncode == 0
-    project.git(*recipe[1].split()[1:])
-    assert project.git("log", "--format=%s", "-1", "work") == SUBJECTS[-1]
-    assert project.git("status", "--porcelain") == ""
+    assert [step.split()[1] for step in recipe] == ["abandon", "cherry-pick", "issue"], note
+    for step in recipe:
+        program, *words = step.split()
+        if program == "git":
+            project.git(*words)
+        else:
+            assert project.redfirst(*words).returncode == 0, step
+    assert project.git("log", "--format=%s", "-2", "work").splitlines() == [SUBJECTS[0], "mine, with In Progress"]
+    assert set(project.git("diff", "--name-only", "HEAD").splitlines()) <= set(TRACKER)
+    assert "status: Done" in (project.root / "TODO" / "GAL-1.md").read_text(encoding="utf-8")
 
 
 def test_what_the_users_commit_breaks_for_the_result_is_found(tmp_path: Path) -> None:
@@ -210,7 +217,7 @@ def test_uncommitted_changes_where_the_run_writes_refuse_to_go_on_before_anythin
     assert (document["_code"], document["error"]["kind"]) == (2, "dirty_tree"), document
     assert document["error"]["details"]["paths"] == ["greet.sum"]
     assert project.journal() == before
-    stash = document["error"]["message"].partition("go on: ")[2].split()
+    stash = document["error"]["message"].partition("first: ")[2].split()
     project.git(*stash[1:])
     mine = commit(project, {"docs/more.txt": "more\n"})
     document = project.document("approve", "GAL-1")

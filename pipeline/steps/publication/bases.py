@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.paths import is_tracker
 from pipeline.runs.events import PublishOnto
+from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,12 +84,11 @@ def blocked(ctx: Context, base: Base, why: Sequence[str], *, mergeable: bool = F
 
 @dataclass(frozen=True)
 class Meeting:
-    """A path of the run that others changed, too, or with a file of one side where the other has a folder (`clash`)."""
+    """A path of the run that others changed, too, or a file of one side where the other has a folder."""
 
     path: str
     theirs: tuple[str, ...]
     ours: tuple[str, ...]
-    clash: bool = False
 
     def __str__(self) -> str:
         return f"{self.path} was changed by {_and(self.theirs)} and by {_and(self.ours)}"
@@ -105,7 +105,7 @@ def meetings(ctx: Context, base: Base, work: Sequence[Planned]) -> tuple[Meeting
     same = str.casefold if repository.config("core.ignorecase") == "true" else str
     changed = (change.path for change in repository.diff(info.start_tree, repository.tree_of(base.commit)))
     theirs = {same(path): path for path in changed if not is_tracker(path)}
-    folders = {folder for path in theirs for folder in _above(path)}
+    folders = {folder for path in theirs for folder in above(path)}
     ours: dict[str, list[str]] = {}
     for each in work:
         for change in repository.diff(each.before, each.after):
@@ -113,18 +113,13 @@ def meetings(ctx: Context, base: Base, work: Sequence[Planned]) -> tuple[Meeting
     found: list[Meeting] = []
     for path, whose in sorted(ours.items()):
         key = same(path)
-        met = [theirs[place] for place in (key, *_above(key)) if place in theirs]
+        met = [theirs[place] for place in (key, *above(key)) if place in theirs]
         met += [theirs[place] for place in theirs if place.startswith(f"{key}/")] if key in folders else []
         if met:
             commits = repository.touching(info.start_commit, base.commit, *met)
             said = tuple(f"{commit[:12]} ({repository.subject(commit)})" for commit in commits)
-            found.append(Meeting(path, said, tuple(dict.fromkeys(whose)), clash=any(same(one) != key for one in met)))
+            found.append(Meeting(path, said or ("a merge",), tuple(dict.fromkeys(whose))))
     return tuple(found)
-
-
-def _above(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
 
 
 def _and(names: Iterable[str]) -> str:

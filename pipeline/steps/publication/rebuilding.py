@@ -25,11 +25,11 @@ def refusal_of_files(ctx: Context, base: Base, work: Sequence[Planned]) -> Block
     met = meetings(ctx, base, work)
     if not met:
         return None
-    touching = tuple(one.path for one in met if one.clash) or _conflicts(ctx, base, work)
+    touching = _conflicts(ctx, base, work)
     if base.merging and not touching:
         return None
     why = [str(one) for one in met]
-    why += [f"both change the same lines of {', '.join(touching)}, or one of them took it away"] if touching else []
+    why += [f"the two changes of {', '.join(touching)} do not merge"] if touching else []
     return blocked(ctx, base, why, mergeable=not touching)
 
 

@@ -40,22 +40,17 @@ def by_hand(ctx: Context, tip: str, commits: Sequence[str]) -> str:
         return f"the result is {commits[-1][:12]}"
     done, why = picked
     work = len(commits) - 1
-    # where the tracker's alone does not fit: that is a command of ours
-    last = f", and redfirst issue status {ctx.issue} done" if done == work else ""
-    if done < work or not done:
-        return f"git cherry-pick {first}..{commits[-1][:12]} would stop: {why}"
-    dirty = _dirty(ctx, tip, commits)
+    if done < work or not work:
+        return f"git cherry-pick {first}..{commits[-1][:12]} would stop: {why or 'it changes the tracker alone'}"
+    shown = {f"{tracker.FOLDER}/{name}" for name in tracker.shown_files(ctx.run)}
+    if not shown.isdisjoint(change.path for change in repository.diff(info.start_commit, tip)):
+        done = work  # abandoning leaves the tracker's files changed, so that git would not touch them
+    # where the tracker's commit alone does not fit: that is a command of ours
+    last = f", then redfirst issue status {ctx.issue} done" if done == work else ""
+    touched = {change.path for change in repository.diff(info.start_commit, commits[done - 1])}
+    staged = set(repository.staged(tip))
+    dirty = sorted(staged | (touched & {line[3:] for line in repository.status()} - shown))
     if dirty:
-        return f"commit or undo your changes in {', '.join(dirty)} first"
+        return f"git cherry-pick would fit, but for what is not committed: {', '.join(dirty)}"
     end = commits[done - 1][:12]
     return f"not measured there, but it fits: redfirst abandon {name}, then git cherry-pick {first}..{end}{last}"
-
-
-def _dirty(ctx: Context, tip: str, commits: Sequence[str]) -> tuple[str, ...]:
-    """Return the user's uncommitted changes in the way of a cherry-pick, once abandoning has put the tracker back."""
-    repository, start = ctx.repository, ctx.run.info.start_commit
-    touched = {change.path for change in repository.diff(start, commits[-1])}
-    shown = {f"{tracker.FOLDER}/{name}" for name in tracker.shown_files(ctx.run)}
-    moved = {change.path for change in repository.diff(start, tip)}
-    dirty = {line[3:] for line in repository.status()} - (shown - moved)
-    return tuple(sorted(touched & (dirty | (shown & moved))))

@@ -31,13 +31,18 @@ def put_on(repository: Repository, tree: str, before: str, after: str) -> Put:
         return Put(after)
     here = {entry.path: entry for entry in repository.entries(tree)}
     was = {entry.path: entry for entry in repository.entries(before)}
+    wanted = repository.diff(before, after)
+    stays = here.keys() - {change.path for change in wanted if change.entry is None}
+    folders = {folder for path in stays for folder in above(path)}
     changes: list[TreeChange] = []
     merged: list[str] = []
     conflicts: list[str] = []
-    for change in repository.diff(before, after):
+    for change in wanted:
         path = change.path
         base, theirs, own = was.get(path), here.get(path), change.entry
-        if theirs in {base, own}:
+        if own is not None and (path in folders or not stays.isdisjoint(above(path))):
+            conflicts.append(path)  # a file of one side where the other has a folder
+        elif theirs in {base, own}:
             changes.append(change)
         elif base is None or theirs is None or own is None:
             conflicts.append(path)
@@ -46,6 +51,12 @@ def put_on(repository: Repository, tree: str, before: str, after: str) -> Put:
             (conflicts if both is None else merged).append(path)
             changes += [] if both is None else [TreeChange(path, both)]
     return Put(repository.build_tree(tree, changes), tuple(merged), tuple(conflicts))
+
+
+def above(path: str) -> list[str]:
+    """Return the folders that a path lies in, the nearest first."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
 
 
 def _merged(repository: Repository, base: Entry, theirs: Entry, own: Entry) -> Entry | None:
