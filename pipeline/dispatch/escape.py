@@ -65,7 +65,7 @@ class EscapeError(Exception):
 
 
 @contextlib.contextmanager
-def watched(repository: Repository, run_id: str | None = None) -> Generator[None]:
+def without_escape(repository: Repository, run_id: str | None = None) -> Generator[None]:
     """Hold that nothing which counts of the user's repository changes while the context lasts: a measurement.
 
     The private checkout is not looked at: it is large, and who changes it is found after the next dispatch, before

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.dispatch.escape import watched
+from pipeline.dispatch.escape import without_escape
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
@@ -62,7 +62,7 @@ class Context:
     """Where the run starts, where this driver has just begun it; None where it goes on with one."""
 
     def __post_init__(self) -> None:
-        watch = partial(watched, self.repository, self.run.info.run_id)
+        watch = partial(without_escape, self.repository, self.run.info.run_id)
         self.copies = Copies(self.checkout, "measured", self.box, watch)
         """What tests and checks run in; no agent ever gets one of them."""
 

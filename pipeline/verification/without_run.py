@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.escape import watched
+from pipeline.dispatch.escape import without_escape
 from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.measure import setup
 from pipeline.runs.worktree_include import include_ignored
@@ -43,7 +43,7 @@ class WithoutRun:
     copies: Copies = field(init=False)
 
     def __post_init__(self) -> None:
-        self.copies = Copies(self.checkout, "measured", self.box, partial(watched, self.repository))
+        self.copies = Copies(self.checkout, "measured", self.box, partial(without_escape, self.repository))
 
     def note(self, event: JournalEvent) -> None:
         """Take nothing down: there is no journal."""

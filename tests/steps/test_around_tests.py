@@ -9,7 +9,7 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, ground
 
 from pipeline.evidence.observation import Layout, TestRecord
-from pipeline.measure.old_tests.changed_helpers import changed_without_a_change
+from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
 from pipeline.measure.old_tests.loosened import loosened
 
 pytestmark = pytest.mark.slow
@@ -121,7 +121,7 @@ PYTHON = records(
 def test_old_tests_that_notice_less_are_named(tmp_path: Path, path: str, old: str, new: str, named: list[str]) -> None:
     place = ground(tmp_path, FILES)
     after = place.tree({path: FILES[path].replace(old, new)})
-    found = changed_without_a_change(place, PYTEST, PYTHON, place.start, after)
+    found = weakened_indirectly(place, PYTEST, PYTHON, place.start, after)
     assert found == tuple(f"tests/{one}" for one in named)
 
 
@@ -184,5 +184,5 @@ def test_in_other_languages_too(
     place = ground(tmp_path, {path: text})
     known = {entry: TestRecord(id=entry, function=function, path=path, region_sha256="")}
     after = place.tree({path: text.replace(*change)})
-    assert changed_without_a_change(place, layout, known, place.start, after) == (entry,)
-    assert changed_without_a_change(place, layout, known, place.start, place.tree({path: f"{text}\n\n"})) == ()
+    assert weakened_indirectly(place, layout, known, place.start, after) == (entry,)
+    assert weakened_indirectly(place, layout, known, place.start, place.tree({path: f"{text}\n\n"})) == ()

@@ -39,7 +39,7 @@ def own_views(box: Box, view: View, names: Iterable[str], told: Callable[[Traces
         names: The runners, in the order in which they run.
         told: Hears at the end what was done to each of the copies.
     """
-    with private_place("redfirst-several-") as place, ExitStack() as watched:
+    with private_place("redfirst-several-") as place, ExitStack() as traced:
         views: dict[str, View] = {}
         for name in names:
             if not views:
@@ -49,12 +49,12 @@ def own_views(box: Box, view: View, names: Iterable[str], told: Callable[[Traces
             shutil.copytree(view.host, copy, symlinks=True)
             shown = box.inside(copy, view.workspace)
             views[name] = View(Mount(copy, shown, writable=view.mount.writable))
-            watched.enter_context(_watched(copy, told))
+            traced.enter_context(_traced_copy(copy, told))
         yield views
 
 
 @contextmanager
-def _watched(copy: Path, told: Callable[[Traces], None]) -> Generator[None]:
+def _traced_copy(copy: Path, told: Callable[[Traces], None]) -> Generator[None]:
     base = scan(copy)
     folders = {path for path, entry in base.items() if entry.kind is EntryKind.FOLDER}
     with watched_folders(copy, folders) as renames:

@@ -42,8 +42,8 @@ def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...]:
     if trees[0] is None or trees[1] is None:
         return ()
     old, new = File(trees[0]), File(trees[1])
-    now = new.served()
-    was = Suite({name: one for name, one in old.served().tests.items() if name in now.tests})
+    now = new.helper_suite()
+    was = Suite({name: one for name, one in old.helper_suite().tests.items() if name in now.tests})
     uses, for_all = old.uses(), old.for_all()
     weaker = list(compare(was, now))
     constants = {one.test for one in weaker if was.tests[one.test].what == "constant"}

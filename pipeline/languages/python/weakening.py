@@ -68,7 +68,7 @@ class File:
         tests = {name: self._test(node) for name, node in self.tests.items()}
         return Suite(tests, {**whole, **dict.fromkeys(self._unasked(), 1)})
 
-    def served(self) -> Suite:
+    def helper_suite(self) -> Suite:
         """Return what the file has for tests: fixtures, other functions, constants."""
         fixtures = {name: self._test(node) for name, node in self.tests.items() if _serves(node)}
         others = {name: self._test(node) for name, node in self.helpers.items()}

@@ -30,7 +30,7 @@ _MOST_TESTS = 2_000
 
 
 @dataclass(frozen=True)
-class Served:
+class LostConstant:
     """A constant of a file that serves tests, of which something is gone.
 
     Args:
@@ -42,7 +42,7 @@ class Served:
     tests: tuple[tuple[str, str], ...]
 
 
-def changed_without_a_change(
+def weakened_indirectly(
     ctx: HasRepository, layout: Layout, records: Mapping[str, TestRecord], before: str, after: str
 ) -> tuple[str, ...]:
     """Return the ids of old tests whose own lines are what they were, and that notice less.
@@ -65,7 +65,7 @@ def changed_without_a_change(
             unread |= {path} if tests is None else set()
     for path, old, new in both(ctx, before, after, [path for path in paths if serves(path, layout)][:_MOST_FILES]):
         if old is not None and new is not None:
-            found |= {test for one in served(ctx, layout, before, (path, old, new)) for test in one.tests}
+            found |= {test for one in lost_constants(ctx, layout, before, (path, old, new)) for test in one.tests}
     return tuple(
         sorted(
             entry
@@ -80,7 +80,9 @@ def serves(path: str, layout: Layout) -> bool:
     return not layout.is_test(path) and (layout.is_test_side(path) or lies_among_tests(path))
 
 
-def served(ctx: HasRepository, layout: Layout, tree: str, change: tuple[str, bytes, bytes]) -> tuple[Served, ...]:
+def lost_constants(
+    ctx: HasRepository, layout: Layout, tree: str, change: tuple[str, bytes, bytes]
+) -> tuple[LostConstant, ...]:
     """Return the constants of a changed Python file that lost something, where old tests use them.
 
     Args:
@@ -94,16 +96,16 @@ def served(ctx: HasRepository, layout: Layout, tree: str, change: tuple[str, byt
         return ()
     lost = lost_in(old, new)
     if lost is None:
-        return (Served("it cannot be read; whether old tests use what is gone in it is not known", ()),)
+        return (LostConstant("it cannot be read; whether old tests use what is gone in it is not known", ()),)
     tests: list[list[tuple[str, str]]] = [[] for _ in lost]
     for file, text in _tests(ctx, layout, tree) if lost else ():
         for mine, users in zip(tests, users_in(file, text, path, lost), strict=True):
             mine.extend((file, test) for test in users)
-    found: list[Served] = []
+    found: list[LostConstant] = []
     for one, mine in zip(lost, tests, strict=True):
         if mine:
             shown = listed([f"{file}::{test}" for file, test in mine])
-            found.append(Served(f"{one.what} (used by {shown}) (line {one.line})", tuple(mine)))
+            found.append(LostConstant(f"{one.what} (used by {shown}) (line {one.line})", tuple(mine)))
     return tuple(found)
 
 

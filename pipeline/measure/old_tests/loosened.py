@@ -13,7 +13,7 @@ from pipeline.languages.readers import added, weakenings
 from pipeline.languages.sources.suites import lines_of
 from pipeline.languages.sources.weakening import is_read
 from pipeline.measure.composed_trees import both, shares_file
-from pipeline.measure.old_tests.changed_helpers import served, serves
+from pipeline.measure.old_tests.changed_helpers import lost_constants, serves
 from pipeline.policy.control_files import is_control
 from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
 
@@ -43,9 +43,9 @@ def loosened(ctx: HasRepository, layout: Layout, before: str, after: str) -> tup
     for path, old, new in texts:
         lines += lines_of(path, read.get(path, ()))
         if old is not None and new is not None and serves(path, layout):
-            lines += [f"{path}: {one.what}" for one in served(ctx, layout, before, (path, old, new))]
+            lines += [f"{path}: {one.what}" for one in lost_constants(ctx, layout, before, (path, old, new))]
         if old is not None:
-            lines += [f"{path}: {sentence}" for sentence in _served(path, layout, old, new)]
+            lines += [f"{path}: {sentence}" for sentence in _changed_helper(path, layout, old, new)]
     return tuple(lines)
 
 
@@ -80,7 +80,7 @@ def _serves(path: str, layout: Layout) -> bool:
     return layout.is_test_side(path) or lies_among_tests(path) or is_control(path)
 
 
-def _served(path: str, layout: Layout, old: bytes, new: bytes | None) -> Iterator[str]:
+def _changed_helper(path: str, layout: Layout, old: bytes, new: bytes | None) -> Iterator[str]:
     if not _serves(path, layout):
         return
     what = _what(path)

@@ -78,5 +78,5 @@ def _is_loaded(path: str, layout: Layout) -> bool:
     """Return whether a runner loads the file by itself, beside other tests; Rust builds a program of each."""
     language = language_of(path)
     unasked = {language.helper, language.package_file} if language is not None else set[str]()
-    served = layout.is_test_side(path) and PurePosixPath(path).name in unasked
-    return (layout.is_test(path) or served) and not has_part(path, "test_regions")
+    is_helper = layout.is_test_side(path) and PurePosixPath(path).name in unasked
+    return (layout.is_test(path) or is_helper) and not has_part(path, "test_regions")

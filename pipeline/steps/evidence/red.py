@@ -13,7 +13,7 @@ from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.old_tests.changed_helpers import changed_without_a_change
+from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
 from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
 from pipeline.measure.red.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
 from pipeline.measure.red.import_stubs import with_stand_ins
@@ -134,7 +134,7 @@ async def _red_over(
         may_only_remove=task.evidence is Evidence.REGRESSION,
         renames=renames,
     )
-    around = changed_without_a_change(ctx, after.layout, before.records, as_if_renamed(ctx, start, renames), tree)
+    around = weakened_indirectly(ctx, after.layout, before.records, as_if_renamed(ctx, start, renames), tree)
     more = [e for e in (*around, *fed) if e in after.records and not may_change(before.records[e], allowed)]
     if verdict.only_removed and not _only_deletes(ctx, task, set(paths) - {*renames, *renames.values()}, composed):
         # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
