@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from pipeline.config.base_table import Closed, Seconds
+from pipeline.config.base_table import Seconds, Table
 from pipeline.config.providers import ProviderName
 from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Role
@@ -79,7 +79,7 @@ ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:
 Steps = Annotated[int, Field(ge=1)]
 
 
-class AgentConfig(Closed):
+class AgentConfig(Table):
     """How one role is run, complete. Relative paths are already resolved."""
 
     backend: Backend = Backend.COMMAND
@@ -115,7 +115,7 @@ class AgentConfig(Closed):
         return self.network if self.network is not None else NETWORK_OF[self.backend]
 
 
-class AgentOverride(Closed):
+class AgentOverride(Table):
     """What a role says for itself; None leaves the word to `[agents]`."""
 
     backend: Backend | None = None

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Seconds = Annotated[int, Field(ge=1)]
 
 
-class Closed(BaseModel):
+class Table(BaseModel):
     """Frozen, and a key that nobody reads is an error: a typo must not pass for a setting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -9,20 +9,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline.config.base_table import Closed
+from pipeline.config.base_table import Table
 
 Cost = Annotated[float, Field(gt=0, allow_inf_nan=False, description="USD")]
 TokenCount = Annotated[int, Field(ge=1, description="Input and output tokens together")]
 
 
-class BudgetPart(Closed):
+class BudgetPart(Table):
     """What may be spent; None = no limit but that of the dispatches."""
 
     cost_usd: Cost | None = None
     tokens: TokenCount | None = None
 
 
-class RoleBudgets(Closed):
+class RoleBudgets(Table):
     """`[budget.roles.ROLE]`."""
 
     orchestrator: BudgetPart = BudgetPart()
@@ -33,7 +33,7 @@ class RoleBudgets(Closed):
     pm: BudgetPart = BudgetPart()
 
 
-class PhaseBudgets(Closed):
+class PhaseBudgets(Table):
     """`[budget.phases.PHASE]`: the phases of a run by name, as `routes` groups them."""
 
     plan: BudgetPart = BudgetPart()

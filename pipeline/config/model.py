@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, create_model
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, bare, laid_over
-from pipeline.config.base_table import Closed, Seconds
+from pipeline.config.base_table import Seconds, Table
 from pipeline.config.budget import Budget
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
@@ -62,7 +62,7 @@ Reviews = Annotated[int, Field(ge=1, description="Reviews: 3 reviews are 2 retri
 Times = Annotated[int, Field(ge=0, description="How often the paid edge may be taken")]
 
 
-class Limits(Closed):
+class Limits(Table):
     """`[limits]`: how often a loop may be taken (matrix 2); the defaults are the matrix's own."""
 
     plan_review: Reviews = _limit(Loop.PLAN_REVIEW)
@@ -87,19 +87,19 @@ class Limits(Closed):
     max_fix_tasks: Annotated[int, Field(ge=1, description="Fix tasks of one review cycle")] = MAX_FIX_TASKS
 
 
-class FinalReview(Closed):
+class FinalReview(Table):
     """`[final_review]`."""
 
     on_blockers: OnBlockers = OnBlockers.COMMIT
 
 
-class Failure(Closed):
+class Failure(Table):
     """`[failure]`."""
 
     keep: Keep = Keep.REF
 
 
-class Outage(Closed):
+class Outage(Table):
     """`[outage]`: what is done when a model service is out of reach, before and after a spare is asked."""
 
     backoff_s: Annotated[
@@ -110,7 +110,7 @@ class Outage(Closed):
     ] = 300
 
 
-class _StubFirst(Closed):
+class _StubFirst(Table):
     """`[stub_first]`: the toolchains in which new symbols are scaffolded before their tests."""
 
     def of(self, name: str) -> bool:
@@ -124,7 +124,7 @@ class _StubFirst(Closed):
         return getattr(self, name)
 
 
-class Toolchain(Closed):
+class Toolchain(Table):
     """`[toolchains.NAME]`: how the tests of a language are run."""
 
     folder: Annotated[RelPath | None, Field(description="Where its project is; None: the top, else found below it")] = (
@@ -137,7 +137,7 @@ class Toolchain(Closed):
     workers: Annotated[int, Field(ge=1, le=64, description="Parts of a whole test run side by side")] = 1
 
 
-class _Toolchains(Closed):
+class _Toolchains(Table):
     """`[toolchains]`."""
 
     use: Annotated[
@@ -194,14 +194,14 @@ else:
     )
 
 
-class Checks(Closed):
+class Checks(Table):
     """`[checks]`: formatters on changed files, and measured commands. `{files}` stands for the changed files."""
 
     fix: tuple[Argv, ...] = ()
     commands: tuple[Argv, ...] = ()
 
 
-class Config(Closed):
+class Config(Table):
     """Everything that can be set."""
 
     sandbox: BoxMode = BoxMode.AUTO

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline.config.base_table import Closed, Seconds
+from pipeline.config.base_table import Seconds, Table
 
 
-class Probes(Closed):
+class Probes(Table):
     """`[probes]`."""
 
     revert: Annotated[bool, Field(description="The accepted tests must still be RED over the old production")] = True

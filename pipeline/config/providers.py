@@ -15,7 +15,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from pipeline.config.base_table import Closed, Seconds
+from pipeline.config.base_table import Seconds, Table
 
 _URL: Final = re.compile(
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?"
@@ -60,7 +60,7 @@ class Api(StrEnum):
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class PriceTable(Closed):
+class PriceTable(Table):
     """`[prices."MODEL"]`: USD for a million tokens; cached input without a price of its own costs what input does."""
 
     input: Usd
@@ -106,7 +106,7 @@ Apis = Annotated[tuple[Api, ...], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 
 
-class Provider(Closed):
+class Provider(Table):
     """A model service, complete. The caps hold for one dispatch, `timeout_s` for one request.
 
     `credential_env` is None where the service wants no credential, as most do that run on this machine.
@@ -124,7 +124,7 @@ class Provider(Closed):
     timeout_s: Seconds = 600
 
 
-class ProviderTable(Closed):
+class ProviderTable(Table):
     """What the configuration says of a service; the rest is that of the built-in one, or the default."""
 
     url: Annotated[Url | None, Field(description="https; plain http only for this machine")] = None

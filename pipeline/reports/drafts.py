@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import Field
 
 from pipeline.reports.fields import (
-    Closed,
     Evidence,
     FileChange,
     Line,
@@ -13,6 +12,7 @@ from pipeline.reports.fields import (
     Prose,
     RelPath,
     Report,
+    StrictModel,
     Symbol,
     Symptom,
     Texts,
@@ -25,14 +25,14 @@ class PlannedFile(FileChange):
     why: str = ""
 
 
-class Behaviour(Closed):
+class Behaviour(StrictModel):
     """An action and what can be observed afterwards; hygiene refuses a half (H010)."""
 
     action: str = ""
     outcome: str = ""
 
 
-class DesignOfTests(Closed):
+class DesignOfTests(StrictModel):
     """What is to be tested, and what not."""
 
     behaviours: tuple[Behaviour, ...] = ()
@@ -41,14 +41,14 @@ class DesignOfTests(Closed):
     testability: Texts = ()
 
 
-class Snippet(Closed):
+class Snippet(StrictModel):
     """A few lines of existing code that show a seam."""
 
     path: RelPath
     snippet: Prose
 
 
-class SplitTask(Closed):
+class SplitTask(StrictModel):
     """One task of a split; `depends_on` counts from 1 in the report's list."""
 
     title: Line

@@ -17,7 +17,7 @@ _LONGEST_PATH: Final = 1024
 _BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})
 
 
-class Closed(BaseModel):
+class StrictModel(BaseModel):
     """A value from outside: unknown keys are errors, nothing is coerced, nothing changes afterwards."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -76,7 +76,7 @@ Prose = Annotated[str, StringConstraints(pattern=r"\S")]
 Texts = tuple[str, ...]
 
 
-class FileChange(Closed):
+class FileChange(StrictModel):
     """A file of a plan or task and what happens to it; `origin` is the old path of a rename ("from" in a report)."""
 
     path: RelPath
@@ -95,7 +95,7 @@ class FileChange(Closed):
 SimpleAction = Literal["modify", "create", "delete"]
 
 
-class Need(Closed):
+class Need(StrictModel):
     """A file that an agent asks for because the task does not name it (matrix 3)."""
 
     path: RelPath
@@ -103,14 +103,14 @@ class Need(Closed):
     why: str = ""
 
 
-class OldTest(Closed):
+class OldTest(StrictModel):
     """An existing test that may change, and why."""
 
     id: Line
     reason: str = ""
 
 
-class Symbol(Closed):
+class Symbol(StrictModel):
     """A name that a task introduces or changes; what a legal RED may miss (matrix 5)."""
 
     name: Line
@@ -119,14 +119,14 @@ class Symbol(Closed):
     new: bool = True
 
 
-class OutOfScope(Closed):
+class OutOfScope(StrictModel):
     """A bug that was there before; filed as a sub-issue with label bug."""
 
     title: Line
     description: str = ""
 
 
-class Report(Closed):
+class Report(StrictModel):
     """What every report may carry, whatever its kind."""
 
     out_of_scope: tuple[OutOfScope, ...] = ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pipeline.reports.fields import Closed, Concern, Severity, Verdict
+from pipeline.reports.fields import Concern, Severity, StrictModel, Verdict
 from pipeline.reports.reviews import CheckReview, ReviewFinding, SimplifyFinding, SimplifyReview, SuiteJudgement
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Signal
@@ -75,7 +75,7 @@ class Advisory(SimplifyFinding):
         return said if isinstance(said, bool) else said.strip().rstrip(".").casefold() not in _NO_CONFLICT
 
 
-class Ledger(Closed):
+class Ledger(StrictModel):
     """All findings of one stage.
 
     Args:

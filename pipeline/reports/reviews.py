@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pipeline.reports.fields import Closed, Concern, Line, OldTest, Prose, RelPath, Report, Severity, Verdict
+from pipeline.reports.fields import Concern, Line, OldTest, Prose, RelPath, Report, Severity, StrictModel, Verdict
 
 
-class Edit(Closed):
+class Edit(StrictModel):
     """An exact replacement in one file; applied by our code only when the syntax tree stays the same (matrix 3)."""
 
     path: RelPath
@@ -18,7 +18,7 @@ class Edit(Closed):
     new: str
 
 
-class ReviewFinding(Closed):
+class ReviewFinding(StrictModel):
     """A finding as @check writes it; `findings.Finding` is the same thing with our id and status."""
 
     severity: Severity = Severity.MEDIUM
@@ -39,7 +39,7 @@ class ReviewFinding(Closed):
         return self
 
 
-class PriorAnswer(Closed):
+class PriorAnswer(StrictModel):
     """What became of a finding of an earlier review."""
 
     id: Line
@@ -56,7 +56,7 @@ class CheckReview(Report):
     prior: tuple[PriorAnswer, ...] = ()
 
 
-class MetCriterion(Closed):
+class MetCriterion(StrictModel):
     """Whether the result meets an acceptance criterion of a task."""
 
     task: Annotated[Line, BeforeValidator(lambda one: str(one) if isinstance(one, int) else one)]
@@ -71,7 +71,7 @@ class ResultReview(CheckReview):
     criteria: tuple[MetCriterion, ...] = ()
 
 
-class SplitAnswers(Closed):
+class SplitAnswers(StrictModel):
     """The six questions of the split review (ADR-9, ADR-R2); yes, no, or a sentence."""
 
     coverage: bool | str = ""
@@ -88,7 +88,7 @@ class SplitReview(CheckReview):
     answers: SplitAnswers = SplitAnswers()
 
 
-class SimplifyFinding(Closed):
+class SimplifyFinding(StrictModel):
     """Advice; it never blocks."""
 
     title: str = ""
@@ -138,7 +138,7 @@ class Diagnosis(Report):
     tests_to_change: tuple[OldTest, ...] = ()
 
 
-class FollowUp(Closed):
+class FollowUp(StrictModel):
     """How one item is filed; `duplicate_of` names an existing issue instead."""
 
     item: int | Prose

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pipeline.reports import markdown, untrusted_text
 from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import Action, Closed, Evidence, FileChange, Line, OldTest, Symbol, Symptom
+from pipeline.reports.fields import Action, Evidence, FileChange, Line, OldTest, StrictModel, Symbol, Symptom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -40,7 +40,7 @@ MAKING: Final = frozenset({Action.CREATE, Action.RENAME})
 """The actions after which a path exists that did not exist before."""
 
 
-class TaskHead(Closed):
+class TaskHead(StrictModel):
     """The machine-read part of `task-<id>.md`: its front matter."""
 
     id: TaskId

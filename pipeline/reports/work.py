@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pipeline.reports.fields import Closed, Line, Need, Prose, RelPath, Report, Texts
+from pipeline.reports.fields import Line, Need, Prose, RelPath, Report, StrictModel, Texts
 
 NotTestableReason = Literal["config-only", "external-system", "non-deterministic", "pure-wiring", "missing-seam"]
 Escalation = Literal["entry_validation", "test_design", "split_needed"]
 
 
-class NamedTest(Closed):
+class NamedTest(StrictModel):
     """A note on one test; ids that count are derived by us (matrix 5)."""
 
     id: Line
@@ -19,7 +19,7 @@ class NamedTest(Closed):
     reason: str = ""
 
 
-class ShownCriterion(Closed):
+class ShownCriterion(StrictModel):
     """Which tests show an acceptance criterion, or why none does."""
 
     id: Line
