@@ -13,6 +13,7 @@ import typer
 from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.cli.text import print_text, say
+from pipeline.config.problems import did_you_mean
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
@@ -66,7 +67,9 @@ def try_agent(
     refuse_recursion(os.environ)
     if kind not in KINDS or role not in KINDS[kind].roles:
         kinds = ", ".join(name for name, row in KINDS.items() if role in row.roles)
-        raise UserError(f"{role} is not asked {kind!r}; accepted: {kinds}.", Reason.USAGE)
+        near = did_you_mean(kind, kinds.split(", "))
+        hint = f" Did you mean {near}?" if near else ""
+        raise UserError(f"{role} is not asked {kind!r}; accepted: {kinds}.{hint}", Reason.USAGE)
     if (question is None) == bool(KINDS[kind].by_question):
         asks = ", ".join(KINDS["judge"].by_question)
         raise UserError(f"--kind judge needs --question ({asks}); no other kind takes one.", Reason.USAGE)

@@ -36,6 +36,7 @@ INTERNAL: Final = "internal"
 _BUG: Final = 1
 _BROKEN_PIPE: Final = 141  # what a shell reports of a program that SIGPIPE ended
 _LIBRARIES: Final = ("pydantic", "typer", "anyio", "PyYAML")
+_NO_CHOICE: Final = re.compile(r"'([^']*)' is not one of ((?:'[^']*'(?:, )?)+)")
 _SECRET: Final = re.compile(r"(\benv\.[^=]+=).*", re.DOTALL)
 _COVERED: Final = r"\1***"
 
@@ -120,7 +121,21 @@ def _nowhere() -> bool:
 def _usage_message(error: BaseException) -> str | None:
     # typer's class for this is private, and another one in the releases that import click; its method is the same.
     format_message = getattr(error, "format_message", None)
-    return str(format_message()).strip() if callable(format_message) else None
+    if not callable(format_message):
+        return None
+    options: Sequence[str] = getattr(error, "possibilities", None) or ()
+    if options and (option := getattr(error, "option_name", None)):
+        return f"No such option: {option}. Did you mean {' or '.join(options)}?"
+    said = str(format_message()).strip().replace("Value error, ", "")
+    choice = _NO_CHOICE.search(said)
+    near = _nearest(choice[1], re.findall(r"'([^']*)'", choice[2])) if choice is not None else None
+    return f"{said} Did you mean '{near}'?" if near else said
+
+
+def _nearest(word: str, accepted: Sequence[str]) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415  (not on the path of --help)
+
+    return next(iter(get_close_matches(word, accepted, n=1)), None)
 
 
 def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:

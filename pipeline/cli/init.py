@@ -18,6 +18,7 @@ from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue_place import FOLDER
 from pipeline.cli.text import print_text
 from pipeline.config.load import load
+from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
 from pipeline.git import Repository
@@ -133,8 +134,11 @@ def _chosen(
         return known[0]
     chosen = start_called(agent, known, environ, model, argv)
     if chosen is None:
+        near = did_you_mean(agent, names())
+        hint = f" Did you mean {near}?" if near else ""
         raise UserError(
-            f"--agent {agent}: accepted: {', '.join(names())}; llamacpp only where its server answers on port 8080.",
+            f"--agent {agent} is no agent.{hint} Accepted: {', '.join(names())}; llamacpp only where its server "
+            "answers on port 8080.",
             Reason.USAGE,
             details={"accepted": list(names())},
         )

@@ -45,7 +45,7 @@ app = typer.Typer(
 LAZY_COMMANDS: Final = (
     LazyCommand("runs", "pipeline.cli.runs:runs", "List the runs of all worktrees, the newest first."),
     LazyCommand("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
-    LazyCommand("explain", "pipeline.cli.explain:explain", "Say for each decision which row of the matrix fired."),
+    LazyCommand("explain", "pipeline.cli.explain:explain", "Say why a run stands where it does."),
     LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
     LazyCommand("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
     LazyCommand(

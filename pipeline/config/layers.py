@@ -111,7 +111,7 @@ def from_flags(flags: Flags, home: Path) -> FlatLayer:
     for role, backend in flags.agents.items():
         origin = Origin(Layer.FLAG, f"--agent {role}")
         if role not in keys.ROLES:
-            raise _unknown(origin, role, list(Role))
+            raise _unknown(origin, role, list(Role), "role")
         path = ("agents", role, "backend")
         flat[path] = (_typed(path, backend, origin, home), origin)
     return flat
@@ -184,11 +184,11 @@ def _absolute(text: str, folder: Path, home: Path) -> str:
     return str(home.joinpath(*path.parts[1:]) if path.parts[:1] == ("~",) else folder / path)
 
 
-def _unknown(origin: Origin, word: str, known: Sequence[str]) -> UserError:
+def _unknown(origin: Origin, word: str, known: Sequence[str], what: str = "key of the configuration") -> UserError:
     near = did_you_mean(word, known)
     hint = f' Did you mean "{near}"?' if near else ""
     return UserError(
-        f'{origin}: "{word}" is no key of the configuration.{hint}',
+        f'{origin}: "{word}" is no {what}.{hint}',
         Reason.CONFIG,
         path=origin.source,
         details={"accepted": list(known), "did_you_mean": near},

@@ -67,6 +67,22 @@ def test_a_command_that_is_loaded_later_is_suggested_for_a_typo() -> None:
     assert "Did you mean 'explain'?" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("issue", "shwo"), "No such command 'shwo'. Did you mean 'show'?"),
+        (("runs", "--jsn"), "No such option: --jsn. Did you mean --json?"),
+        (("agents", "explain", "maek", "x"), "Did you mean 'make'?"),
+        (("agents", "try", "make", "--kind", "implemnt", "--issue", "A-1"), "Did you mean implement?"),
+        (("config", "show", "--agent", "mkae=human"), '"mkae" is no role. Did you mean "make"?'),
+    ],
+)
+def test_a_word_that_is_nearly_one_of_ours_is_answered_with_it(words: tuple[str, ...], said: str) -> None:
+    done = redfirst(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 def test_a_group_without_a_command_shows_its_help_and_nothing_else() -> None:
     done = redfirst("issue")
     assert done.returncode == 2

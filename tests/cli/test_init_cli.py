@@ -86,7 +86,7 @@ def test_each_agent_can_be_asked_for_and_its_file_loads(tmp_path: Path, name: st
 
 def test_a_name_that_is_none_is_refused(project: Project) -> None:
     message = init(project, "--agent", "cloude", code=2)["error"]["message"]
-    assert "accepted: claude, codex" in message
+    assert "Did you mean claude? Accepted: claude, codex" in message
 
 
 def test_a_dry_run_prints_the_file_and_nothing_else(project: Project) -> None:
