@@ -28,6 +28,15 @@ AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 AsDocumentBesideProgress = Annotated[
     bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")
 ]
+GateMeant = Annotated[
+    str | None,
+    typer.Option(
+        "--gate",
+        metavar="plan|split|commit",
+        help="Refuse if the run waits at another gate than this.",
+        autocompletion=completion.gates,
+    ),
+]
 AgentFlags = Annotated[
     list[str] | None,
     typer.Option(

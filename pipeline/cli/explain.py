@@ -102,6 +102,8 @@ def _stands(document: ExplainDocument) -> str:
     stands = f"in {document.place}" if not document.place.startswith("at ") else document.place
     if document.reason is Reason.ABANDONED:
         stands = "abandoned by a person; the last decision before that"
+    elif document.reason is Reason.APPROVAL:
+        stands = f"parked {document.place}"
     elif document.outcome is not None:
         stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
     return visible(f"{document.run_id}: {stands}")

@@ -14,8 +14,9 @@ import typer
 
 from pipeline import VERSION
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, MeantRun, Onto, ValueFlags
+from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, GateMeant, MeantRun, Onto, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
+from pipeline.cli.gate_text import answer_rows, near, reading_rows
 from pipeline.cli.lazy_commands import LazyCommand, group_of
 from pipeline.cli.text import print_text, say, several_lines
 from pipeline.errors import UserError
@@ -172,6 +173,7 @@ def resume(
 @app.command()
 def approve(
     name: MeantRun = None,
+    gate: GateMeant = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
@@ -181,14 +183,14 @@ def approve(
     Examples:
       redfirst approve
 
-      redfirst approve GAL-39 --json
+      redfirst approve GAL-39 --gate plan
     """
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     _answer(
         "approve",
         name,
-        gates.approve,
+        lambda ctx: gates.approve(ctx, gate),
         composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
         as_document,
     )
@@ -207,6 +209,7 @@ def reject(
             autocompletion=completion.gate_targets,
         ),
     ] = None,
+    gate: GateMeant = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
@@ -221,7 +224,7 @@ def reject(
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    _answer("reject", name, lambda ctx: gates.reject(ctx, feedback, to), options, as_document)
+    _answer("reject", name, lambda ctx: gates.reject(ctx, feedback, to, gate), options, as_document)
 
 
 @app.command()
@@ -356,14 +359,18 @@ def run() -> None:
 
 def run_text(document: RunDocument) -> str:
     """Return the same for a person."""
-    lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value})"]
+    gate = document.at_gate
+    how = f"at {gate.place}" if gate else f"({document.reason.value})"
+    lines = [f"{document.run_id}: {document.outcome.value} {how}"]
     if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
         lines.append(f"  {several_lines(document.note)}")
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]
-    if document.reason is Reason.APPROVAL:
-        lines.append("  read plan.md and the task-*.md there; you may edit them before you approve")
-    lines.append(f"  everything is in {document.run_dir}")
-    lines += [f"  next: {action}" for action in document.safe_next_actions]
+    lines += [f"  {label}: {text}" for label, text in (reading_rows(gate) if gate else ())]
+    lines.append(f"  everything is in {near(document.run_dir)}")
+    if gate:
+        lines += [f"  {label}: {text}" if label else f"        {text}" for label, text in answer_rows(gate)]
+    else:
+        lines += [f"  next: {action}" for action in document.safe_next_actions]
     return "\n".join(lines)

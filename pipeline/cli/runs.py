@@ -118,6 +118,8 @@ def _where(line: RunLine) -> str:
     task = f", task {line.task}" if line.task else ""
     if line.outcome is None:
         return f"{line.step}{task}"
+    if line.gate_place is not None:
+        return f"at {line.gate_place}"
     if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
         return f"{line.reason}, in {line.step}{task}"
     return str(line.reason)

@@ -9,6 +9,7 @@ import typer
 
 from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.gate_text import answer_rows, reading_rows
 from pipeline.cli.journal_lines import log_line
 from pipeline.cli.text import columned, counted, dispatch_text, first_rows, print_text, several_lines, terminal_width
 from pipeline.engine.journal import Journal
@@ -90,9 +91,10 @@ def show_text(document: ShowDocument, width: int | None = None) -> str:
     """Return how a run stands in 20 lines, what matters most first; the last says how to see the rest."""
     rest = f"evidence, reviews, dispatches: redfirst show {visible(document.run_id)} -v"
     head = _head(document)
-    following = [("next", visible(action)) for action in document.safe_next_actions]
+    following = _following(document)
     known: list[Rows] = [
-        [("no effect", line) for line in _edits_text(document)],
+        _edits(document),
+        reading_rows(document.at_gate) if document.at_gate else [],
         [("blocker", finding_text(finding)) for finding in document.blockers],
         [("task", line) for line in map(_task_line, document.tasks)],
         _last_reviews(document),
@@ -127,8 +129,9 @@ def whole_text(document: ShowDocument, width: int | None = None) -> str:
         _section(
             "Artifacts", [f"{visible(document.run_dir)}/", *(f"  {visible(name)}" for name in document.artifacts)]
         ),
-        _section("Edited after its gate: no effect", _edits_text(document)),
-        _section("Next", [visible(action) for action in document.safe_next_actions]),
+        _section("Gate", columned(reading_rows(document.at_gate), None, indent=0) if document.at_gate else []),
+        _section("Edited, without effect", [text for _, text in _edits(document)]),
+        _section("Next", [text for _, text in _following(document)]),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -144,7 +147,7 @@ def _title(document: ShowDocument) -> str:
 def _head(document: ShowDocument) -> Rows:
     rows = [("state", _state_text(document))]
     good = document.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
-    if not good:
+    if not good and document.at_gate is None:
         rows.append(("stands", visible(document.place)))
     # What the last decision said is why the run stopped only where that decision stopped it.
     if document.note and document.outcome is not None and not good and document.reason is not Reason.ABANDONED:
@@ -175,6 +178,8 @@ def _state_text(document: ShowDocument) -> str:
     good = document.outcome is Outcome.COMPLETED
     bad = document.outcome in {Outcome.FAILED, Outcome.REJECTED}
     colour = "green" if good else "red" if bad else "yellow"
+    if document.at_gate is not None:
+        return f"{paint(document.outcome.value, colour)} at {document.at_gate.place}, exit code {document.exit_code}"
     reason = document.reason.value if document.reason else "?"
     return f"{paint(document.outcome.value, colour)} ({reason}), exit code {document.exit_code}"
 
@@ -187,9 +192,22 @@ def _box_text(document: ShowDocument) -> str:
     return f"{visible(facts.backend)}, network {visible(facts.network or 'unknown')}{warning}"
 
 
-def _edits_text(document: ShowDocument) -> list[str]:
+def _following(document: ShowDocument) -> Rows:
+    if document.at_gate is not None and not document.live:
+        return answer_rows(document.at_gate)
+    return [("next", visible(action)) for action in document.safe_next_actions]
+
+
+def _edits(document: ShowDocument) -> Rows:
     edits = document.edits_without_effect
-    return [line for edit in edits for line in (f"{visible(edit.path)}: {edit.says}", f"  {visible(edit.instead)}")]
+    return [
+        row
+        for edit in edits
+        for row in (
+            ("no effect", f"{visible(edit.path)} was edited after its gate. {edit.says}"),
+            ("", f"  {visible(edit.instead)}"),
+        )
+    ]
 
 
 def _usage_text(document: ShowDocument) -> str:

@@ -56,6 +56,12 @@ def edited(run: Run, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name in run.artifacts and _is_edited(run, name))
 
 
+def bring_back(run: Run) -> tuple[str, ...]:
+    """Put back the drafts that are gone though an edit of them counts now; return their names."""
+    gone = {name: counted(run, name) for name in open_drafts(run.state) if _read(run, name) is None}
+    return tuple(write_draft(run, name, content) for name, content in gone.items() if content is not None)
+
+
 def without_effect(run: Run) -> tuple[str, ...]:
     """Return the drafts whose edit has no effect, because their gate is not the one that the run waits at."""
     if run.state.has_ended:

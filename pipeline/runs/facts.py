@@ -11,8 +11,9 @@ from pipeline.routing.machine import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Loop, Role, Step
+from pipeline.routing.vocabulary import Loop, Role
 from pipeline.runs.events import Published
+from pipeline.runs.gates import gate_place
 from pipeline.runs.spending import spent
 
 if TYPE_CHECKING:
@@ -121,11 +122,6 @@ def _total(values: list[_Number | None], nothing: _Number) -> _Number | None:
     return sum(known, start=nothing) if len(known) == len(values) else None
 
 
-def gate_of(run: Run) -> str | None:
-    """Return the gate that the run waits at (plan, split, commit), or None."""
-    return run.state.trunk.gate if run.state.trunk.step is Step.GATE else None
-
-
 def box_facts_of(run: Run) -> BoxFacts:
     """Return what isolated the agents, as the driver of the last epoch that said so journalled it."""
     for line in reversed(run.journal.lines):
@@ -144,8 +140,8 @@ def commits_of(run: Run) -> tuple[str, ...]:
 def place_of(run: Run) -> str:
     """Return where the run stands in words: step, phase, task."""
     state = run.state
-    if state.trunk.step is Step.GATE:
-        return f"at the gate {state.trunk.gate!r}"
+    if (waits := gate_place(run)) is not None:
+        return f"at {waits}"
     task = f", task {state.current}" if state.current else ""
     phase = f" (phase {state.trunk.step.phase})" if state.trunk.step.phase != "-" else ""
     return f"{state.trunk.step.value}{phase}{task}"

@@ -14,6 +14,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.drafts import VainEdit
 from pipeline.runs.events import JournalLine
 from pipeline.runs.facts import BoxFacts, Counter, UsageFacts
+from pipeline.runs.gates import OpenGate
 from pipeline.runs.info import Usage, ViolationRecord
 
 
@@ -41,6 +42,8 @@ class RunLine(_Document):
     last_at: str | None
     age_s: int | None
     problem: str | None
+    gate: str | None = None
+    gate_place: str | None = None
 
 
 class RunsDocument(_Document):
@@ -170,6 +173,7 @@ class ShowDocument(_Document):
     task: str | None
     place: str
     gate: str | None
+    at_gate: OpenGate | None = None
     note: str
     plan_revision: int
     tasks: tuple[TaskShown, ...]

@@ -114,9 +114,9 @@ def _evidence(run: Run, path: str, written: dict[str, str]) -> EvidenceLine:
     file, then = run.folder / path, written.get(path)
     if file.is_file() and then in {None, sha256_hex(file.read_bytes())}:
         return EvidenceLine(path=path, state="as_decided")
-    same = (name for name, digest in run.artifacts.items() if digest == then and name != path)
-    kept = next((name for name in same if (run.folder / name).is_file()), None)
-    return EvidenceLine(path=path, state="changed" if file.is_file() else "missing", kept=kept)
+    same = [name for name, digest in run.artifacts.items() if digest == then and (run.folder / name).is_file()]
+    state = "changed" if file.is_file() else "missing"
+    return EvidenceLine(path=path, state=state, kept=same[-1] if same else None)
 
 
 def _happening(line: Line) -> str:
@@ -243,7 +243,7 @@ def then_words(action: Action, after: RunState) -> str:
 def standing_words(state: RunState) -> str:
     """Return where a decision left the run: the outcome, the gate, or the step and task that came next."""
     if state.trunk.step is Step.GATE and state.trunk.gate:
-        return f"waits at the gate {state.trunk.gate} for a person"
+        return f"waits at gate {state.trunk.gate} for a person"
     if state.outcome is not None:
         reason = f" ({state.reason.value})" if state.reason else ""
         kept = f", at {state.trunk.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""

@@ -12,7 +12,7 @@ from pipeline.reports.hygiene import lint_plan
 from pipeline.reports.problems import Problem, Weight
 from pipeline.reports.tasks import execution_order
 from pipeline.routing.state import TaskStatus
-from pipeline.runs.drafts import PLAN, edited, open_drafts, task_file
+from pipeline.runs.drafts import PLAN, bring_back, edited, open_drafts, task_file
 from pipeline.steps.asking.task_drafts import lint_each, lint_together
 
 if TYPE_CHECKING:
@@ -37,6 +37,25 @@ def check_edits(ctx: Context, tasks: Mapping[str, Task]) -> None:
         texts = {task_id: ctx.read(task_file(task_id)) for task_id in tasks}
         _refuse(ctx, {task_file(name): list(_of_ids(ctx, name, task, texts[name])) for name, task in tasks.items()})
         _refuse(ctx, _of_tasks(ctx, tuple(tasks.values()), texts))
+
+
+def refuse_removal(ctx: Context) -> None:
+    """Return if no file that a person may edit at this gate is gone.
+
+    Raises:
+        UserError: one was; it is put back.
+    """
+    gone = bring_back(ctx.run)
+    if gone:
+        run_id = ctx.run.info.run_id
+        reject = f'redfirst reject {run_id} --feedback "..."'
+        raise UserError(
+            f"{', '.join(gone)} was removed; that drops nothing, and it is put back. To have a part of it dropped, say "
+            f"so: {reject}. To go on with it: redfirst approve {run_id}",
+            Reason.USAGE,
+            path=str(ctx.path(gone[0])),
+            actions=(reject, f"redfirst approve {run_id}"),
+        )
 
 
 def _of_plan(ctx: Context) -> list[Problem]:

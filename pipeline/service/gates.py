@@ -20,13 +20,14 @@ from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.claimants import claimant
 from pipeline.runs.drafts import PLAN, open_drafts, take_edits, task_file
 from pipeline.runs.events import PublishOnto
+from pipeline.runs.gates import WAYS_BACK, gate_place
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, is_named, orphans
 from pipeline.runs.run import Run
 from pipeline.runs.store import give_back
 from pipeline.service import in_the_way
 from pipeline.service.composition import build_context, place_of_run, put_away
-from pipeline.service.gate_edits import check_edits
+from pipeline.service.gate_edits import check_edits, refuse_removal
 from pipeline.service.orchestrator import undo_edits
 from pipeline.steps import failure
 
@@ -38,16 +39,11 @@ if TYPE_CHECKING:
     from pipeline.runs.claimants import Claimant
     from pipeline.steps.context import Context
 
-_WAYS = {
-    "plan": {"plan": Signal.REJECTED_TO_PLAN},
-    "split": {"split": Signal.REJECTED_TO_SPLIT, "plan": Signal.REJECTED_TO_PLAN},
-    "commit": {
-        "fix": Signal.REJECTED_TO_FIX,
-        "split": Signal.REJECTED_TO_SPLIT,
-        "plan": Signal.REJECTED_TO_PLAN,
-    },
+_SIGNALS = {
+    "plan": Signal.REJECTED_TO_PLAN,
+    "split": Signal.REJECTED_TO_SPLIT,
+    "fix": Signal.REJECTED_TO_FIX,
 }
-"""Where each gate can send a run back to; the first is its default."""
 
 
 def resume(ctx: Context, onto: str | None = None) -> None:
@@ -60,7 +56,7 @@ def resume(ctx: Context, onto: str | None = None) -> None:
     if ctx.lane.step is Step.GATE:
         name = ctx.run.info.run_id
         raise UserError(
-            f"{name} waits at the gate {ctx.lane.gate!r}: redfirst approve {name}, or redfirst reject {name} "
+            f"{name} waits at {gate_place(ctx.run)}: redfirst approve {name}, or redfirst reject {name} "
             '--feedback "..."',
             Reason.APPROVAL,
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
@@ -74,14 +70,19 @@ def resume(ctx: Context, onto: str | None = None) -> None:
         ctx.note(PublishOnto(commit=base))
 
 
-def approve(ctx: Context) -> None:
+def approve(ctx: Context, at: str | None = None) -> None:
     """Let the run through its gate; what is on disk now counts and is journalled with its hash (contract 5).
 
+    Args:
+        ctx: The run.
+        at: The gate that is meant; None for whichever it waits at.
+
     Raises:
-        UserError: no gate is open, what a person edited cannot be used, or what they have not committed would be in
-            the way of what is still to be paid; the run stays parked.
+        UserError: no gate is open, it is not the one that is meant, what a person edited cannot be used, or what they
+            have not committed would be in the way of what is still to be paid; the run stays parked.
     """
-    gate = _open_gate(ctx)
+    gate = _open_gate(ctx, at)
+    refuse_removal(ctx)
     tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
     check_edits(ctx, tasks)
     in_the_way.look(ctx)
@@ -100,27 +101,28 @@ def approve(ctx: Context) -> None:
     ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
 
 
-def reject(ctx: Context, feedback: str, to: str | None) -> None:
+def reject(ctx: Context, feedback: str, to: str | None, at: str | None = None) -> None:
     """Send the run back from its gate.
 
     Raises:
-        UserError: no gate is open, the feedback is empty, or this gate cannot send a run there.
+        UserError: no gate is open, it is not the one that is meant (*at*), the feedback is empty, or this gate cannot
+            send a run there.
     """
-    gate = _open_gate(ctx)
-    ways = _WAYS[gate]
+    gate = _open_gate(ctx, at)
+    ways = WAYS_BACK[gate]
     if not feedback.strip():
         raise UserError("--feedback is empty: the next draft has nothing to go by.", Reason.USAGE)
-    where = to or next(iter(ways))
+    where = to or ways[0]
     if where not in ways:
-        raise UserError(f"From the gate {gate!r} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
+        raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
     ctx.run.resume(sandbox=ctx.box_facts)
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
-    event = Event(signal=ways[where], note=feedback.strip().splitlines()[0], evidence=(name,))
+    event = Event(signal=_SIGNALS[where], note=feedback.strip().splitlines()[0], evidence=(name,))
     ctx.run.answer_gate(f"rejected to {where}", event)
 
 
-def _open_gate(ctx: Context) -> str:
+def _open_gate(ctx: Context, at: str | None) -> str:
     if ctx.lane.step is not Step.GATE or ctx.lane.gate is None:
         name = ctx.run.info.run_id
         raise UserError(
@@ -128,6 +130,14 @@ def _open_gate(ctx: Context) -> str:
             f"To go on: redfirst resume {name}",
             Reason.USAGE,
             actions=(f"redfirst resume {name}",),
+        )
+    if at not in {None, ctx.lane.gate}:
+        name = ctx.run.info.run_id
+        raise UserError(
+            f"{name} waits at {gate_place(ctx.run)}, not at gate {at}: nothing was answered. Look at what it waits "
+            f"for: redfirst show {name}",
+            Reason.USAGE,
+            actions=(f"redfirst show {name}",),
         )
     return ctx.lane.gate
 

@@ -9,7 +9,11 @@ from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.drafts import put_back, vain_edit
+from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.run_ref import keep, trees_of
+from pipeline.steps.publication.bases import start_of
+from pipeline.steps.publication.commits import planned_subjects
+from pipeline.steps.publication.summary import write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -41,6 +45,8 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
     def decided(decision: Decision, event: Event) -> None:
         nonlocal kept
         tell(ctx, decision, event)
+        if gate_of(ctx.run) == "commit":
+            write_summary(ctx, planned=planned_subjects(ctx, start_of(ctx)))
         if (now := trees_of(ctx.run)) != kept:
             keep(ctx.repository, ctx.run)
             kept = now
@@ -74,6 +80,8 @@ def tell(ctx: Context, decision: Decision, event: Event) -> None:
     """Say a decision on the progress stream: step, signal, what follows."""
     task = f" task {decision.task}" if decision.task else ""
     paid = "".join(f" ({key.split('@', 1)[0]} {count})" for key, count in decision.counters.items())
+    waits = gate_place(ctx.run)
     followed = ctx.state.outcome.value if ctx.state.outcome else ctx.lane.step.value
+    followed += f" at {waits}" if waits else ""
     note = f": {event.note}" if event.note and event.role is None else ""
     ctx.say(f"[{decision.step.phase}] {decision.step.value}{task}: {event.signal.value}{note} -> {followed}{paid}")

@@ -10,6 +10,7 @@ from pipeline.errors import UserError
 from pipeline.policy.characters import as_utf8
 from pipeline.runs.claimants import GONE, claimant, status_of
 from pipeline.runs.facts import progress_of
+from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
 from pipeline.runs.run import Run
@@ -77,6 +78,8 @@ def _line(folder: Path, now: datetime) -> RunLine:
         last_at=run.journal.lines[-1].at if run.journal.lines else None,
         age_s=_age(run.info.started_at, now),
         problem=None,
+        gate=gate_of(run),
+        gate_place=gate_place(run),
     )
 
 

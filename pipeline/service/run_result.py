@@ -11,6 +11,7 @@ from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import safe_next_actions, usage_of
+from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.steps.asking.reviews import all_last_reviews
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class RunDocument(_Document):
     run_dir: str
     sandbox: BoxLine
     usage: UsageLine
+    gate: str | None = None
+    at_gate: OpenGate | None = None
 
 
 def run_document(ctx: Context) -> RunDocument:
@@ -102,4 +105,6 @@ def run_document(ctx: Context) -> RunDocument:
         run_dir=str(ctx.run.folder),
         sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
         usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),
+        gate=gate_of(ctx.run),
+        at_gate=open_gate(ctx.run),
     )

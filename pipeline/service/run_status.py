@@ -10,8 +10,9 @@ from pipeline.outcomes import Reason, exit_code
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.drafts import vain_edit, without_effect
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.facts import box_facts_of, commits_of, counters_of, gate_of, place_of, safe_next_actions, usage_of
+from pipeline.runs.facts import box_facts_of, commits_of, counters_of, place_of, safe_next_actions, usage_of
 from pipeline.runs.folder import RunFolder
+from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import find_run
 from pipeline.runs.run import Run
@@ -88,6 +89,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         task=state.current,
         place=place_of(run),
         gate=gate_of(run),
+        at_gate=open_gate(run),
         note=run.history[-1].event.note if run.history else "",
         plan_revision=state.plan_revision,
         tasks=_tasks(run),

@@ -163,7 +163,7 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
     text = runs_text(list_runs(repository, now=ticking()())).splitlines()
     assert [line.split() for line in text[1:]] == [
         ["run-GAL-41", "GAL-41", "interrupted", "issue", "0/0", "0", "0s"],
-        ["run-GAL-40", "GAL-40", "parked", "approval,", "in", "gate", "0/0", "0", "0s"],
+        ["run-GAL-40", "GAL-40", "parked", "at", "gate", "plan", "(1", "of", "1)", "0/0", "0", "0s"],
         ["run-GAL-39", "GAL-39", "completed", "done", "1/1", "10", "1s"],
     ]
     assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
@@ -311,7 +311,7 @@ def test_a_run_at_a_gate_says_which_and_how_to_answer(repository: Repository) ->
     run = begin(repository, gates=("plan",))
     to_split(run)
     found = ask_json("show")
-    assert (found["gate"], found["place"], found["exit_code"]) == ("plan", "at the gate 'plan'", 4)
+    assert (found["gate"], found["place"], found["exit_code"]) == ("plan", "at gate plan (1 of 1)", 4)
     assert "redfirst approve run-GAL-39" in found["safe_next_actions"]
 
 
@@ -552,7 +552,7 @@ def test_what_happened_between_decisions_is_told(repository: Repository) -> None
     gate = paragraph(text, "gate: APPROVED")
     assert "a person answered at the gate plan: approved" in gate
     assert "then on through the gate: split" in gate
-    assert "then waits at the gate plan for a person" in paragraph(text, "review-plan: ACCEPTABLE")
+    assert "then waits at gate plan for a person" in paragraph(text, "review-plan: ACCEPTABLE")
     assert any("limits from here on: hygiene = 5" in line for line in paragraph(text, "split: DRAFTED"))
 
 

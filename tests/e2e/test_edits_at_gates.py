@@ -74,8 +74,24 @@ def at_plan(project: Project) -> Played:
 
 
 @pytest.fixture(scope="module")
-def replanned(at_plan: Played) -> Played:
+def told_at_plan(at_plan: Played) -> dict[str, Any]:
+    """Return what the reading commands say, and what is said to whoever means another gate; nothing changes."""
+    run = at_plan.project.redfirst
+    return {
+        "show": run("show").stdout,
+        "below": run("show", cwd=at_plan.project.root / "TODO").stdout,
+        "runs": run("runs").stdout,
+        "listed": at_plan.project.document("runs")["runs"][0],
+        "approve": go_on(at_plan, "approve", "--gate", "split").document,
+        "reject": go_on(at_plan, "reject", "--gate", "commit", "--feedback", "no").document,
+        "resume": go_on(at_plan, "resume").document,
+    }
+
+
+@pytest.fixture(scope="module")
+def replanned(at_plan: Played, told_at_plan: dict[str, Any]) -> Played:
     """Return the run at the gate plan for the second time: its plan was edited, and then rejected."""
+    assert told_at_plan
     edit(at_plan, "plan.md", "Raise ValueError", "Mind the callers. Raise ValueError")
     return go_on(at_plan, "reject", "--feedback", "Double it.")
 
@@ -119,7 +135,8 @@ def broken_tasks(resplit: Played) -> list[Played]:
         good = edit(resplit, "task-1.md", old, new)
         found.append(go_on(resplit, "approve"))
         (resplit.folder / "task-1.md").write_text(good, encoding="utf-8")
-    return found
+    (resplit.folder / "task-1.md").unlink()
+    return [*found, go_on(resplit, "approve")]
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +152,48 @@ def published(at_commit: Played) -> Played:
     return go_on(at_commit, "approve")
 
 
+def test_a_gate_is_named_wherever_the_run_is_shown(at_plan: Played, told_at_plan: dict[str, Any]) -> None:
+    place = "gate plan (1 of 3)"
+    assert (at_plan.document["gate"], at_plan.document["at_gate"]["place"]) == ("plan", place)
+    assert f"parked at {place}" in at_plan.document["_stderr"]
+    assert f"parked at {place}" in told_at_plan["show"]
+    assert f"at {place}" in told_at_plan["runs"]
+    assert (told_at_plan["listed"]["gate"], told_at_plan["listed"]["gate_place"]) == ("plan", place)
+    assert place in told_at_plan["resume"]["error"]["message"]
+
+
+def test_a_gate_says_what_to_read_from_where_one_stands(at_plan: Played, told_at_plan: dict[str, Any]) -> None:
+    assert at_plan.document["at_gate"]["edit"] == [str(at_plan.folder / "plan.md")]
+    assert re.search(r"may edit +\.workflow/run-GAL-1/plan\.md\n", told_at_plan["show"]), told_at_plan["show"]
+    assert re.search(r"read +\.\./\.workflow/run-GAL-1/reviews/plan-1\.md\n", told_at_plan["below"])
+
+
+def test_a_gate_says_what_each_answer_does_there(at_plan: Played, at_split: Played, at_commit: Played) -> None:
+    found = {
+        played.document["gate"]: {one["command"]: one["does"] for one in played.document["at_gate"]["answers"]}
+        for played in (at_plan, at_split, at_commit)
+    }
+    assert "it is split into tasks" in found["plan"]["redfirst approve run-GAL-1"]
+    assert not any("--to" in command for command in found["plan"])
+    assert "drafts the plan again" in found["split"]['redfirst reject run-GAL-1 --to plan --feedback "..."']
+    assert "fix tasks" in found["commit"]['redfirst reject run-GAL-1 --feedback "..."']
+    assert set(found["commit"]) > {"redfirst diff run-GAL-1", "redfirst approve run-GAL-1"}
+
+
+def test_the_last_gate_says_what_would_be_committed(at_commit: Played, published: Played) -> None:
+    gate = at_commit.document["at_gate"]
+    assert gate["place"] == "gate commit (3 of 3)"
+    assert list(gate["commits"]) == published.subjects()
+    assert str(at_commit.folder / "summary.md") in gate["read"]
+
+
+def test_an_answer_to_another_gate_is_refused(told_at_plan: dict[str, Any]) -> None:
+    for word, meant in (("approve", "split"), ("reject", "commit")):
+        document = told_at_plan[word]
+        assert document["_code"] == 2, document
+        assert f"waits at gate plan (1 of 3), not at gate {meant}" in document["error"]["message"]
+
+
 def test_an_edited_plan_stays_and_is_what_the_redraft_revises(replanned: Played) -> None:
     assert "Mind the callers." not in replanned.artifact("plan-1.md")
     assert "Mind the callers." in replanned.artifact("plan-2.md")
@@ -143,7 +202,6 @@ def test_an_edited_plan_stays_and_is_what_the_redraft_revises(replanned: Played)
 
 
 def test_an_edited_plan_is_checked_as_a_draft_is(broken_plan: Played, at_split: Played) -> None:
-    assert at_split.rows.count("gate/APPROVED") == 1, "the refused approval changed nothing"
     error = broken_plan.document["error"]
     assert broken_plan.document["_code"] == 2, error
     line = at_split.artifact("plan.md").splitlines().index("## Problem") + 1
@@ -153,8 +211,9 @@ def test_an_edited_plan_is_checked_as_a_draft_is(broken_plan: Played, at_split: 
 
 
 def test_an_edited_task_is_checked_as_a_draft_is(broken_tasks: list[Played], at_commit: Played) -> None:
-    section, broken = (played.document for played in broken_tasks)
-    assert (section["_code"], broken["_code"]) == (2, 2)
+    section, broken, gone = (played.document for played in broken_tasks)
+    assert (section["_code"], broken["_code"], gone["_code"]) == (2, 2, 2)
+    assert "task-1.md was removed; that drops nothing, and it is put back" in gone["error"]["message"]
     lines = at_commit.artifact("task-1.md").splitlines()
     line = lines.index("## Acceptance Criteria") + 1
     assert f"task-1.md, line {line}: 'Criteria' is no section of a task" in section["error"]["message"]

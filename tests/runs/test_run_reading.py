@@ -18,13 +18,13 @@ from pipeline.runs.facts import (
     box_facts_of,
     commits_of,
     counters_of,
-    gate_of,
     place_of,
     progress_of,
     safe_next_actions,
     tasks_of,
     work_tree,
 )
+from pipeline.runs.gates import gate_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +121,7 @@ def test_the_place_names_step_phase_task_and_gate(repository: Repository) -> Non
     to_split(run)
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
     run.decide(event(Signal.ACCEPTABLE))
-    assert (gate_of(run), place_of(run)) == ("split", "at the gate 'split'")
+    assert (gate_of(run), place_of(run)) == ("split", "at gate split (1 of 1)")
     run.decide(event(Signal.APPROVED))
     assert (gate_of(run), place_of(run)) == (None, "write-tests (phase 6), task 1")
 

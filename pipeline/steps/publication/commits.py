@@ -103,9 +103,18 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[t
     with tracker.as_user_errors():
         follow_ups, final = _tracker_tree(ctx, tree, commits, wanted)
     body = "".join(f"\nFiles {issue}." for issue in follow_ups)
-    message = _message(f"chore(todo): close {ctx.issue}", body.strip(), trailers(ctx))
+    message = _message(_closing(ctx), body.strip(), trailers(ctx))
     commits.append(ctx.repository.commit_tree(final, (parent,), message, who, sign=key))
     return tuple(commits), follow_ups
+
+
+def planned_subjects(ctx: Context, base: Base) -> tuple[str, ...]:
+    """Return the subjects of all commits that are to be put on *base*, oldest first."""
+    return (*(each.message.partition("\n")[0] for each in planned(ctx, base)), subject_of(_closing(ctx)))
+
+
+def _closing(ctx: Context) -> str:
+    return f"chore(todo): close {ctx.issue}"
 
 
 def _is_sound(ctx: Context, task: TaskState) -> bool:

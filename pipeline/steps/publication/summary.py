@@ -13,6 +13,7 @@ from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import usage_of
+from pipeline.runs.gates import SUMMARY, TO_BE_MADE
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.asking.suspicions import suspicions_told
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 
-def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequence[str] = ()) -> str:
-    """Write summary.md; return its name."""
+def write_summary(
+    ctx: Context, *, commits: Sequence[str] = (), planned: Sequence[str] = (), follow_ups: Sequence[str] = ()
+) -> str:
+    """Write summary.md; return its name. `planned` are the subjects of commits that a person is asked about."""
     info, state = ctx.run.info, ctx.state
     title = tracker.in_tree(ctx.repository, info.start_tree).read(ctx.issue).title
     head = (
@@ -38,6 +41,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
     text = head + sections(
         ("What Failed", f"{failed.value}: {_last_note(ctx)}" if failed else ""),
         ("Commits", bullets(_commit_lines(ctx, commits))),
+        (TO_BE_MADE, bullets(planned)),
         ("Tasks", bullets(_task_lines(ctx))),
         ("Changed Files", bullets(_file_lines(ctx))),
         ("Evidence", _evidence(ctx)),
@@ -55,7 +59,7 @@ def write_summary(ctx: Context, *, commits: Sequence[str] = (), follow_ups: Sequ
         ("Isolation", bullets(f"{key}: {value}" for key, value in sorted(ctx.box_facts.items()))),
         ("Usage", bullets(_usage(ctx))),
     )
-    return ctx.write("summary.md", text)
+    return ctx.write(SUMMARY, text)
 
 
 def _commit_lines(ctx: Context, commits: Sequence[str]) -> list[str]:
