@@ -26,14 +26,14 @@ _KEPT: Final[Mapping[Ended, frozenset[Ended]]] = {
 CONFIRMING_RUNS: Final = 2
 
 
-class Verdict(StrEnum):
+class RepeatResult(StrEnum):
     """What became of a suspected regression (2 of 2 rule)."""
 
     REGRESSION = "regression"
     FLAKY = "flaky"
 
 
-class GreenVerdict(Value):
+class GreenFacts(Value):
     """The facts of a GREEN measurement. `new_ids` come from production (parameters, doctests) and must pass.
 
     `regressions` are suspects until `confirm_regression` has seen two runs of both trees. `whole_file_ids` are the ids
@@ -75,7 +75,7 @@ def judge_green(
     tests_to_change: frozenset[str] = frozenset(),
     unread_before: Collection[str] = (),
     must_pass: Collection[str] = (),
-) -> GreenVerdict:
+) -> GreenFacts:
     """Return the verdict on a candidate.
 
     A test that the task may change passes as it is now, or is gone: leave to change it is none to let it fail. One
@@ -94,7 +94,7 @@ def judge_green(
     suspects, stale, lost = _against(baseline, ledger, records)
     failing = {entry for entry in must_pass if entry in records and not passed(records[entry])}
     lost = tuple(dict.fromkeys((*lost, *(entry for entry in must_pass if entry not in records))))
-    verdict = GreenVerdict(
+    verdict = GreenFacts(
         uncollected=tuple(sorted(unread.difference(unread_before))),
         regressions=suspects,
         stale_xfail=stale,
@@ -158,7 +158,7 @@ def expectations(
 
 def confirm_regression(
     test: str, candidate_runs: Sequence[Observation], baseline_runs: Sequence[Observation]
-) -> Verdict:
+) -> RepeatResult:
     """Return REGRESSION for a test that failed twice of twice on the candidate and held twice of twice on the baseline.
 
     A test that is missing from a run of the candidate has failed there; one missing from the baseline was not kept.
@@ -168,7 +168,7 @@ def confirm_regression(
     kept = [record is not None and record.outcome in _KEPT for record in before]
     reference = before[0]
     failed = reference is not None and all(not _is_kept(reference, run.records.get(test)) for run in candidate_runs)
-    return Verdict.REGRESSION if enough and all(kept) and failed else Verdict.FLAKY
+    return RepeatResult.REGRESSION if enough and all(kept) and failed else RepeatResult.FLAKY
 
 
 def judge_stubs(whole_file_ids: Iterable[str], stubbed: Observation) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import GreenVerdict, judge_green
+from pipeline.evidence.compare import GreenFacts, judge_green
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -66,7 +66,7 @@ def judge_part(
     tests_to_change: frozenset[str] = frozenset(),
     unread_before: Collection[str] = (),
     must_pass: Collection[str] = (),
-) -> GreenVerdict:
+) -> GreenFacts:
     """Return what a run of some tests proves: as `judge_green`, but a test that was not run proves nothing.
 
     Everything is collected in any case, so a test that is gone is gone, and one that was changed was changed.

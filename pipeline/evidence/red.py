@@ -29,7 +29,7 @@ class Refusal(Value):
     message: str
 
 
-class RedVerdict(Value):
+class RedFacts(Value):
     """The facts of a RED measurement; the step maps them to a signal in the order of matrix 1.
 
     `only_removed` are the tests that are gone, where that is all that was done and is enough; `only_moved` says the
@@ -94,7 +94,7 @@ def judge_red(
     asked: frozenset[str] = frozenset(),
     may_only_remove: bool = False,
     renames: Mapping[str, str] | None = None,
-) -> RedVerdict:
+) -> RedFacts:
     """Return the verdict on a task's tests.
 
     Args:
@@ -130,7 +130,7 @@ def judge_red(
     only_moved = may_only_remove and bool(moves) and everything.keys() <= changed_old
     only_removed = tuple(sorted(_gone(before, after))) if may_only_remove and not everything else ()
     all_pass = bool(everything) and all(found.cls in PASSED for found in everything.values())
-    return RedVerdict(
+    return RedFacts(
         new_ids=tuple(sorted(everything)),
         env_broken=after.environment_problem or _environment(everything),
         all_new_pass=all_pass and not context.stubbed and not only_moved,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.evidence.observation import Fault, Observation, TestRecord
-    from pipeline.evidence.red import RedVerdict
+    from pipeline.evidence.red import RedFacts
     from pipeline.verification.without_run import WithoutRun
 
 _DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")
@@ -44,7 +44,7 @@ def asserts_nothing(ctx: WithoutRun, tree: str, records: Iterable[TestRecord]) -
     return tuple(f"{function}: asserts nothing that can be told from its file" for function in dict.fromkeys(found))
 
 
-def to_come(verdict: RedVerdict, seen: Observation) -> tuple[str, ...]:
+def to_come(verdict: RedFacts, seen: Observation) -> tuple[str, ...]:
     """Return a note for each name that a refused test did not find: it may be misspelt, or still to be written."""
     refused = {refusal.id for refusal in verdict.illegal if refusal.cls in {RedClass.TEST_BROKEN, RedClass.ENV_BROKEN}}
     faults = [

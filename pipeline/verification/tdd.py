@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.evidence.red import RedVerdict
+    from pipeline.evidence.red import RedFacts
     from pipeline.verification.tdd_request import Question
     from pipeline.verification.without_run import WithoutRun
 
@@ -205,7 +205,7 @@ def _new_words(before: str, after: str) -> set[str]:
     return {word for line in after.splitlines() if line not in known for word in _WORD.findall(line)}
 
 
-def _judged(verdict: RedVerdict, seen: Observation) -> tuple[JudgedTest, ...]:
+def _judged(verdict: RedFacts, seen: Observation) -> tuple[JudgedTest, ...]:
     refused = {refusal.id: refusal for refusal in verdict.illegal}
     found: list[JudgedTest] = []
     for entry in verdict.new_ids:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attacks.world import World
 
     from pipeline.boxes.box import ProvableBox
-    from pipeline.evidence.compare import GreenVerdict
+    from pipeline.evidence.compare import GreenFacts
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import TestRecord
 
@@ -42,7 +42,7 @@ class Evidence:
     kept: Mapping[str, TestRecord]
     box: ProvableBox
 
-    def judge(self, folder: Path, files: Mapping[str, str]) -> GreenVerdict:
+    def judge(self, folder: Path, files: Mapping[str, str]) -> GreenFacts:
         """Return what a measurement of these files in the box says."""
         return judge_green(self.ledger, measure(write(folder, files), box=self.box), self.kept)
 

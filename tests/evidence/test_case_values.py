@@ -13,7 +13,7 @@ from pipeline.evidence.observation import Case, Ended, Observation
 from pipeline.evidence.red import judge_red
 
 if TYPE_CHECKING:
-    from pipeline.evidence.compare import GreenVerdict
+    from pipeline.evidence.compare import GreenFacts
 
 TEST = "tests/test_a.py::test_new[first]"
 BASE = observed({})
@@ -28,7 +28,7 @@ def red(case: Case | None, again: Case | None = None) -> RedLedger:
     return judge_red(BASE, run(Ended.FAILED, case), second, context(), task="1", tree="abc").ledger
 
 
-def green(ledger: RedLedger, case: Case | None) -> GreenVerdict:
+def green(ledger: RedLedger, case: Case | None) -> GreenFacts:
     return judge_green(ledger, run(Ended.PASSED, case), expectations(BASE))
 
 

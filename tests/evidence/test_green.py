@@ -9,7 +9,14 @@ from evidence.observed import NO_IMPORT, context, endings, observations, observe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.compare import Verdict, confirm_regression, expectations, judge_green, judge_stubs, still_passing
+from pipeline.evidence.compare import (
+    RepeatResult,
+    confirm_regression,
+    expectations,
+    judge_green,
+    judge_stubs,
+    still_passing,
+)
 from pipeline.evidence.observation import PASSING, CollectionError, Ended, Observation
 from pipeline.evidence.red import judge_red
 
@@ -154,7 +161,7 @@ def test_a_regression_fails_twice_and_held_twice(candidate: list[Ended], baselin
     found = confirm_regression(
         OLD, [observed({OLD: one}) for one in candidate], [observed({OLD: one}) for one in baseline]
     )
-    if found is Verdict.REGRESSION:
+    if found is RepeatResult.REGRESSION:
         assert min(len(candidate), len(baseline)) >= 2
         assert not PASSING.intersection(candidate)
         assert {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}.issuperset(baseline)
@@ -164,7 +171,7 @@ def test_a_regression_fails_twice_and_held_twice(candidate: list[Ended], baselin
         and set(candidate) == {Ended.FAILED}
         and set(baseline) == {Ended.PASSED}
     )
-    assert found is Verdict.REGRESSION or not clear
+    assert found is RepeatResult.REGRESSION or not clear
 
 
 @given(observations)

@@ -12,7 +12,7 @@ from pipeline.evidence.classify import classify
 from pipeline.evidence.freeze import Frozen, canonical
 from pipeline.evidence.ledger import RedEntry, RedLedger
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
-from pipeline.evidence.red import RedVerdict, derive_new_ids, judge_red
+from pipeline.evidence.red import RedFacts, derive_new_ids, judge_red
 from pipeline.evidence.red_classes import RedClass
 from pipeline.verification.tdd import late as one_late
 
@@ -33,7 +33,7 @@ def verdict(
     allowed: frozenset[str] = frozenset(),
     *,
     may_only_remove: bool = False,
-) -> RedVerdict:
+) -> RedFacts:
     known = context("tests/test_old.py", expected=expected)
     return judge_red(
         before, after, again, known, task="1", tree="abc", tests_to_change=allowed, may_only_remove=may_only_remove

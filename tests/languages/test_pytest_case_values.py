@@ -14,7 +14,7 @@ from pipeline.evidence.red import judge_red
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.compare import GreenVerdict
+    from pipeline.evidence.compare import GreenFacts
     from pipeline.evidence.observation import Case
 
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ def test_the_place_of_the_project_is_no_part_of_a_value(tmp_path: Path) -> None:
     assert cases_of(tmp_path / "one", test) == cases_of(tmp_path / "two", test)
 
 
-def judged(folder: Path, test: str, start: str, done: str) -> GreenVerdict:
+def judged(folder: Path, test: str, start: str, done: str) -> GreenFacts:
     before = write(folder / "start", {"shop.py": start})
     tests = write(shutil.copytree(before, folder / "red"), {"test_shop.py": test})
     seen = measure(before)

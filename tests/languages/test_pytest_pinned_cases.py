@@ -15,7 +15,7 @@ from pipeline.evidence.red import judge_red
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.compare import GreenVerdict
+    from pipeline.evidence.compare import GreenFacts
     from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation
 
@@ -85,7 +85,7 @@ def test_no_case_at_all_is_none_of_red(red: Red, tmp_path: Path) -> None:
     assert not green.own_green
 
 
-def judged(red: Red, tmp_path: Path, shop: str) -> GreenVerdict:
+def judged(red: Red, tmp_path: Path, shop: str) -> GreenFacts:
     done = write(shutil.copytree(red.root, tmp_path / "done"), {"shop.py": shop})
     return judge_green(red.ledger, measure(done), expectations(red.before))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import Verdict, confirm_regression
+from pipeline.evidence.compare import RepeatResult, confirm_regression
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
 
@@ -36,12 +36,12 @@ async def confirm(
         return Suspects()
     alone = Selection(ids=frozenset(suspects))
     verdicts = await _compared(ctx, suspects, candidate, before, first, alone)
-    unsure = [test for test, verdict in verdicts.items() if verdict is Verdict.FLAKY]
+    unsure = [test for test, verdict in verdicts.items() if verdict is RepeatResult.FLAKY]
     if unsure:  # what passes alone may still break each time in the company of the other tests
         verdicts |= await _compared(ctx, unsure, candidate, before, first, None)
     return Suspects(
-        regressions=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.REGRESSION),
-        flaky=tuple(test for test, verdict in verdicts.items() if verdict is Verdict.FLAKY),
+        regressions=tuple(test for test, verdict in verdicts.items() if verdict is RepeatResult.REGRESSION),
+        flaky=tuple(test for test, verdict in verdicts.items() if verdict is RepeatResult.FLAKY),
     )
 
 
@@ -52,7 +52,7 @@ async def _compared(
     before: str,
     first: Observation,
     selection: Selection | None,
-) -> dict[str, Verdict]:
+) -> dict[str, RepeatResult]:
     """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
     again = await measure(ctx, candidate, selection, again=True, what="suspects, again")
     was = "suspects, before the change"

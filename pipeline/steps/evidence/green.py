@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import GreenVerdict, judge_green, passed, still_passing
+from pipeline.evidence.compare import GreenFacts, judge_green, passed, still_passing
 from pipeline.evidence.early_results import judge_part
 from pipeline.evidence.freeze import canonical
 from pipeline.languages.protocol import Selection
@@ -49,7 +49,7 @@ class Measured:
 
     tree: str
     observation: Observation
-    verdict: GreenVerdict
+    verdict: GreenFacts
     suspects: Suspects
     structural: tuple[str, ...]
     stub_failures: tuple[str, ...]
@@ -137,7 +137,7 @@ class _Shown:
     """What a run of tests shows of a candidate; of those in the files `nearest`, of all if there are none."""
 
     observation: Observation
-    verdict: GreenVerdict
+    verdict: GreenFacts
     suspects: Suspects
     nearest: tuple[str, ...]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence import red_classes
 from pipeline.evidence.observation import PASSING
-from pipeline.evidence.red import RedVerdict, derive_new_ids, judge_red, may_change
+from pipeline.evidence.red import RedFacts, derive_new_ids, judge_red, may_change
 from pipeline.evidence.renamed_tests import carried, moved
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
@@ -43,7 +43,7 @@ def tests_start(ctx: Context) -> str:
 class MeasuredRed:
     """What the tests show over production without the behaviour."""
 
-    verdict: RedVerdict
+    verdict: RedFacts
     after: Observation
     production: str
     test_paths: tuple[str, ...]
