@@ -13,7 +13,7 @@ from pipeline.evidence.renamed_tests import moved
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.red_tests import RedTests
 
 _KEPT: Final[Mapping[Ended, frozenset[Ended]]] = {
     Ended.PASSED: PASSING,
@@ -68,7 +68,7 @@ class GreenFacts(Value):
 
 
 def judge_green(
-    ledger: RedLedger | None,
+    ledger: RedTests | None,
     observation: Observation,
     baseline: Mapping[str, TestRecord],
     *,
@@ -131,7 +131,7 @@ def judge_green(
     )
 
 
-def still_passing(expected: Mapping[str, TestRecord], observation: Observation, ledger: RedLedger | None) -> int:
+def still_passing(expected: Mapping[str, TestRecord], observation: Observation, ledger: RedTests | None) -> int:
     """Return how many tests passed before and pass now; those of the task itself are not counted."""
     return sum(
         passed(before) and entry in observation.records and passed(observation.records[entry])
@@ -194,13 +194,13 @@ def passes(seen: Observation, entry: str) -> bool:
     return entry in seen.records and passed(seen.records[entry])
 
 
-def _ids_of_whole_files(ledger: RedLedger, observation: Observation) -> tuple[str, ...]:
+def _ids_of_whole_files(ledger: RedTests, observation: Observation) -> tuple[str, ...]:
     files = ledger.whole_files
     return tuple(sorted(entry for entry, record in observation.records.items() if record.path in files))
 
 
 def _against(
-    baseline: Mapping[str, TestRecord], ledger: RedLedger | None, records: Mapping[str, TestRecord]
+    baseline: Mapping[str, TestRecord], ledger: RedTests | None, records: Mapping[str, TestRecord]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return (suspected regressions, stale xfails, ids that are gone) among the tests that are not the task's own."""
     suspects: list[str] = []

@@ -12,8 +12,8 @@ from pipeline.evidence.compare import GreenFacts, judge_green
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.evidence.red_tests import RedTests
 
 WORTH_S = 10.0
 """Test runs that take no longer are not done in two stages: starting one costs a second or two by itself."""
@@ -59,7 +59,7 @@ def first_stage(
 
 
 def judge_part(
-    ledger: RedLedger | None,
+    ledger: RedTests | None,
     part: Observation,
     kept: Mapping[str, TestRecord],
     *,

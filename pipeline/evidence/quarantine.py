@@ -18,7 +18,7 @@ from pipeline.evidence.observation import TestRecord, Value
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.red_tests import RedTests
 
 Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -79,7 +79,7 @@ def standing(
     entries: Iterable[Quarantined],
     records: Collection[TestRecord],
     today: date,
-    ledgers: Collection[RedLedger] = (),
+    ledgers: Collection[RedTests] = (),
 ) -> Standing:
     """Return which of the tests are excused.
 

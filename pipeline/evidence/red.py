@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence import freeze
 from pipeline.evidence.classify import classify, classify_collection
-from pipeline.evidence.ledger import RedEntry, RedLedger
 from pipeline.evidence.observation import PASSING, Ended, Observation, TestRecord, Value
 from pipeline.evidence.red_classes import PASSED, Classified, Context, RedClass
+from pipeline.evidence.red_tests import RedEntry, RedTests
 from pipeline.evidence.renamed_tests import carried, held, moved
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class RedFacts(Value):
     removed_old: tuple[str, ...] = ()
     only_removed: tuple[str, ...] = ()
     only_moved: bool = False
-    ledger: RedLedger
+    ledger: RedTests
 
     @property
     def legal(self) -> bool:
@@ -220,7 +220,7 @@ def _function(after: Observation, entry: str) -> str:
 
 def _ledger(
     after: Observation, again: Observation | None, everything: Mapping[str, Classified], *, task: str, tree: str
-) -> RedLedger:
+) -> RedTests:
     red: dict[str, RedEntry] = {}
     guards: dict[str, str] = {}
     for entry, found in sorted(everything.items()):
@@ -239,7 +239,7 @@ def _ledger(
                 granularity="id" if record is not None else "file",
             )
     frozen = freeze.freeze(after, everything.keys(), again)
-    return RedLedger(task=task, tree=tree, red=red, guards=guards, frozen=frozen)
+    return RedTests(task=task, tree=tree, red=red, guards=guards, frozen=frozen)
 
 
 def _unstable(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.evidence.freeze import digest
-from pipeline.evidence.ledger import RedLedger
+from pipeline.evidence.red_tests import RedTests
 from pipeline.measure.probes.evidence import ProbeEvidence
 from pipeline.reports.work import ShownCriterion
 
@@ -39,7 +39,7 @@ class TaskEvidence(BaseModel):
     production: str
     test_paths: tuple[str, ...]
     command: tuple[str, ...]
-    ledger: RedLedger | None = None
+    ledger: RedTests | None = None
     changed_old: tuple[str, ...] = ()
     """Tests that existed and were changed or removed without leave of the task; CHECK_TESTS may agree."""
     loosened: tuple[str, ...] = ()

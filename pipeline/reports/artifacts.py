@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.reports.drafts import PlannedFile, PlanReport
-    from pipeline.reports.findings import Advisory, Finding, Ledger, ReviewOutcome
+    from pipeline.reports.findings import Advisory, Finding, ReviewOutcome, StageFindings
     from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
 
 PROBLEM = "Problem"
@@ -50,7 +50,7 @@ def plan_md(report: PlanReport, issue_id: str, title: str, revision: int) -> str
     return head + sections(*zip(PLAN_SECTIONS, bodies, strict=True))
 
 
-def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, ledger: Ledger) -> str:
+def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, ledger: StageFindings) -> str:
     """Return the text of one review by @check, with our ids and what the harness made of the verdict.
 
     Args:
@@ -73,7 +73,7 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
     )
 
 
-def advice_md(review_number: int, report: SimplifyReview, ledger: Ledger) -> str:
+def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings) -> str:
     """Return the text of one review by @simplify, with our ids; `ledger` is the one after it."""
     said = {(finding.title, finding.location, finding.simpler) for finding in report.findings}
     mine = [advice for advice in ledger.advisories if (advice.title, advice.location, advice.simpler) in said]

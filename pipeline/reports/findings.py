@@ -75,7 +75,7 @@ class Advisory(SimplifyFinding):
         return said if isinstance(said, bool) else said.strip().rstrip(".").casefold() not in _NO_CONFLICT
 
 
-class Ledger(StrictModel):
+class StageFindings(StrictModel):
     """All findings of one stage.
 
     Args:
@@ -120,9 +120,9 @@ class Ledger(StrictModel):
         """Return the advice that contradicts @check; @check wins, the conflict is recorded."""
         return tuple(advisory for advisory in self.advisories if advisory.conflicts)
 
-    def renewed(self) -> Ledger:
+    def renewed(self) -> StageFindings:
         """Return an empty ledger for a new revision of what is reviewed; its ids go on counting."""
-        return Ledger(stage=self.stage, reviews=self.reviews)
+        return StageFindings(stage=self.stage, reviews=self.reviews)
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ def capped(finding: ReviewFinding) -> Severity:
 
 
 def apply_review(
-    ledger: Ledger, review_number: int, report: CheckReview | SuiteJudgement
-) -> tuple[Ledger, ReviewOutcome]:
+    ledger: StageFindings, review_number: int, report: CheckReview | SuiteJudgement
+) -> tuple[StageFindings, ReviewOutcome]:
     """Return the ledger with one more review of @check, and what the review means.
 
     Args:
@@ -182,7 +182,7 @@ def apply_review(
     return after, ReviewOutcome(signal, ids, new, tuple(notes))
 
 
-def apply_advice(ledger: Ledger, report: SimplifyReview) -> Ledger:
+def apply_advice(ledger: StageFindings, report: SimplifyReview) -> StageFindings:
     """Return the ledger with @simplify's advice on record; it has no influence on any signal (matrix 3)."""
     known = {_key(advisory.location, advisory.title, advisory.simpler) for advisory in ledger.advisories}
     review = max(ledger.reviews, 1)
@@ -214,7 +214,7 @@ def _answered(before: dict[str, Finding], prior: Iterable[PriorAnswer], notes: l
     return findings
 
 
-def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: Ledger, notes: list[str]) -> None:
+def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: StageFindings, notes: list[str]) -> None:
     severity = capped(raised)
     if severity is not raised.severity:
         notes.append(f"{_headline(raised)!r} was {raised.severity} without evidence: counted as {severity}")
@@ -236,7 +236,7 @@ def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: Ledger,
 
 
 def _signal(
-    verdict: Verdict, ledger: Ledger, must_fix: tuple[Finding, ...], least: Severity, notes: list[str]
+    verdict: Verdict, ledger: StageFindings, must_fix: tuple[Finding, ...], least: Severity, notes: list[str]
 ) -> Signal:
     """Return the signal on which verdict and findings agree (matrix 3)."""
     if verdict is Verdict.ACCEPTABLE:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Concern
-from pipeline.reports.findings import Ledger, ReviewOutcome, Stage, apply_advice, apply_review, rerouted
+from pipeline.reports.findings import ReviewOutcome, Stage, StageFindings, apply_advice, apply_review, rerouted
 from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SimplifyReview, SuiteJudgement
 from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests
 from pipeline.routing.vocabulary import Signal
@@ -36,7 +36,7 @@ class Reduced:
 class Reviewed:
     """The ledger after a review, and what the review means."""
 
-    ledger: Ledger
+    ledger: StageFindings
     outcome: ReviewOutcome
 
     @property
@@ -45,20 +45,22 @@ class Reviewed:
         return self.outcome.signal
 
 
-def review_plan(ledger: Ledger, review_number: int, check: CheckReview, simplify: SimplifyReview | None) -> Reviewed:
+def review_plan(
+    ledger: StageFindings, review_number: int, check: CheckReview, simplify: SimplifyReview | None
+) -> Reviewed:
     """Return what a review of the plan means; `simplify` is None when that role is off or was left out."""
     after, outcome = apply_review(ledger, review_number, check)
     return Reviewed(_advised(after, simplify), outcome)
 
 
-def review_split(ledger: Ledger, review_number: int, check: CheckReview) -> Reviewed:
+def review_split(ledger: StageFindings, review_number: int, check: CheckReview) -> Reviewed:
     """Return what a review of the split means."""
     after, outcome = apply_review(ledger, review_number, check)
     return Reviewed(after, outcome)
 
 
 def final_review(
-    ledger: Ledger,
+    ledger: StageFindings,
     review_number: int,
     check: CheckReview,
     simplify: SimplifyReview | None,
@@ -97,7 +99,7 @@ def check_tests(report: SuiteJudgement | Acceptance) -> Reduced:
     """Return ACCEPTABLE or NEEDS_WORK for a judgement on tests, or on their absence (matrix 1)."""
     if isinstance(report, Acceptance):
         return Reduced(Signal.ACCEPTABLE if report.accepted else Signal.NEEDS_WORK)
-    _, outcome = apply_review(Ledger(stage=Stage.TESTS), 1, report)
+    _, outcome = apply_review(StageFindings(stage=Stage.TESTS), 1, report)
     signal = Signal.ACCEPTABLE if outcome.signal is Signal.ACCEPTABLE else Signal.NEEDS_WORK
     return Reduced(signal, outcome.notes)
 
@@ -229,5 +231,5 @@ def stub(report: MakeReport, facts: StubFacts) -> Signal:
             assert_never(report)
 
 
-def _advised(ledger: Ledger, simplify: SimplifyReview | None) -> Ledger:
+def _advised(ledger: StageFindings, simplify: SimplifyReview | None) -> StageFindings:
     return ledger if simplify is None else apply_advice(ledger, simplify)

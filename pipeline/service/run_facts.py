@@ -17,7 +17,7 @@ from pipeline.steps.asking.reviews import ReviewRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.ledger import RedEntry
+    from pipeline.evidence.red_tests import RedEntry
     from pipeline.reports.findings import Finding
     from pipeline.runs.info import DispatchRecord
     from pipeline.runs.run import Run

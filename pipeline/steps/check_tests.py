@@ -8,7 +8,7 @@ from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
 from pipeline.reports.fields import OldTest
-from pipeline.reports.findings import Ledger, Stage, apply_review
+from pipeline.reports.findings import Stage, StageFindings, apply_review
 from pipeline.reports.reviews import Acceptance, SuiteJudgement
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_tests
@@ -42,7 +42,7 @@ async def run(ctx: Context) -> Event:
     if isinstance(report, Acceptance):
         text = block(f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}")
     else:
-        ledger, _ = apply_review(Ledger(stage=Stage.TESTS), 1, report)
+        ledger, _ = apply_review(StageFindings(stage=Stage.TESTS), 1, report)
         left = f"\n\n{findings_md(ledger.open)}" if ledger.open else ", without findings"
         text = f"{report.verdict}, counted as {reduced.signal}{left}"
     name = judgement_md(ctx, f"judgement-{question.value.replace('_', '-')}", text)

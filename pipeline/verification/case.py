@@ -24,8 +24,8 @@ from pipeline.verification.results import CommitCheck, Problem, Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.probes.revert import Red
     from pipeline.reports.tasks import Task
@@ -155,12 +155,12 @@ class Case:
         tests = [p for p in changed if p not in made and (p in named or layout.is_test_side(p))]
         return frozenset((*tests, *beside))
 
-    def _by_others(self, ledger: RedLedger, paths: Iterable[str] | None = None) -> frozenset[str]:
+    def _by_others(self, ledger: RedTests, paths: Iterable[str] | None = None) -> frozenset[str]:
         """Return those of *paths*, the files of the judged tests if it is None, in which others made the difference."""
         judged, commit = (self.kept.evidence.production, ledger.tree), (self.parent, self.tree)
         return changed_by_others(self.ctx, judged, commit, ledger.frozen.files if paths is None else paths)
 
-    def _changed_since(self, ledger: RedLedger, after: Observation) -> list[Problem]:
+    def _changed_since(self, ledger: RedTests, after: Observation) -> list[Problem]:
         """Return the files of tests that are not as they were when these were judged."""
         paths = self._test_paths(self.parent, after.layout) - set(ledger.frozen.files)
         changed = paths.intersection(changed_paths(self.ctx, ledger.tree, self.tree))
@@ -171,7 +171,7 @@ class Case:
             for path in sorted(since - self._by_others(ledger, since))
         ]
 
-    async def _red(self, ledger: RedLedger, layout: Layout) -> tuple[Over, Red]:
+    async def _red(self, ledger: RedTests, layout: Layout) -> tuple[Over, Red]:
         """Return what the tests show over the code before, and which code that was."""
         wanted = Wanted.of(ledger, self.tasks)
         ids = {*ledger.red, *ledger.guards}
@@ -193,7 +193,7 @@ class Case:
         return "stand-ins", await measure_red(self.ctx, (self.tree, standing), paths, ids, wanted, layout)
 
     async def _red_on_stubs(
-        self, ledger: RedLedger, red: Red, wanted: Wanted, layout: Layout
+        self, ledger: RedTests, red: Red, wanted: Wanted, layout: Layout
     ) -> tuple[Over, Red] | None:
         """Return what tests show over stubs that cannot be compiled with the start; None where that is not the case."""
         unread = [entry for entry in ledger.red if entry not in red.observation.records]
@@ -205,13 +205,13 @@ class Case:
         ids = {*ledger.red, *ledger.guards}
         return "stubs", await measure_red(self.ctx, (self.tree, bare), (), ids, wanted, layout)
 
-    def _seam(self, ledger: RedLedger, test_paths: frozenset[str], layout: Layout) -> str | None:
+    def _seam(self, ledger: RedTests, test_paths: frozenset[str], layout: Layout) -> str | None:
         """Return the tree with the seam that the tests were written over, if this commit brings one."""
         brought = set(with_other_code(self.ctx, self.parent, ledger.tree, test_paths, layout))
         ours = brought and brought <= set(changed_paths(self.ctx, self.parent, self.tree))
         return ledger.tree if ours else None
 
-    async def _structural(self, ledger: RedLedger, red: Red, before: Observation, after: Observation) -> list[Problem]:
+    async def _structural(self, ledger: RedTests, red: Red, before: Observation, after: Observation) -> list[Problem]:
         """Return the tests of files that could not be imported before, and that assert nothing about what is new."""
         files = ledger.whole_files
         own = [e for e, record in after.records.items() if record.path in files and e not in before.records]

@@ -11,19 +11,19 @@ from pipeline.measure.probes.revert import not_red
 from pipeline.verification.results import Problem, TestLine
 
 if TYPE_CHECKING:
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.probes.revert import Red
 
 
-def not_claimed(ledger: RedLedger) -> list[Problem]:
+def not_claimed(ledger: RedTests) -> list[Problem]:
     """Return why evidence claims no RED, whatever its entries show; where test files were renamed it need not."""
     passed_too = [entry for entry, red in ledger.red.items() if red.cls in PASSED or entry in ledger.guards]
     found = [Problem(id=entry, why="is said to have been RED and to have passed") for entry in passed_too]
     return found or ([] if ledger.red or ledger.renames else [Problem(why="the evidence names no test that was RED")])
 
 
-def misjudged(ledger: RedLedger, after: Observation, by_others: frozenset[str]) -> list[Problem]:
+def misjudged(ledger: RedTests, after: Observation, by_others: frozenset[str]) -> list[Problem]:
     """Return the tests of the evidence that are others in the commit; those that are gone are judged by GREEN.
 
     A file that could not be collected when it was judged has no region on record: what changed in it since is found
@@ -40,7 +40,7 @@ def misjudged(ledger: RedLedger, after: Observation, by_others: frozenset[str]) 
     ]
 
 
-def refuse_broken(ledger: RedLedger, red: Red) -> None:
+def refuse_broken(ledger: RedTests, red: Red) -> None:
     """Return when the tests could be run: what is not installed here says nothing about them.
 
     Raises:
@@ -51,12 +51,12 @@ def refuse_broken(ledger: RedLedger, red: Red) -> None:
             raise UnmeasurableError(found.message)
 
 
-def problems_of_red(ledger: RedLedger, red: Red) -> list[Problem]:
+def problems_of_red(ledger: RedTests, red: Red) -> list[Problem]:
     """Return the tests that do not show over the code before what the evidence says they did."""
     return [Problem(id=entry, why=why) for entry, why in not_red(ledger, red)]
 
 
-def line_of(entry: str, ledger: RedLedger, red: Red, after: Observation) -> TestLine:
+def line_of(entry: str, ledger: RedTests, red: Red, after: Observation) -> TestLine:
     """Return one id of the evidence with what was measured of it."""
     recorded = ledger.red.get(entry)
     found = red.of(entry)

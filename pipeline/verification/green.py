@@ -14,8 +14,8 @@ from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.verification.red import Runs
 
@@ -31,7 +31,7 @@ class Green:
 
 async def check_green(
     ctx: MeasurementContext,
-    ledger: RedLedger | None,
+    ledger: RedTests | None,
     runs: Runs,
     may_change: frozenset[str],
     by_others: frozenset[str] = frozenset(),
@@ -76,7 +76,7 @@ async def check_green(
     return Green(tuple(problems), (*flaky, *red, *excused_now.lines(), *meanwhile.data), len(still))
 
 
-def _is_judged(record: TestRecord, ledger: RedLedger | None) -> bool:
+def _is_judged(record: TestRecord, ledger: RedTests | None) -> bool:
     return ledger is not None and ledger.owns(record)
 
 
@@ -85,11 +85,11 @@ def _is_kept(before: TestRecord, after: Observation) -> bool:
     return now is not None and passed(before) and passed(now) and now.region_sha256 == before.region_sha256
 
 
-def _is_named(entry: str, ledger: RedLedger | None) -> bool:
+def _is_named(entry: str, ledger: RedTests | None) -> bool:
     return ledger is not None and (entry in ledger.red or entry in ledger.guards)
 
 
-def _is_ours(entry: str, ledger: RedLedger | None, before: Observation, after: Observation) -> bool:
+def _is_ours(entry: str, ledger: RedTests | None, before: Observation, after: Observation) -> bool:
     """Return whether the test is the commit's own: of its evidence, or not there before."""
     record = after.records.get(entry)
     return record is None or entry not in before.records or (ledger is not None and ledger.owns(record))

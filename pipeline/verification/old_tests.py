@@ -20,13 +20,13 @@ from pipeline.verification.results import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.verification.red import Runs
 
 
-def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedLedger | None, allowed: frozenset[str]) -> OldTests:
+def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allowed: frozenset[str]) -> OldTests:
     """Return what is to be told of tests and of what serves them.
 
     Args:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pipeline.boxes.box import ProvableBox
     from pipeline.evidence.compare import GreenFacts
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import TestRecord
+    from pipeline.evidence.red_tests import RedTests
 
 BOXES = ("bubblewrap-overlay", pytest.param("none-shadow", marks=pytest.mark.broad))  # a measurement has one view
 pytestmark = [
@@ -38,7 +38,7 @@ pytestmark = [
 class Evidence:
     """RED as it was measured, and what must be kept."""
 
-    ledger: RedLedger
+    ledger: RedTests
     kept: Mapping[str, TestRecord]
     box: ProvableBox
 

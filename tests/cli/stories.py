@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from runs.real import begin, dispatch, event, tree_with
 
-from pipeline.evidence.ledger import RedEntry, RedLedger
 from pipeline.evidence.red_classes import RedClass
+from pipeline.evidence.red_tests import RedEntry, RedTests
 from pipeline.git import Repository
 from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
 from pipeline.reports.fields import Severity, Verdict
-from pipeline.reports.findings import Ledger, Stage, apply_review
+from pipeline.reports.findings import Stage, StageFindings, apply_review
 from pipeline.reports.reviews import CheckReview, ReviewFinding
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Question, Role, Signal
@@ -60,7 +60,7 @@ def review(run: Run, verdict: str, *problems: str) -> None:
         for text in problems
     ]
     report = CheckReview(verdict=Verdict(verdict), findings=tuple(found))
-    ledger, outcome = apply_review(Ledger(stage=Stage.PLAN), number, report)
+    ledger, outcome = apply_review(StageFindings(stage=Stage.PLAN), number, report)
     record = ReviewRecord(
         revision="plan_review@plan 1",
         review=number,
@@ -139,7 +139,7 @@ def evidence(run: Run, tree: str, *, green: bool = False) -> str:
         production=run.state.start,
         test_paths=("tests/test_greet.py",),
         command=("pytest",),
-        ledger=RedLedger(task="1", tree=tree, red={TEST_ID: entry}, guards={"tests/test_greet.py::test_name": "r"}),
+        ledger=RedTests(task="1", tree=tree, red={TEST_ID: entry}, guards={"tests/test_greet.py::test_name": "r"}),
         green=measured if green else None,
     )
     return to_json(found.model_dump(mode="json", by_alias=True))

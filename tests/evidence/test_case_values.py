@@ -8,9 +8,9 @@ import pytest
 from evidence.observed import context, observed, record
 
 from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.ledger import RedLedger
 from pipeline.evidence.observation import Case, Ended, Observation
 from pipeline.evidence.red import judge_red
+from pipeline.evidence.red_tests import RedTests
 
 if TYPE_CHECKING:
     from pipeline.evidence.compare import GreenFacts
@@ -23,12 +23,12 @@ def run(outcome: Ended, case: Case | None) -> Observation:
     return observed({TEST: record(TEST, outcome).model_copy(update={"case": case})})
 
 
-def red(case: Case | None, again: Case | None = None) -> RedLedger:
+def red(case: Case | None, again: Case | None = None) -> RedTests:
     second = run(Ended.FAILED, again) if again is not None else None
     return judge_red(BASE, run(Ended.FAILED, case), second, context(), task="1", tree="abc").ledger
 
 
-def green(ledger: RedLedger, case: Case | None) -> GreenFacts:
+def green(ledger: RedTests, case: Case | None) -> GreenFacts:
     return judge_green(ledger, run(Ended.PASSED, case), expectations(BASE))
 
 
@@ -63,6 +63,6 @@ def test_values_that_differ_from_run_to_run_are_not_kept() -> None:
 
 def test_a_ledger_without_values_has_the_digest_that_it_always_had_and_one_with_them_has_another() -> None:
     bare = red(None)
-    assert RedLedger.model_validate_json(bare.model_dump_json()).digest() == bare.digest()
+    assert RedTests.model_validate_json(bare.model_dump_json()).digest() == bare.digest()
     assert "cases" not in bare.model_dump(mode="json", exclude_defaults=True)["frozen"]
     assert len({bare.digest(), red(ONE).digest(), red(OTHER).digest(), red(MADE).digest()}) == 4

@@ -21,13 +21,13 @@ from pipeline.evidence.observation import PASSING, CollectionError, Ended, Obser
 from pipeline.evidence.red import judge_red
 
 if TYPE_CHECKING:
-    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.red_tests import RedTests
 
 OLD, NEW = "tests/test_old.py::test_old", "tests/test_a.py::test_new"
 BASE = observed({OLD: Ended.PASSED})
 
 
-def red_ledger(after: Observation, before: Observation = BASE) -> RedLedger:
+def red_ledger(after: Observation, before: Observation = BASE) -> RedTests:
     found = judge_red(before, after, None, context("tests/test_old.py"), task="1", tree="abc")
     assert found.legal, found
     return found.ledger
@@ -37,7 +37,7 @@ LEDGER = red_ledger(observed({OLD: Ended.PASSED, f"{NEW}[1]": Ended.FAILED, f"{N
 
 
 def green(
-    after: Observation, ledger: RedLedger | None = LEDGER, base: Observation = BASE, **may: frozenset[str]
+    after: Observation, ledger: RedTests | None = LEDGER, base: Observation = BASE, **may: frozenset[str]
 ) -> dict[str, object]:
     found = judge_green(ledger, after, expectations(base), tests_to_change=may.get("may", frozenset()))
     facts = found.model_dump(exclude_defaults=True)

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.evidence.ledger import RedLedger
 from pipeline.evidence.observation import Ended
 from pipeline.evidence.quarantine import Quarantined, standing
+from pipeline.evidence.red_tests import RedTests
 
 DAY = date(2026, 3, 1)
 OLD, CASE, OWN = "tests/test_a.py::test_old", "tests/test_a.py::test_many[2]", "tests/test_b.py::test_own"
 RECORDS = {entry: record(entry, Ended.FAILED) for entry in (OLD, CASE, "tests/test_a.py::test_many[1]", OWN)}
-LEDGER = RedLedger(task="1", tree="t", guards={OWN: "r"})
+LEDGER = RedTests(task="1", tree="t", guards={OWN: "r"})
 
 
 def entry(test: str, expires: date = DAY) -> Quarantined:

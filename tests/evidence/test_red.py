@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pipeline.evidence.classify import classify
 from pipeline.evidence.freeze import Frozen, canonical
-from pipeline.evidence.ledger import RedEntry, RedLedger
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
 from pipeline.evidence.red import RedFacts, derive_new_ids, judge_red
 from pipeline.evidence.red_classes import RedClass
+from pipeline.evidence.red_tests import RedEntry, RedTests
 from pipeline.verification.tdd import late as one_late
 
 if TYPE_CHECKING:
@@ -225,14 +225,14 @@ def test_a_legal_verdict_rests_on_a_legal_red_of_a_new_id(before: Observation, a
 @given(observations, observations)
 def test_a_ledger_survives_the_disk_and_keeps_its_digest(before: Observation, after: Observation) -> None:
     ledger = verdict(after, before).ledger
-    again = RedLedger.model_validate_json(canonical(ledger))
+    again = RedTests.model_validate_json(canonical(ledger))
     assert again == ledger
     assert again.digest() == ledger.digest()
 
 
 @given(st.text(), st.text())
 def test_the_digest_does_not_depend_on_messages_nor_on_order(one: str, other: str) -> None:
-    def ledger(message: str, *names: str) -> RedLedger:
+    def ledger(message: str, *names: str) -> RedTests:
         fault = MISMATCH.model_copy(update={"chain": (MISMATCH.raised.model_copy(update={"message": message}),)})
         tests = {name: record(name, Ended.FAILED, fault=fault) for name in names}
         return verdict(observed(tests), before=observed({})).ledger
@@ -246,7 +246,7 @@ def test_the_digest_of_an_older_trailer_still_holds() -> None:
         function="f", cls=RedClass.ASSERTION_MISMATCH, legal=True, message="m", region_sha256="x", tree="t"
     )
     frozen = Frozen(regions={"a": "x"}, files={"p": "q"}, ids=frozenset({"b", "a"}))
-    known = RedLedger(task="1", tree="t", red={"a": entry}, guards={"g": "1"}, frozen=frozen)
+    known = RedTests(task="1", tree="t", red={"a": entry}, guards={"g": "1"}, frozen=frozen)
 
     assert known.digest() == "ab00fb4857320ed12785aa69e88ec834bbfa12ffa0c7ed2b26aff6be7e253f8b"
 

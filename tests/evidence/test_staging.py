@@ -15,14 +15,14 @@ from pipeline.evidence.observation import CollectionError, Ended, Observation
 from pipeline.evidence.red import judge_red
 
 if TYPE_CHECKING:
-    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.red_tests import RedTests
 
 BASE = observed({"tests/test_b.py::test_x": Ended.PASSED, "tests/test_c.py::test_x": Ended.PASSED})
 RED = {"tests/test_a.py::test_y[1]": Ended.FAILED, "tests/test_a.py::test_y[2]": Ended.PASSED}
 NO_FILE = CollectionError(path="tests/test_c.py", fault=NO_IMPORT)
 
 
-def ledger_of(after: Observation, base: Observation = BASE) -> RedLedger:
+def ledger_of(after: Observation, base: Observation = BASE) -> RedTests:
     found = judge_red(base, after, None, context("tests/test_b.py"), task="1", tree="abc")
     assert found.legal, found
     return found.ledger
@@ -50,7 +50,7 @@ FILES = st.frozensets(st.sampled_from([f"tests/test_{name}.py" for name in "abc"
 
 @given(observations, observations, FILES, st.sampled_from([None, BY_ID, BY_FILE]))
 def test_what_a_part_proves_the_whole_proves(
-    base: Observation, whole: Observation, files: frozenset[str], ledger: RedLedger | None
+    base: Observation, whole: Observation, files: frozenset[str], ledger: RedTests | None
 ) -> None:
     kept = expectations(base)
     judged, proven = judge_green(ledger, whole, kept), judge_part(ledger, part_of(whole, files), kept)
@@ -62,9 +62,7 @@ def test_what_a_part_proves_the_whole_proves(
 
 
 @given(observations, observations, st.sampled_from([None, BY_ID, BY_FILE]))
-def test_a_part_that_is_everything_is_the_whole(
-    base: Observation, whole: Observation, ledger: RedLedger | None
-) -> None:
+def test_a_part_that_is_everything_is_the_whole(base: Observation, whole: Observation, ledger: RedTests | None) -> None:
     kept = expectations(base)
     everything = frozenset(found.path for found in whole.records.values())
     assert judge_part(ledger, part_of(whole, everything), kept) == judge_green(ledger, whole, kept)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.evidence.compare import GreenFacts
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation
+    from pipeline.evidence.red_tests import RedTests
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ TESTS = (
 class Red:
     root: Path
     before: Observation
-    ledger: RedLedger
+    ledger: RedTests
 
 
 @pytest.fixture(scope="module")

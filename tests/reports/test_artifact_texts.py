@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.reports.artifacts import advice_md, findings_md, plan_md, review_md
 from pipeline.reports.drafts import PlanReport
-from pipeline.reports.findings import Ledger, Stage, apply_advice, apply_review
+from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review
 from pipeline.reports.markdown import parse
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
@@ -88,7 +88,7 @@ def test_a_review_shows_our_ids_and_what_became_of_the_verdict() -> None:
         },
     )  # fmt: skip
     assert isinstance(first, CheckReview), first
-    ledger, outcome = apply_review(Ledger(stage=Stage.SPLIT), 1, first)
+    ledger, outcome = apply_review(StageFindings(stage=Stage.SPLIT), 1, first)
     text = review_md(1, first, outcome, ledger)
     for piece in (
         "# Review 1 of the split by @check",
@@ -120,7 +120,7 @@ def test_advice_shows_its_ids_and_the_conflict() -> None:
         "review-plan", Role.SIMPLIFY, None, {"verdict": "NEEDS SIMPLIFICATION", "findings": [finding]}
     )
     assert isinstance(report, SimplifyReview), report
-    text = advice_md(1, report, apply_advice(Ledger(stage=Stage.PLAN), report))
+    text = advice_md(1, report, apply_advice(StageFindings(stage=Stage.PLAN), report))
     assert "### plan-1-s01 [YAGNI] Drop the cache" in text
     assert "- plan-1-s01: retries" in text
 

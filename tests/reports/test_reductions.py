@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.facts import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
-from pipeline.reports.findings import Ledger, Stage
+from pipeline.reports.findings import Stage, StageFindings
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SuiteJudgement
 from pipeline.reports.work import (
@@ -228,7 +228,7 @@ def final(verdict: str, *concerns: str, severity: str = "MEDIUM", number: int = 
     ]
     check = parsed("review-result", Role.CHECK, {"verdict": verdict, "findings": findings})
     assert isinstance(check, CheckReview)
-    return reduce.final_review(Ledger(stage=Stage.FINAL), number, check, None, applies=lambda _: applies)
+    return reduce.final_review(StageFindings(stage=Stage.FINAL), number, check, None, applies=lambda _: applies)
 
 
 @pytest.mark.parametrize(
@@ -263,14 +263,14 @@ def test_fix_tasks_take_cosmetic_findings_below_the_floor_along() -> None:
             ],
         },
     )
-    reviewed = reduce.final_review(Ledger(stage=Stage.FINAL), 3, check, None, applies=lambda _: True)
+    reviewed = reduce.final_review(StageFindings(stage=Stage.FINAL), 3, check, None, applies=lambda _: True)
     assert reviewed.signal is Signal.FIX
     assert reviewed.outcome.must_fix == ("final-1-01", "final-1-02")
 
 
 def test_a_finding_without_a_concern_is_about_production() -> None:
     check = parsed("review-result", Role.CHECK, {"verdict": "BLOCK", "findings": [{"title": "t"}]})
-    reviewed = reduce.final_review(Ledger(stage=Stage.FINAL), 1, check, None, applies=lambda _: True)
+    reviewed = reduce.final_review(StageFindings(stage=Stage.FINAL), 1, check, None, applies=lambda _: True)
     assert reviewed.signal is Signal.FIX
 
 
@@ -278,7 +278,7 @@ def test_simplify_never_changes_the_signal_of_a_review() -> None:
     check = parsed("review-plan", Role.CHECK, {"verdict": "ACCEPTABLE"})
     finding = {"title": "drop it", "check_conflict": True}
     simplify = parsed("review-plan", Role.SIMPLIFY, {"verdict": "NEEDS SIMPLIFICATION", "findings": [finding]})
-    reviewed = reduce.review_plan(Ledger(stage=Stage.PLAN), 1, check, simplify)
+    reviewed = reduce.review_plan(StageFindings(stage=Stage.PLAN), 1, check, simplify)
     assert reviewed.signal is Signal.ACCEPTABLE
     assert len(reviewed.ledger.conflicts) == 1
 
@@ -286,7 +286,7 @@ def test_simplify_never_changes_the_signal_of_a_review() -> None:
 def test_a_split_review_can_block() -> None:
     finding = {"severity": "BLOCK", "title": "t", "evidence": "e"}
     check = parsed("review-split", Role.CHECK, {"verdict": "BLOCK", "findings": [finding]})
-    reviewed = reduce.review_split(Ledger(stage=Stage.SPLIT), 1, check)
+    reviewed = reduce.review_split(StageFindings(stage=Stage.SPLIT), 1, check)
     assert reviewed.signal is Signal.BLOCK
     assert reviewed.outcome.must_fix == ("split-1-01",)
 

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.reports.fields import Severity
-from pipeline.reports.findings import Finding, Ledger, ReviewOutcome, Stage, Status, apply_advice, apply_review, floor
+from pipeline.reports.findings import (
+    Finding,
+    ReviewOutcome,
+    Stage,
+    StageFindings,
+    Status,
+    apply_advice,
+    apply_review,
+    floor,
+)
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.vocabulary import Role, Signal
@@ -26,8 +35,8 @@ def finding(severity: str, title: str = "t", evidence: str = "seen", **more: Any
     return {"severity": severity, "title": title, "evidence": evidence, **more}
 
 
-def first(*reports: CheckReview) -> tuple[Ledger, ReviewOutcome]:
-    ledger, outcome = Ledger(stage=Stage.PLAN), ReviewOutcome(Signal.OK)
+def first(*reports: CheckReview) -> tuple[StageFindings, ReviewOutcome]:
+    ledger, outcome = StageFindings(stage=Stage.PLAN), ReviewOutcome(Signal.OK)
     for number, report in enumerate(reports, start=1):
         ledger, outcome = apply_review(ledger, number, report)
     return ledger, outcome
@@ -94,7 +103,7 @@ def test_a_complaint_without_a_finding_is_acceptable_with_a_note(verdict: str) -
     ],
 )
 def test_the_floor_rises_with_each_review(number: int, severity: str, signal: str) -> None:
-    _, outcome = apply_review(Ledger(stage=Stage.PLAN), number, review("NEEDS WORK", finding(severity)))
+    _, outcome = apply_review(StageFindings(stage=Stage.PLAN), number, review("NEEDS WORK", finding(severity)))
     assert outcome.signal == signal
 
 
@@ -216,7 +225,7 @@ def test_advice_is_recorded_once_and_moves_nothing() -> None:
     ],
 )
 def test_a_conflict_with_check_is_recorded(said: bool | str, conflicts: bool) -> None:
-    ledger = apply_advice(Ledger(stage=Stage.FINAL), advice(check_conflict=said))
+    ledger = apply_advice(StageFindings(stage=Stage.FINAL), advice(check_conflict=said))
     assert bool(ledger.conflicts) is conflicts
 
 
@@ -240,7 +249,7 @@ def reviews(draw: st.DrawFn) -> CheckReview:
 @given(st.lists(reviews(), min_size=1, max_size=5))
 @pytest.mark.slow
 def test_whatever_is_reviewed_verdict_and_findings_agree(reports: list[CheckReview]) -> None:
-    ledger = Ledger(stage=Stage.PLAN)
+    ledger = StageFindings(stage=Stage.PLAN)
     for number, report in enumerate(reports, start=1):
         ledger, outcome = apply_review(ledger, number, report)
         open_ids = {item.id for item in ledger.open}
@@ -257,7 +266,7 @@ def test_whatever_is_reviewed_verdict_and_findings_agree(reports: list[CheckRevi
             assert outcome.signal is not Signal.CONVERGED
         assert len({item.id for item in ledger.findings}) == len(ledger.findings)
         assert all(item.evidence.strip() or item.severity.rank >= 2 for item in ledger.findings)
-        assert Ledger.model_validate_json(ledger.model_dump_json()) == ledger
+        assert StageFindings.model_validate_json(ledger.model_dump_json()) == ledger
 
 
 def test_a_finding_without_a_title_is_named_by_its_problem() -> None:

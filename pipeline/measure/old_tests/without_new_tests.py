@@ -20,8 +20,8 @@ from pipeline.measure.old_tests.regression import confirm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, TestRecord
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.tasks import Task
 
@@ -32,7 +32,7 @@ async def masked(
     start: str,
     tree: str,
     kept: Mapping[str, TestRecord],
-    ledger: RedLedger | None,
+    ledger: RedTests | None,
     layout: Layout,
 ) -> tuple[str, ...]:
     """Return the old tests that pass over a candidate, and do not where its new test files are left out.

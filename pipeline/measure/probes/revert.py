@@ -21,9 +21,9 @@ from pipeline.measure.red.undeclared_tests import with_undeclared
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.evidence.red_classes import Classified, Context
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
@@ -72,7 +72,7 @@ class Wanted:
     expected: Mapping[str, red_classes.Expected] | None = None
 
     @classmethod
-    def of(cls, ledger: RedLedger, tasks: Sequence[Task]) -> Wanted:
+    def of(cls, ledger: RedTests, tasks: Sequence[Task]) -> Wanted:
         """Return what the task of a ledger says; of further *tasks*, what is not there yet either."""
         symptom = tasks[0].symptom
         return cls(
@@ -122,7 +122,7 @@ async def measure_over(
     return Red(production, seen, context, ctx.toolchain.sources, known or {})
 
 
-def not_red(ledger: RedLedger, red: Red) -> Iterator[tuple[str, str]]:
+def not_red(ledger: RedTests, red: Red) -> Iterator[tuple[str, str]]:
     """Yield each id of the ledger that does not show what the ledger says, and why that is."""
     for entry, recorded in ledger.red.items():
         found = red.of(entry)

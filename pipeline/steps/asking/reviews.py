@@ -11,7 +11,7 @@ from pipeline.dispatch.request import Request
 from pipeline.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
-from pipeline.reports.findings import Ledger, Stage
+from pipeline.reports.findings import Stage, StageFindings
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.machine import counter_key
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
@@ -55,7 +55,7 @@ class ReviewRecord(BaseModel):
     tree: str
     signal: Signal
     must_fix: tuple[str, ...]
-    ledger: Ledger
+    ledger: StageFindings
 
 
 class Review:
@@ -70,7 +70,7 @@ class Review:
         self.previous = last_review(ctx, self.step)
         same = self.previous is not None and self.previous.revision == self.revision
         self.number = self.previous.review + 1 if self.previous is not None and same else 1
-        self.ledger = self.previous.ledger if self.previous is not None else Ledger(stage=self.stage)
+        self.ledger = self.previous.ledger if self.previous is not None else StageFindings(stage=self.stage)
         self.is_first = self.number == 1
         if not same:
             self.ledger = self.ledger.renewed()

@@ -16,8 +16,8 @@ from pipeline.steps.evidence.records import BASELINE, baseline_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.evidence.ledger import RedEntry, RedLedger
     from pipeline.evidence.observation import TestRecord
+    from pipeline.evidence.red_tests import RedEntry, RedTests
     from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
     from pipeline.reports.work import ShownCriterion
     from pipeline.steps.context import Context
@@ -54,7 +54,7 @@ def baseline_md(ctx: Context) -> str:
     )
 
 
-def red_md(ledger: RedLedger, command: Iterable[str]) -> str:
+def red_md(ledger: RedTests, command: Iterable[str]) -> str:
     """Return what must turn green, and how it failed."""
     return f"# RED of task {ledger.task}\n" + sections(
         ("Command", f"`{' '.join(command)}`"),

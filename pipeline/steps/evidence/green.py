@@ -31,8 +31,8 @@ from pipeline.steps.evidence.stubs import stubs_left
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
@@ -53,7 +53,7 @@ class Measured:
     suspects: Suspects
     structural: tuple[str, ...]
     stub_failures: tuple[str, ...]
-    ledger: RedLedger | None
+    ledger: RedTests | None
     kept: int
     stubs_left: tuple[str, ...]
     pinned: PinnedChanges
@@ -143,7 +143,7 @@ class _Shown:
 
 
 async def _shown(
-    ctx: Context, task: Task, tree: str, ledger: RedLedger | None, kept: Mapping[str, TestRecord]
+    ctx: Context, task: Task, tree: str, ledger: RedTests | None, kept: Mapping[str, TestRecord]
 ) -> _Shown:
     """Return what all tests show, or the nearest, where all take long and these condemn the candidate by themselves."""
     if ledger is not None and whole_run(ctx.checkout.root, tree) is None:
@@ -158,7 +158,7 @@ async def _run(
     ctx: Context,
     task: Task,
     tree: str,
-    ledger: RedLedger | None,
+    ledger: RedTests | None,
     kept: Mapping[str, TestRecord],
     near: frozenset[str] = frozenset(),
 ) -> _Shown:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.evidence.ledger import RedLedger
     from pipeline.evidence.observation import Observation
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.git import Repository
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -56,7 +56,7 @@ def impacted_tests(ctx: Context, task: Task, tree: str, *, since: str | None = N
     return impacted(changed, graph, tests.values(), kept_runs.reach(ctx.checkout.root))
 
 
-def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedLedger) -> frozenset[str]:
+def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedTests) -> frozenset[str]:
     """Return the files of which the tests are worth a run of their own before all tests are run; empty: none.
 
     Args:
@@ -75,7 +75,7 @@ def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedLedger) -> fro
 
 
 def worth_repeating(
-    ctx: Context, impacted: Iterable[str], now: Observation, ledger: RedLedger | None
+    ctx: Context, impacted: Iterable[str], now: Observation, ledger: RedTests | None
 ) -> tuple[str, ...]:
     """Return old tests that passed before and pass now: the nearest, as many as take no longer than the probes may.
 

@@ -1,4 +1,4 @@
-"""The RED ledger of a task: the ids that are its evidence, and what is frozen of their files (matrix 5)."""
+"""The RED tests of a task: the ids that are its evidence, and what is frozen of their files (matrix 5)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RedEntry(Value):
     granularity: Literal["id", "file"] = "id"
 
 
-class RedLedger(Value):
+class RedTests(Value):
     """A task's evidence: RED ids, ids that pass before and after, and the frozen state of their files.
 
     `renames` are the test files that have another name now, by the old one: their tests are guards under the new one.
