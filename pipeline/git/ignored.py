@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import tempfile
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from pipeline.git.process import HARDENED, environment
-from pipeline.git.values import GitError
 
 _NOBODYS: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -21,7 +21,7 @@ def ignored_in(folder: Path) -> frozenset[str]:
     ignore rules are asked: what the project does not say itself is somebody's work.
 
     Raises:
-        GitError: git cannot tell.
+        OSError: git cannot tell.
     """
     with tempfile.TemporaryDirectory(prefix="redfirst-ignored-") as place:
         empty = Path(place)
@@ -39,5 +39,6 @@ def ignored_in(folder: Path) -> frozenset[str]:
             check=False,
         )
     if done.returncode:
-        raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
+        said = done.stderr.decode(errors="replace").strip()
+        raise OSError(errno.EIO, f"git cannot tell what is ignored here: {said}", str(folder))
     return frozenset(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
