@@ -97,7 +97,9 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
     if job.desk_rules is not None and job.view.writable:
         desk.put(desk.rules, job.desk_rules)
     for mount in job.artifacts:
-        desk.artifacts.unlink(missing_ok=True)
+        if desk.artifacts.is_symlink():
+            desk.artifacts.unlink()
+        desk.set_aside(desk.artifacts)
         desk.artifacts.symlink_to(mount.source.resolve())
     reports = blanks(job.report_schema)
     desk.put(desk.prompt, _prompt(job, desk, asked, len(reports)))

@@ -465,7 +465,7 @@ def test_folders_without_end_are_named_and_nothing_is_handed_in(repository: Repo
         told = hand_in("--verdict", "ACCEPTABLE", cwd=desk.files, code=2)
     finally:
         remove_tree(desk.files / name)  # pytest cannot
-    assert told["error"]["message"].startswith(f"Nothing was handed in. {name}/{name}")
+    assert told["error"]["message"].startswith(f"Nothing was handed in. {name}")
     assert not desk.report.exists()
 
 
