@@ -39,7 +39,12 @@ def runs(
 ) -> None:
     """List the runs of all worktrees, the newest first.
 
+    TIME is how long processes drove a run, without what it waited for you; USD what its models cost, with + where some
+    of it is not known. The last line has the totals.
+
     Examples:
+      redfirst runs
+
       redfirst runs --json
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
@@ -74,11 +79,11 @@ def runs_text(document: RunsDocument) -> str:
     head = (
         "",
         "RUN",
-        "ISSUE",
         "STATUS",
         "WHERE OR WHY",
         "TASKS",
-        "DISPATCHES",
+        "TIME",
+        "USD",
         "AGE",
         *(("WORKTREE",) if several else ()),
     )
@@ -89,7 +94,33 @@ def runs_text(document: RunsDocument) -> str:
         colour = _COLOURS.get(line.status)
         shown.append(_aligned(row, widths).replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
         shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
-    return "\n".join(shown)
+    return "\n".join([*shown, _total(document.runs)])
+
+
+def _total(lines: Sequence[RunLine]) -> str:
+    """Return what all runs took together."""
+    driven = [line.driven_s for line in lines if line.driven_s is not None]
+    known = [line.cost_known_usd for line in lines if line.cost_known_usd is not None]
+    whole = all(line.cost_usd is not None for line in lines if line.cost_known_usd is not None)
+    parts = [f"{len(lines)} run{'' if len(lines) == 1 else 's'}"]
+    parts += [f"{time_words(sum(driven))} of work"] if driven else []
+    parts += [f"{'' if whole else 'at least '}{sum(known):.2f} USD"] if known else []
+    return ", ".join(parts)
+
+
+def time_words(seconds: int | None) -> str:
+    """Return a duration in its two largest units: 45s, 12m05s, 3h07m, 2d04h."""
+    if seconds is None:
+        return "-"
+    for size, unit, below, smaller in ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", 1, "s")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}{seconds % size // below:02}{smaller}"
+    return f"{seconds}s"
+
+
+def cost_words(usd: float | None, *, whole: bool) -> str:
+    """Return a cost; `+` says that some of it is not known, `-` that no model was asked."""
+    return "-" if usd is None else f"{usd:.2f}{'' if whole else '+'}"
 
 
 def worktree_labels(paths: Iterable[str]) -> dict[str, str]:
@@ -103,11 +134,11 @@ def _row(line: RunLine) -> tuple[str, ...]:
     return (
         "*" if line.live else "",
         visible(line.name),
-        visible(line.issue or "-"),
         line.status,
         _where(line),
         f"{line.tasks_done}/{line.tasks_total}",
-        str(line.dispatches),
+        time_words(line.driven_s),
+        cost_words(line.cost_known_usd, whole=line.cost_usd is not None),
         age_words(line.age_s),
     )
 

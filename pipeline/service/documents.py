@@ -23,7 +23,11 @@ class _Document(BaseModel):
 
 
 class RunLine(_Document):
-    """One run in a list. `problem` says why it cannot be read; the facts that it hides are null then."""
+    """One run in a list. `problem` says why it cannot be read; the facts that it hides are null then.
+
+    `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
+    unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
+    """
 
     name: str
     worktree: str
@@ -41,6 +45,10 @@ class RunLine(_Document):
     started_at: str | None
     last_at: str | None
     age_s: int | None
+    driven_s: int | None = None
+    cost_usd: float | None = None
+    cost_known_usd: float | None = None
+    tokens: int | None = None
     problem: str | None
     gate: str | None = None
     gate_place: str | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pipeline.engine.events import RunParked, RunResumed
 from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.policy.characters import as_utf8
@@ -14,6 +16,7 @@ from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
 from pipeline.runs.run import Run
+from pipeline.runs.spending import spent
 from pipeline.runs.store import WORKFLOW
 from pipeline.service.documents import RunLine, RunsDocument
 
@@ -60,6 +63,8 @@ def _line(folder: Path, now: datetime) -> RunLine:
         return _unread(folder, error.message, live=live)
     state = run.state
     done, total = progress_of(run)
+    taken = spent(run)
+    asked = taken.asked > 0
     return RunLine(
         name=folder.name,
         worktree=as_utf8(str(folder.parents[1])),
@@ -77,6 +82,10 @@ def _line(folder: Path, now: datetime) -> RunLine:
         started_at=run.info.started_at,
         last_at=run.journal.lines[-1].at if run.journal.lines else None,
         age_s=_age(run.info.started_at, now),
+        driven_s=_driven(run, now if live else None),
+        cost_usd=taken.cost_usd if asked and not taken.unpriced else None,
+        cost_known_usd=taken.cost_usd if asked else None,
+        tokens=taken.tokens if asked and not taken.uncounted else None,
         problem=None,
         gate=gate_of(run),
         gate_place=gate_place(run),
@@ -103,6 +112,27 @@ def _unread(folder: Path, why: str, *, live: bool, issue: str | None = None, sta
         age_s=None,
         problem=why,
     )
+
+
+def _driven(run: Run, now: datetime | None) -> int | None:
+    """Return the seconds that processes drove the run: until it parked or they died, and again from its resumption.
+
+    Args:
+        run: The run.
+        now: The time, while it is driven.
+    """
+    try:
+        moments = [(line.kind, datetime.fromisoformat(line.at)) for line in run.journal.lines]
+    except ValueError:
+        return None
+    took = [
+        (later - earlier).total_seconds()
+        for (kind, earlier), (following, later) in pairwise(moments)
+        if kind != RunParked.KIND and following != RunResumed.KIND
+    ]
+    if now is not None and moments:
+        took.append((now - moments[-1][1]).total_seconds())
+    return int(sum(seconds for seconds in took if seconds > 0))
 
 
 def _age(started_at: str, now: datetime) -> int | None:

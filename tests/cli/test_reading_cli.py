@@ -29,6 +29,7 @@ from runs.real import (
     ticking,
     to_first_task,
     to_split,
+    write_result,
 )
 from typer.testing import CliRunner
 
@@ -37,7 +38,7 @@ from pipeline.cli.explain import explain
 from pipeline.cli.journal_lines import log_line
 from pipeline.cli.runs import runs, runs_text
 from pipeline.cli.show import show
-from pipeline.engine.events import EVENTS, GateAnswered
+from pipeline.engine.events import EVENTS, GateAnswered, RunResumed
 from pipeline.engine.journal import Line
 from pipeline.errors import UserError
 from pipeline.git import Repository
@@ -159,14 +160,33 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
     parked = begin(repository, "run-GAL-40", gates=("plan",), started_at="2026-11-21T09:00:00.000Z")
     for signal in (Signal.OK, Signal.CLAIMED, Signal.DRAFTED, Signal.ACCEPTABLE):
         parked.decide(event(signal))
-    begin(repository, "run-GAL-41", started_at="2026-11-22T09:00:00.000Z").decide(event(Signal.OK))
+    paid = begin(repository, "run-GAL-41", started_at="2026-11-22T09:00:00.000Z")
+    paid.decide(event(Signal.OK))
+    for usage in (Usage(cost_usd=1.75, input_tokens=1000, output_tokens=1), Usage()):
+        record = start_dispatch(paid, Role.ORCHESTRATOR, "plan", backend="claude")
+        paid.finish_dispatch(write_result(paid, record, usage=usage))
     text = runs_text(list_runs(repository, now=ticking()())).splitlines()
-    assert [line.split() for line in text[1:]] == [
-        ["run-GAL-41", "GAL-41", "interrupted", "issue", "0/0", "0", "0s"],
-        ["run-GAL-40", "GAL-40", "parked", "at", "gate", "plan", "(1", "of", "1)", "0/0", "0", "0s"],
-        ["run-GAL-39", "GAL-39", "completed", "done", "1/1", "10", "1s"],
+    assert [line.split() for line in text[1:-1]] == [
+        ["run-GAL-41", "interrupted", "issue", "0/0", "7s", "1.75+", "0s"],
+        ["run-GAL-40", "parked", "at", "gate", "plan", "(1", "of", "1)", "0/0", "6s", "-", "0s"],
+        ["run-GAL-39", "completed", "done", "1/1", "1m03s", "-", "1s"],
     ]
+    assert text[-1] == "3 runs, 1m16s of work, at least 1.75 USD"
+    assert max(map(len, text)) <= 80
     assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
+
+
+def test_what_a_run_waited_for_a_person_is_no_work(repository: Repository) -> None:
+    parked = begin(repository, gates=("plan",))
+    for signal in (Signal.OK, Signal.CLAIMED, Signal.DRAFTED, Signal.ACCEPTABLE):
+        parked.decide(event(signal))
+    before = ask_json("runs")["runs"][0]["driven_s"]
+    lines = [json.loads(line) for line in (parked.folder / "journal.jsonl").read_text().splitlines()]
+    assert lines[-1]["kind"] == "run_parked"
+    late = load(parked, driving=True)
+    late.journal.append(GateAnswered(gate="plan", answer="approve"))
+    late.journal.append(RunResumed(step="gate"))
+    assert ask_json("runs")["runs"][0]["driven_s"] == before
 
 
 def test_the_runs_of_all_worktrees_are_listed_in_any_of_them(
@@ -181,7 +201,7 @@ def test_the_runs_of_all_worktrees_are_listed_in_any_of_them(
     shutil.rmtree(repository.worktree.parent / "gone")
     listed = [(line["name"], line["worktree"]) for line in ask_json("runs")["runs"]]
     assert listed == [("run-GAL-41", str(other)), ("run-GAL-40", str(main))]
-    head, first, second = ask("runs").splitlines()
+    head, first, second, _ = ask("runs").splitlines()
     assert head.endswith("WORKTREE")
     assert (first.endswith("  a linked one"), second.endswith("  project")) == (True, True)
     (other / ".workflow").rename(other / "elsewhere")
@@ -199,7 +219,7 @@ def test_the_runs_of_all_worktrees_are_listed_in_any_of_them(
 def test_a_driven_run_is_marked(repository: Repository) -> None:
     run = begin(repository)
     lease = FileLease.take(run.folder)
-    assert ask("runs").splitlines()[1].split()[:4] == ["*", "run-GAL-39", "GAL-39", "running"]
+    assert ask("runs").splitlines()[1].split()[:4] == ["*", "run-GAL-39", "running", "sanity"]
     assert ask_json("runs")["runs"][0]["live"] is True
     lease.release()
     assert ask_json("runs")["runs"][0]["status"] == "interrupted"
