@@ -37,7 +37,7 @@ _LOOK_S: Final = 0.25
 _REPORT_BYTES: Final = 2_000_000
 _SHOWN: Final = 5
 _REASKED: Final = """\
-Your last answer did not count; below stands why. At your desk all is as you left it: nothing was put back there.
+Your last answer did not count; below stands why. Only an agent's workspace is put back: your desk is as you left it.
 """
 _FREE: Final = Usage(input_tokens=0, output_tokens=0, cost_usd=0.0)
 """A person asks no model on our account: known, and nothing."""

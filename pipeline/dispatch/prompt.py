@@ -189,9 +189,9 @@ def build_prompt(
 
 
 def request_part(prompt: str) -> str:
-    """Return what a prompt says of this request alone, without who the role is and what the report looks like."""
+    """Return what a prompt says of this request alone, for a person: they have a form, and nobody cleans their desk."""
     asked, _, rest = prompt.rpartition(_ASKED)[2].partition(f"{_REPORT}:\n\n```\n")
-    return f"{_ASKED}{asked}{rest.partition('```')[2].lstrip()}"
+    return f"{_ASKED}{asked}{rest.partition('```')[2].lstrip()}".replace(f"{_KEPT}\n\n", "")
 
 
 def _here(document: DispatchDocument, template: Template, *, why: str, extra: str) -> str:

@@ -17,6 +17,7 @@ from pipeline.dispatch.prompt import (
     WriteGrant,
     build_prompt,
     parse_template,
+    request_part,
 )
 from pipeline.dispatch.roles import data_folder, load_roles, load_templates, prompts_hash, read_workflow
 from pipeline.policy.roles import KINDS_OF, ContractError, Writes
@@ -401,3 +402,13 @@ def test_the_hash_covers_every_file_and_its_name() -> None:
             content = entry.read_bytes()
             digest.update(f"{folder}/{entry.name} {len(content)}\n".encode() + content)
     assert prompts_hash() == digest.hexdigest()
+
+
+@pytest.mark.parametrize("kind", ["review-plan", "implement", "write-tests"])
+def test_the_part_of_one_request_is_for_a_person(kind: str) -> None:
+    role = KINDS[kind].roles[0]
+    part = request_part(prompt(kind, role, why="the reason", reask="not yours: a.py"))
+    assert part.startswith(f"# What is asked: {kind}\n\n")
+    assert "did not count: not yours: a.py\n\nWorkspace: `/view/tree`" in part
+    assert f"# This request: {kind}" in part
+    assert "Your report (" not in part
