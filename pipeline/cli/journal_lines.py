@@ -105,9 +105,9 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
         case TaskDone(task=task, status=status):
             return f"task {task}: {status}"
         case GateOpened(gate=gate):
-            return f"{gate}: waits for a person"
+            return f"gate {gate}: waits for a person"
         case GateAnswered(gate=gate, answer=answer):
-            return f"{gate}: {answer}"
+            return f"gate {gate}: {answer}"
         case ConfigChanged() as said:
             limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(said.limits.items()))
             return limits or said.config_hash[:12]

@@ -30,7 +30,7 @@ _SCHEMA: Final = FileChange.model_json_schema()
 
 def plan_form(text: str) -> tuple[tuple[FileChange, ...], tuple[Problem, ...]]:
     """Return the files that an edited plan names, and what of it no draft has."""
-    document = parse(text)
+    document = parse(text.removeprefix("\ufeff"))
     problems = [*_sections(document, "plan", PLAN_SECTIONS)]
     for line in document.headings:
         if line.section == TEST_DESIGN and line.text.startswith("### "):
@@ -51,7 +51,7 @@ def plan_form(text: str) -> tuple[tuple[FileChange, ...], tuple[Problem, ...]]:
 
 def task_form(text: str) -> tuple[Problem, ...]:
     """Return what of an edited task file no draft has."""
-    return tuple(_sections(parse(text), "task", TASK_SECTIONS))
+    return tuple(_sections(parse(text.removeprefix("\ufeff")), "task", TASK_SECTIONS))
 
 
 def _sections(document: Document, what: str, accepted: Sequence[str]) -> Iterator[Problem]:

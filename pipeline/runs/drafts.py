@@ -123,7 +123,7 @@ def redraft(run: Run, texts: Mapping[str, str]) -> list[str]:
             if content is not None and content != _bytes(texts.get(name, "")):
                 _keep(run, name, "" if name == PLAN else DROPPED, content)
         if name not in texts:
-            for gone in (name, COUNTS + name):
+            for gone in (COUNTS + name, name):  # in this order: what counts no more is never put back after a crash
                 remove_record(run.folder, gone)
     return [write_draft(run, name, text) for name, text in texts.items()]
 
