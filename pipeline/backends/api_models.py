@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from pipeline.backends.api_settings import LATER_S
+from pipeline.backends.api_settings import GATEWAY_FIRST_S
 from pipeline.config.agents import Effort
 from pipeline.config.providers import Api
 
@@ -35,7 +35,7 @@ async def opened_model(job: AgentJob, service: Service, gateway: Gateway, name: 
     with _listening(job.exchange / "model") as (listener, address):
         async with gateway.serve(listener):
             transport = httpx2.AsyncHTTPTransport(uds=address)
-            limit = service.provider.timeout_s + LATER_S
+            limit = service.provider.timeout_s + GATEWAY_FIRST_S
             async with httpx2.AsyncClient(transport=transport, trust_env=False, timeout=limit) as client:
                 yield _model(service, name, client, Effort(job.effort) if job.effort else None)
 

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import Service
     from pipeline.config.agents import Effort
 
-LATER_S: Final = 10
+GATEWAY_FIRST_S: Final = 10
 """The gateway's own limit for one request is to come first: it says what happened."""
 
 
 def common(service: Service) -> ModelSettings:
     """Return limits and caching; the loop tries again itself."""
-    return ModelSettings(max_retries=0, timeout=service.provider.timeout_s + LATER_S, cache=True)
+    return ModelSettings(max_retries=0, timeout=service.provider.timeout_s + GATEWAY_FIRST_S, cache=True)
 
 
 def thinking(effort: Effort | None) -> ModelSettings:

@@ -46,7 +46,7 @@ _MODELS: Final = 50
 _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
 _NOWHERE: Final = "http://127.0.0.1:9"
-_QUIET: Final = {
+_WITHOUT_NETWORK: Final = {
     **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), _NOWHERE),
     **dict.fromkeys(("DISABLE_AUTOUPDATER", "OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH"), "1"),
     **dict.fromkeys(("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "GEMINI_CLI_NO_RELAUNCH", "NO_COLOR"), "1"),
@@ -231,7 +231,7 @@ def _said(found: Found, search_path: str, timeout_s: float) -> str:
             asked = subprocess.Popen(
                 found.program.argv(found.known.asked),
                 cwd=folder,
-                env={**_QUIET, "PATH": search_path, "HOME": folder},
+                env={**_WITHOUT_NETWORK, "PATH": search_path, "HOME": folder},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

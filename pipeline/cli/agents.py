@@ -30,7 +30,7 @@ SCHEMA: Final = "redfirst.agents/1"
 LINT_SCHEMA: Final = "redfirst.agents-lint/1"
 _PROBLEMS: Final = 2
 _COMMAND: Final = "redfirst.command"
-_ABSENT: Final = "-"
+_NO_FILE: Final = "-"
 
 app = typer.Typer(
     name="agents",
@@ -202,7 +202,7 @@ def _content(change: tuple[str, str] | None) -> _Content | None:
 
 
 def _read(name: str) -> bytes | None:
-    if name == _ABSENT:
+    if name == _NO_FILE:
         return None
     try:
         return Path(name).read_bytes()

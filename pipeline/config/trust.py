@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 VARIABLE: Final = "REDFIRST_TRUST"
 _CREDENTIAL: Final = "this decides where your credential for a model is sent, and for what"
 _WITH_A_MODEL: Final = frozenset(backend.value for backend in TAKES_MODEL)
-_REMEMBERED: Final = 64
+_MOST_KEPT: Final = 64
 _INSTALLED: Final = frozenset({".venv", "venv", "node_modules"})
 
 
@@ -126,7 +126,7 @@ def grant(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str
     """
     path = _store_path(environ)
     store, new = _read(path), sorted(_parts(widening))
-    kept = [part for part in _allowed(store, common_dir) if part not in new][-_REMEMBERED:]
+    kept = [part for part in _allowed(store, common_dir) if part not in new][-_MOST_KEPT:]
     _write(path, {**store.repositories, _identity(common_dir): " ".join((*kept, *new))})
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch import repository_hashes
-from pipeline.dispatch.repository_hashes import ABSENT, content_of, digest_of
+from pipeline.dispatch.repository_hashes import NO_FILE, content_of, digest_of
 from pipeline.git import GitError
 from pipeline.git.indirect_settings import HOOKS, hooks_folder, included
 from pipeline.runs.seal import Seal
@@ -190,7 +190,7 @@ class Fingerprint:
     def _hashes(self, repository: Repository) -> Iterator[EscapePart]:
         now = dict(_files(repository, self.hooks, self.tracked, self.modules))
         for part, path in sorted(now.keys() | self.files.keys()):
-            before, after = self.files.get((part, path), ABSENT), now.get((part, path), ABSENT)
+            before, after = self.files.get((part, path), NO_FILE), now.get((part, path), NO_FILE)
             if before != after:
                 yield EscapePart(part, str(path), before, after)
 
@@ -200,7 +200,7 @@ class Fingerprint:
         except GitError:  # of a configuration that git cannot read; then no ref is ours any more
             now = {}
         for ref in sorted(now.keys() | self.refs.keys()):
-            before, after = self.refs.get(ref, ABSENT), now.get(ref, ABSENT)
+            before, after = self.refs.get(ref, NO_FILE), now.get(ref, NO_FILE)
             if before != after:
                 yield EscapePart(
                     "replace refs" if ref.startswith(_REPLACE_REFS) else "refs of the run", ref, before, after
@@ -283,4 +283,4 @@ def _told(parts: list[EscapePart], repository: Repository, run_id: str | None, w
 
 
 def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest() if content else ABSENT
+    return hashlib.sha256(content).hexdigest() if content else NO_FILE

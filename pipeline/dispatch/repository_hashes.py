@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
     from pipeline.git import Setting
 
-ABSENT: Final = ""
+NO_FILE: Final = ""
 """The hash of what is not there."""
 
 _MOST: Final = 8 << 20  # bytes of a file that count, besides its size: nothing of an agent may fill our memory
 
-_QUIET_SECTIONS: Final = frozenset({
+_HARMLESS_SECTIONS: Final = frozenset({
     "advice", "author", "branch", "color", "column", "commit", "committer", "fetch", "gc", "index", "init", "log",
     "maintenance", "pull", "push", "rebase", "remote", "rerere", "stash", "status", "submodule", "tag", "user",
     "worktree",
 })  # fmt: skip
-_QUIET_KEYS: Final = frozenset({
+_HARMLESS_KEYS: Final = frozenset({
     "core.sparsecheckout", "core.sparsecheckoutcone", "core.untrackedcache", "extensions.worktreeconfig",
     "gui.geometry", "gui.wmstate", "lfs.repositoryformatversion",
 })  # fmt: skip
-_QUIET_LFS: Final = ("access", "locksverify")
+_HARMLESS_LFS: Final = ("access", "locksverify")
 _RUNNING: Final = {
     "gc": frozenset({"recentobjectshook"}),
     "remote": frozenset({"vcs", "uploadpack", "receivepack", "proxy", "proxyauthmethod"}),
     "submodule": frozenset({"update"}),
 }
-"""Settings of quiet sections that name a program or a way to one after all."""
+"""Settings of harmless sections that name a program or a way to one after all."""
 
 _REGENERATED: Final = frozenset({"refs", "sparse-checkout"})
 
@@ -47,9 +47,9 @@ def is_loud(key: str) -> bool:
     """Return whether a setting can make git run something or see other content: every one that is not known not to."""
     section, _, rest = key.partition(".")
     last = rest.rpartition(".")[2]
-    if section in _QUIET_SECTIONS:
+    if section in _HARMLESS_SECTIONS:
         return last in _RUNNING.get(section, frozenset())
-    return key not in _QUIET_KEYS and not (section == "lfs" and last in _QUIET_LFS)
+    return key not in _HARMLESS_KEYS and not (section == "lfs" and last in _HARMLESS_LFS)
 
 
 def loud(settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
@@ -103,11 +103,11 @@ def info(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def digest_of(path: Path) -> str:
-    """Return a hash of kind, permissions and content; `ABSENT` where nothing is."""
+    """Return a hash of kind, permissions and content; `NO_FILE` where nothing is."""
     try:
         status = path.lstat()
     except OSError:
-        return ABSENT
+        return NO_FILE
     content = b""
     if stat.S_ISLNK(status.st_mode):
         content = os.fsencode(path.readlink())

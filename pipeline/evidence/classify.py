@@ -10,7 +10,7 @@ import re
 from typing import Final, assert_never
 
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, TestRecord
-from pipeline.evidence.red_classes import ABSENT, PASSED, Classified, Context, RedClass, Symbol, Symptom
+from pipeline.evidence.red_classes import MISSING_FILE, PASSED, Classified, Context, RedClass, Symbol, Symptom
 
 _MESSAGE_LINES: Final = 6
 _MESSAGE_LIMIT: Final = 300
@@ -81,7 +81,7 @@ def _classified(record: TestRecord, context: Context) -> Classified:
 def classify_collection(error: CollectionError, context: Context) -> Classified:
     """Return the class of a file that could not be collected: legal only for a task symbol in a NEW test file."""
     fault = error.fault
-    if fault.raised.kind == ABSENT:  # legal if a task brings that file
+    if fault.raised.kind == MISSING_FILE:  # legal if a task brings that file
         return _missing_file(error, context)
     if (broken_environment := _third_party(fault, context)) is not None:
         return broken_environment

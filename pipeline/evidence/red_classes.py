@@ -34,7 +34,7 @@ class RedClass(StrEnum):
     NOT_RUN = "NOT_RUN"
 
 
-ABSENT: Final = "AbsentFile"  # what "was raised" for tests beside code that production does not have
+MISSING_FILE: Final = "AbsentFile"  # what "was raised" for tests beside code that production does not have
 
 EXAMPLE: Final = "<doctest>"  # the function of a frame that is an example in documentation, whatever file it is in
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 LOCK_LIMIT_S: Final = 3.0
-QUIET_S: Final = 0.5
+WITHOUT_GIT_S: Final = 0.5
 """How long a lock must stand with no git at work: other programs write an index, too, and hold it for an instant."""
 
 _LOCKLESS: Final = frozenset({b"fsmonitor--daemon", b"cat-file"})
@@ -64,12 +64,12 @@ def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Coll
 
 
 def _is_abandoned(lock: Path, common_dir: Path) -> bool:
-    """Return whether the lock stands for `QUIET_S` with no git at work, before `LOCK_LIMIT_S` is over."""
+    """Return whether the lock stands for `WITHOUT_GIT_S` with no git at work, before `LOCK_LIMIT_S` is over."""
     began = last_seen = time.monotonic()
     while lock.exists() and time.monotonic() - began < LOCK_LIMIT_S:
         if git_at_work(common_dir):
             last_seen = time.monotonic()
-        elif time.monotonic() - last_seen > QUIET_S:
+        elif time.monotonic() - last_seen > WITHOUT_GIT_S:
             return True
         time.sleep(_PAUSE_S)
     return False

@@ -74,7 +74,7 @@ class JavaScript(Trees):
         function = node.child_by_field_name("function") if node.type == "call_expression" else None
         if function is None or text(function.child_by_field_name("property")) not in {"forEach", "map", "flatMap"}:
             return None
-        given = plain(node.child_by_field_name("arguments"))
+        given = without_comments(node.child_by_field_name("arguments"))
         names = parameters(given[0]) if given and given[0].type in FUNCTIONS else ()
         return names, self.words(function.child_by_field_name("object"))
 
@@ -139,7 +139,7 @@ class JavaScript(Trees):
         return not _MAY_FAIL.isdisjoint(self.words(node))
 
 
-def plain(node: Node | None) -> tuple[Node, ...]:
+def without_comments(node: Node | None) -> tuple[Node, ...]:
     """Return what is in a node, comments aside."""
     return tuple(child for child in node.named_children if child.type != "comment") if node is not None else ()
 
@@ -154,7 +154,7 @@ def names_of(pattern: Node | None) -> list[str]:
 def parameters(function: Node) -> list[str]:
     """Return the names of a function's parameters; those of a pattern are given together."""
     alone = function.child_by_field_name("parameter")
-    given = plain(function.child_by_field_name("parameters")) if alone is None else (alone,)
+    given = without_comments(function.child_by_field_name("parameters")) if alone is None else (alone,)
     return [name for one in given for name in names_of(one.child_by_field_name("pattern") or one)]
 
 

@@ -75,7 +75,7 @@ class Bench(bench.Bench):
         programs = [str(self.asked.view.workspace / folder.relative / ".bin") for folder in self.asked.env.installed]
         return {**self.asked.env.variables, **self.asked.env.test_variables, "PATH": ":".join((*programs, path))}
 
-    def plain(self, argv: Sequence[str], stdin: str = "") -> dict[str, object]:
+    def program_job(self, argv: Sequence[str], stdin: str = "") -> dict[str, object]:
         """Return how a program that is no test is started."""
         return {
             "argv": [self.node, *argv],

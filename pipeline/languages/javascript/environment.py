@@ -43,7 +43,7 @@ _OLDEST_RUNNER: Final[Mapping[Runner, int]] = {"vitest": 3, "jest": 28}
 _INSTALL: Final = (
     'install what package.json asks for (`npm ci`), or let redfirst do it: [toolchains.node] setup = ["npm", "ci"]'
 )
-_QUIET: Final = {
+_IN_CI: Final = {
     "CI": "1",
     "NO_COLOR": "1",
     "FORCE_COLOR": "0",
@@ -125,7 +125,7 @@ def _test_variables(invocation: Invocation) -> dict[str, str]:
     """Return what keeps tools quiet and offline, and what the project's script sets for its tests."""
     theirs = {name: value for name, value in invocation.variables.items() if not _NOT_THEIRS.fullmatch(name)}
     options = " ".join(filter(None, (theirs.get("NODE_OPTIONS", ""), _SHIM)))
-    return {**_QUIET, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
+    return {**_IN_CI, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
 
 
 async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:

@@ -102,9 +102,9 @@ def sites_of(stack: str, root: str) -> Iterator[Site]:
 
 
 def _sites(thrown: Thrown, root: str) -> Iterator[Site]:
-    stack = plain(thrown.stack)
+    stack = without_colours(thrown.stack)
     first = stack.split("\n", 1)[0]
-    head = _HEAD.match(first) or _BABEL.match(plain(thrown.message))
+    head = _HEAD.match(first) or _BABEL.match(without_colours(thrown.message))
     if head is not None:  # what cannot be compiled or linked has its place in front
         column = head["column"]
         yield _site(head["place"], int(head["line"]), int(column) if column else None, "", root)
@@ -112,7 +112,7 @@ def _sites(thrown: Thrown, root: str) -> Iterator[Site]:
         yield _site(site.file, site.line or 0, site.column, site.method or "", root)
     if not thrown.frames:
         yield from sites_of(stack, root)
-    for line in plain(thrown.message).split("\n"):  # who wanted what is not there
+    for line in without_colours(thrown.message).split("\n"):  # who wanted what is not there
         wanted = _REQUIRED.match(line.strip()) or _IMPORTED.search(line)
         if wanted is not None:
             yield _site(wanted["place"], 0, None, "", root)
@@ -153,7 +153,7 @@ def _told_to_await(raised: Raised) -> Raised:
 
 def _raised(thrown: Thrown, root: str) -> Raised:
     """Return one link; the kinds that `classify` knows by their names in Python are among its bases."""
-    message = plain(thrown.message).replace(f"file://{root}/", "").replace(f"{root}/", "")
+    message = without_colours(thrown.message).replace(f"file://{root}/", "").replace(f"{root}/", "")
     kind, bases = thrown.kind, list(thrown.bases)
     if node_missing.is_unlinked(thrown):
         # a SyntaxError to the engine; to a person a name that is not there
@@ -173,6 +173,6 @@ def _raised(thrown: Thrown, root: str) -> Raised:
     return Raised(kind=kind, bases=tuple(dict.fromkeys(bases)), message=message[:_MESSAGE])
 
 
-def plain(said: str) -> str:
+def without_colours(said: str) -> str:
     """Return text without the escape sequences that colour it."""
     return _CODE.sub("", said)

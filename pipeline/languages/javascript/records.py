@@ -253,7 +253,7 @@ class Run:
         text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.ended), *sorted(told)))
         # jest writes paths of files that are not the project's from the workspace on
         ours = re.compile(rf"[\w./-]*{re.escape(self.place.rpartition('/')[2])}/")
-        plain = ours.sub("<redfirst>/", faults.plain(text))
+        plain = ours.sub("<redfirst>/", faults.without_colours(text))
         return plain.replace(f"file://{self.root}/", "").replace(f"{self.root}/", "")
 
     def _tail(self, records: Mapping[str, TestRecord]) -> str:

@@ -64,13 +64,13 @@ def plan(bench: Bench, project: Project, sources: Sources) -> Plan:
     plain = [path for path in scripts if not path.endswith(TYPED) and not sources.has_markup(path)]
     # what only a bundler can read, and typed sources without a compiler, are read by our own parser
     unread = [path for path in scripts if path not in plain and (not configs or not path.endswith(TYPED))]
-    tsc = [bench.plain([COMPILER, "--noEmit", "--pretty", "false", "-p", config]) for config in configs]
+    tsc = [bench.program_job([COMPILER, "--noEmit", "--pretty", "false", "-p", config]) for config in configs]
     asked = {
         "root": str(bench.asked.view.workspace),
         "files": [{"path": path, "kind": _kind(path, project)} for path in plain],
     }
     flags = ["--experimental-vm-modules", "--no-warnings", bench.script("check.cjs")]
-    check = [bench.plain(flags, json.dumps(asked))] if plain else []
+    check = [bench.program_job(flags, json.dumps(asked))] if plain else []
     command = ("npx", "tsc", "--noEmit") if configs else ("node", "--check", *plain[:1])
     return Plan((*tsc, *check), len(tsc), tuple(unread), command)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.javascript.asserts import FUNCTIONS, JavaScript, parameters, plain
+from pipeline.languages.javascript.asserts import FUNCTIONS, JavaScript, parameters, without_comments
 from pipeline.languages.javascript.syntax import parse
 from pipeline.languages.sources.claims import size, values_in
 from pipeline.languages.sources.suite_walk import Helper, Walk, digest, marked, parts_of
@@ -73,8 +73,8 @@ class _Reader:
         self.rules = JavaScript(frozenset(name.split(":")[-1].strip() for names in named for name in names.split(",")))
         helpers = {name: Helper(parameters(one), _body(one)) for name, one in _functions(self.root)}
         self.walk = Walk(self.rules, helpers)
-        for declaration in plain(self.root):
-            for part in plain(declaration) if declaration.type.endswith("_declaration") else ():
+        for declaration in without_comments(self.root):
+            for part in without_comments(declaration) if declaration.type.endswith("_declaration") else ():
                 self.walk.bind(part, self.walk.constants)
 
     def collect(self) -> None:
@@ -149,7 +149,10 @@ class _Reader:
         """Note what holds for all tests: stand-ins for modules, settings."""
         if node.type != "call_expression":
             return
-        function, given = text(node.child_by_field_name("function")), plain(node.child_by_field_name("arguments"))
+        function, given = (
+            text(node.child_by_field_name("function")),
+            without_comments(node.child_by_field_name("arguments")),
+        )
         if _MODULES.fullmatch(function) and given:
             self.whole[f"{place.above}{text(given[0])} is replaced by a stand-in"] += 1
 
@@ -172,7 +175,7 @@ def _registered(node: Node) -> _Registered | None:
             place = function
     if place is None or place.type != "identifier":
         return None
-    return _Registered((text(place), *reversed(words)), table, plain(node.child_by_field_name("arguments")))
+    return _Registered((text(place), *reversed(words)), table, without_comments(node.child_by_field_name("arguments")))
 
 
 def _functions(root: Node) -> Iterator[tuple[str, Node]]:

@@ -62,7 +62,7 @@ _LACKS: Final[Sequence[re.Pattern[str]]] = tuple(
         r"method `(?P<name>[^`]+)` is not a member of trait `(?P<owner>[^`]+)`",
     )
 )
-_ABSENT_CRATE: Final = frozenset({"E0432", "E0433", "E0463"})
+_MISSING_CRATE: Final = frozenset({"E0432", "E0433", "E0463"})
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _missing(error: Diagnostic, crates: frozenset[str]) -> Missing | None:
     label = next((span.label or "" for span in error.spans if span.is_primary), "")
     if (lacked := re.match(r"no `([^`]+)` in ", label)) and lacked[1] != name:
         name = lacked[1]
-    says_crate = error.code.code in _ABSENT_CRATE and "unlinked crate" in f"{error.message} {label}"
+    says_crate = error.code.code in _MISSING_CRATE and "unlinked crate" in f"{error.message} {label}"
     foreign = error.code.code == "E0463" or (says_crate and first not in {*crates, "crate", "self", "super"})
     return Missing(name=first if foreign else name, owner="" if foreign else owner, first_party=not foreign)
 

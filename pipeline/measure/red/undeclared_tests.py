@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
-from pipeline.evidence.red_classes import ABSENT
+from pipeline.evidence.red_classes import MISSING_FILE
 from pipeline.measure.composed_trees import shares_file
 
 if TYPE_CHECKING:
@@ -43,5 +43,5 @@ def with_undeclared(
 
 def _error(path: str) -> CollectionError:
     said = "is in a file that the code does not have, and that no module declares"
-    raised = Raised(kind=ABSENT, bases=("ImportError",), message=said)
+    raised = Raised(kind=MISSING_FILE, bases=("ImportError",), message=said)
     return CollectionError(path=path, fault=Fault(chain=(raised,), missing=Missing(name=path)))
