@@ -177,10 +177,10 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
         job.say(f"  your last answer did not count: {asked.reask}")
         job.say("  at your desk all is as you left it")
     if not _is_run(asked):
-        job.say(f"  go to the desk: cd {_place_to_type(desk.files)}")
-    job.say(f"  {_command('desk', asked)} shows what is asked, and goes to your copy of the code")
+        job.say(f"  your desk: cd {_place_to_type(desk.files)}")
+    job.say(f"  go there: {_command('desk', asked)}")
     job.say(f"  {_may_change(asked)}")
-    job.say(f"  {_command('hand-in', asked)} hands in what you did")
+    job.say(f"  hand in: {_command('hand-in', asked)}")
     if _is_run(asked):
         job.say("  Ctrl-C stops waiting; the desk stays, and resume goes on with it")
 
@@ -207,7 +207,7 @@ def _tests(desk: Desk) -> str:
 
 def _command(name: str, asked: Asked) -> str:
     """Return a command for this desk; a trial is no run that could be named, but a desk is known from within."""
-    return f"redfirst {name} {asked.run_id}" if _is_run(asked) else f"redfirst {name}"
+    return f"redfirst {name} {asked.run_id} --role {asked.role}" if _is_run(asked) else f"redfirst {name}"
 
 
 def _is_run(asked: Asked) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pipeline.service.report_form import ReportForm
 
+_MOST: Final = 20
+"""Times that the form is opened: an editor that is a program could go on for ever."""
 _WAITING: Final = "An editor in a window of its own needs its option to wait, such as code --wait."
 
 
@@ -27,18 +29,19 @@ def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
         UserError: the form was left as it was, or the editor did not work.
     """
     opened = form.opened()
-    while True:
+    for _ in range(_MOST):
         _edit(form, editor)
         text, filled = form.read()
         faults = form.faults(filled) if filled.report or filled.faults else []
         if not filled.report and not filled.faults:
             raise UserError(f"Nothing was handed in. The form says nothing yet. {_WAITING}", Reason.USAGE)
         if text == unmarked(opened) and (faults or not _as_it_is(form)):
-            raise _nothing("The form was left as it was")
+            raise _nothing("The form was left as it was", _WAITING)
         if not faults:
             return form.report(filled)
         print_text(f"{len(faults)} field(s) cannot count; each is marked with #! in the form", err=True)
         opened = form.mark(text, filled, faults)
+    raise _nothing(f"The form was edited {_MOST} times, and cannot count yet")
 
 
 def _as_it_is(form: ReportForm) -> bool:
@@ -53,8 +56,6 @@ def _edit(form: ReportForm, editor: Sequence[str]) -> None:
         raise _nothing(error.message.removesuffix(".")) from error
 
 
-def _nothing(why: str) -> UserError:
-    return UserError(
-        f"Nothing was handed in. {why}; what you wrote is kept, and opened again by redfirst hand-in. {_WAITING}",
-        Reason.USAGE,
-    )
+def _nothing(why: str, hint: str = "") -> UserError:
+    kept = "what you wrote is kept, and opened again by redfirst hand-in."
+    return UserError(f"Nothing was handed in. {why}; {kept} {hint}".strip(), Reason.USAGE)

@@ -147,8 +147,8 @@ def test_a_trial_of_a_person_is_handed_in_at_the_desk(tmp_path: Path) -> None:
     project.use_script([])
     words = ("agents", "try", "make", "--kind", "implement", "--issue", "GAL-1", "--write", "greet.py")
     driver = begin(project, *words, "--agent", "make=human")
-    wait_for(project, "go to the desk: cd ")
-    folder = log_of(project).read_text(encoding="utf-8").partition("go to the desk: cd ")[2].partition("\n")[0]
+    wait_for(project, "your desk: cd ")
+    folder = log_of(project).read_text(encoding="utf-8").partition("your desk: cd ")[2].partition("\n")[0]
     (Path(folder) / "greet.py").write_text(GREET_DONE)
     told = project.redfirst("hand-in", "--verdict", "COMPLETE", cwd=Path(folder))
     assert told.returncode == 0, told.stderr
