@@ -11,7 +11,7 @@ from pipeline.cli import completion
 RunName = Annotated[
     str | None,
     typer.Argument(
-        metavar="[RUN]",
+        metavar="RUN",
         help="A run, its issue, or a prefix; default: the newest.",
         autocompletion=completion.runs,
     ),
@@ -19,7 +19,7 @@ RunName = Annotated[
 MeantRun = Annotated[
     str | None,
     typer.Argument(
-        metavar="[RUN]",
+        metavar="RUN",
         help="A run, its issue, or a prefix; default: the only one that can be meant.",
         autocompletion=completion.runs,
     ),

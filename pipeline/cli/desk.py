@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.text import print_text
 from pipeline.config.folders import short
 from pipeline.errors import UserError
@@ -27,7 +28,10 @@ _AROUND: Final = "REDFIRST_DESK"
 
 
 def desk(
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.", autocompletion=completion.runs),
+    ] = None,
     role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Only print the desk's folder.")] = False,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.editor import some_editor
 from pipeline.cli.report_editor import edited
@@ -50,7 +51,10 @@ _NO = ("false", "no")
 
 
 def hand_in(
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.", autocompletion=completion.runs),
+    ] = None,
     role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
     report: Annotated[
         Path | None,

@@ -224,7 +224,7 @@ def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) ->
     steps += ["redfirst trust"] if asks or start.lacks_program else []
     steps.append("redfirst doctor --agents")
     if tracker or not (repository.worktree / FOLDER).exists():
-        steps.append("redfirst issue new --id ISSUE --title TITLE, and commit TODO/")
+        steps.append("redfirst issue new --title TITLE --edit, and commit TODO/")
     return [*steps, "redfirst run ISSUE --worktree"]
 
 

@@ -94,7 +94,7 @@ def new(
         write_edits(folder, edits)
     typer.echo(filed)
     if body is None and not edit:
-        say = f"{FOLDER}/{file_name(filed)} says what it has to: redfirst issue edit {filed}; then commit it"
+        say = f"{FOLDER}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
         print_text(visible(say), err=True)
 
 

@@ -38,9 +38,7 @@ Rows = list[tuple[str, str]]
 def show(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[RUN]", help="A run, or a prefix; default: the newest.", autocompletion=completion.runs
-        ),
+        typer.Argument(metavar="RUN", help="A run, or a prefix; default: the newest.", autocompletion=completion.runs),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All of it: evidence, reviews, dispatches.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The journal, one line an event.")] = False,

@@ -37,7 +37,7 @@ def verify(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[COMMIT|A..B|RUN]",
+            metavar="COMMIT|A..B|RUN",
             help="A commit, a range, or a run with its commits; default: the newest run.",
             autocompletion=completion.commits_or_runs,
         ),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.git import GitError, Repository, Worktree
@@ -16,6 +17,8 @@ from pipeline.runs.store import RUN_REFS, WORKFLOW, Claim, claims, issue_of, key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+_NEAR: Final = 0.75
 
 
 @dataclass(frozen=True)
@@ -139,10 +142,13 @@ class Roster:
                     actions=(f"redfirst abandon {issue}",),
                 )
         names = self.names()
+        words = {word.casefold(): spoken for spoken in names for word in (spoken, spoken.replace("run-", "", 1))}
+        near = next(iter(get_close_matches(name.casefold(), words, n=1, cutoff=_NEAR)), None)
+        hint = f" Did you mean {words[near]}?" if near is not None else ""
         return UserError(
-            f"{name!r} is not a run of this repository (runs: {', '.join(names) or 'none yet'}).",
+            f"{name!r} is not a run of this repository (runs: {', '.join(names) or 'none yet'}).{hint}",
             Reason.USAGE,
-            details={"runs": names},
+            details={"runs": names, "did_you_mean": words.get(near or "")},
             actions=("redfirst runs",),
         )
 

@@ -143,7 +143,8 @@ def _clean(repository: Repository, told: Check) -> Check:
         return Check(id="worktree", status="ok", message="nothing is uncommitted")
     parts = [f"uncommitted: {listed(found.work)}"] if found.work else []
     parts += [f"made by tools, and not ignored: {listed(found.made)}"] if found.made else []
-    message = f"{'; '.join(parts)}; a run refuses that, except for tracker files of a live run"
+    exempt = ", except for tracker files of a live run" if found.work else ""
+    message = f"{'; '.join(parts)}; a run refuses that{exempt}"
     advice = ["commit or stash it"] if found.work else []
     if found.made:
         advice.append(f"add {', '.join(found.patterns)} to .gitignore and commit that, or to .git/info/exclude")
@@ -158,7 +159,7 @@ def _tracker(repository: Repository) -> Check:
         ready = len(tracker.ready())
     except TrackerError as error:
         missing = error.kind is ErrorKind.TRACKER_MISSING
-        advice = "redfirst issue new --title TITLE --id ID" if missing else "redfirst issue lint"
+        advice = "redfirst issue new --title TITLE" if missing else "redfirst issue lint"
         return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice=advice)
     if problems:
         message = f"TODO has {len(problems)} problem(s); the first: {problems[0].message}"

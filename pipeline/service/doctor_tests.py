@@ -87,9 +87,7 @@ async def _one(
             return _check(id_, "ok", _said(project, env)), True
         where = ", ".join(map(str, passed))
         message = f"{_said(project, env)}; not from {where}: it has no {project.name}"
-        advice = (
-            f"install {project.name} there too, or set [toolchains.{project.name}] command to say that this is meant"
-        )
+        advice = f"install {project.name} there, or set [toolchains.{project.name}] command if this is meant"
         return _check(id_, "warn", message, advice), True
     if table.setup is not None:
         made = f"not here; a run asks again after its setup: {' '.join(table.setup)}"

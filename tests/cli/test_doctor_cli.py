@@ -155,7 +155,7 @@ def test_a_missing_or_broken_tracker_is_told_with_what_to_do(repository: Reposit
     (repository.worktree / "TODO/GAL-39.md").write_text(ISSUE.replace("Todo", "Perhaps"))
     assert ask(exit_code=2)["tracker"].advice == "redfirst issue lint"
     shutil.rmtree(repository.worktree / "TODO")
-    assert ask(exit_code=2)["tracker"].advice == "redfirst issue new --title TITLE --id ID"
+    assert ask(exit_code=2)["tracker"].advice == "redfirst issue new --title TITLE"
 
 
 def test_a_broken_configuration_blocks_and_hides_nothing_else(home: Path, repository: Repository) -> None:

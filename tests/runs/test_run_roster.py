@@ -88,3 +88,13 @@ def test_a_new_run_takes_no_name_that_another_worktree_has_or_had(main: Reposito
     assert next_name(main, "GAL-40") == "run-GAL-40@2"
     git(main.worktree, "update-ref", "refs/redfirst/runs/lost-abcdef/run-GAL-40@2", "HEAD")
     assert next_name(main, "GAL-40") == "run-GAL-40@3"
+
+
+@pytest.mark.parametrize("name", ["run-GAL-93", "GLA-39", "rnu-gal-39"])
+def test_a_name_that_is_nearly_one_is_answered_with_it(main: Repository, name: str) -> None:
+    begin(main, "run-GAL-39")
+    with pytest.raises(UserError, match=r"Did you mean run-GAL-39\?"):
+        find_run(main, name)
+    with pytest.raises(UserError) as caught:
+        find_run(main, "something-else")
+    assert "Did you mean" not in caught.value.message
