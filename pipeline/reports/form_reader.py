@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pipeline.reports.form_text import Begun
 
 _FLAGS: Final = {"yes": True, "true": True, "no": False, "false": False}
+_TAB: Final = 4
 _BLOCKS: Final = ("|", "|-", ">", ">-")
 """What YAML writes before text of several lines; here it stands for nothing."""
 
@@ -40,7 +41,7 @@ class Filled:
 
 def read_form(report: Blank, text: str, begun: Begun) -> Filled:
     """Return what a form says; an entry that was begun for the person and left so counts as empty."""
-    lines = [_Line(number, line) for number, line in enumerate(text.expandtabs(4).split("\n"))]
+    lines = [_Line(number, line) for number, line in enumerate(text.split("\n"))]
     filled = Filled({})
     reader = _Reader(filled, begun)
     filled.report = reader.part(report, [line for line in lines if not line.text.startswith("#")], ())
@@ -61,7 +62,7 @@ class _Line:
 
     @property
     def indent(self) -> int:
-        return len(self.text) - len(self.text.lstrip())
+        return len(self.text[: len(self.text) - len(self.text.lstrip())].expandtabs(_TAB))
 
     @property
     def is_empty(self) -> bool:
@@ -69,7 +70,7 @@ class _Line:
 
     @property
     def is_entry(self) -> bool:
-        return self.text.strip() == "-" or self.text.lstrip().startswith("- ")
+        return self.text.strip() == "-" or self.text.lstrip().startswith(("- ", "-\t"))
 
 
 _Place = tuple[str | int, ...]

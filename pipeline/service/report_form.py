@@ -59,7 +59,7 @@ class ReportForm:
 
     def read(self) -> tuple[str, Filled]:
         """Return the text that was saved, without our remarks, and what it says."""
-        text = unmarked(self.file.read_text(encoding="utf-8", errors="replace"))
+        text = unmarked(self.file.read_text(encoding="utf-8-sig", errors="replace"))
         return text, read_form(self._blank(), text, self._begun())
 
     def report(self, filled: Filled) -> dict[str, Any]:

@@ -108,6 +108,11 @@ def test_text_is_taken_as_it_stands() -> None:
     assert not report_faults("review-plan", Role.CHECK, None, found.report)
 
 
+def test_tabs_indent_and_stay_in_text() -> None:
+    found = said(REVIEW, "findings:\n\t- title: x\n\t  problem:\n\t\tif a:\n\t\t\treturn\tb\n")
+    assert (found.report, found.faults) == ({"findings": [{"title": "x", "problem": "if a:\n\treturn\tb"}]}, [])
+
+
 @pytest.mark.parametrize(
     "text",
     [
