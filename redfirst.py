@@ -23,6 +23,10 @@ def main() -> None:
 
     if "PATH" in os.environ:
         os.environ["PATH"] = without_the_repository(os.environ["PATH"])
+    from pipeline.cli.quick import answered  # noqa: PLC0415  (the same)
+
+    if answered(sys.argv[1:]):
+        return
     from pipeline.cli.main import run  # noqa: PLC0415  (the same)
 
     run()

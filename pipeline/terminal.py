@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Literal
-
-import typer
+from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import BaseModel
 
 Colour = Literal["red", "green", "yellow", "cyan"]
+_CODES: Final[dict[Colour, int]] = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
 def visible_lines(text: str) -> str:
@@ -29,9 +30,19 @@ def colours() -> bool:
 
 def paint(text: str, colour: Colour | None) -> str:
     """Return *text* in *colour*, or as it is."""
-    return typer.style(text, fg=colour) if colour and colours() else text
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and colours() else text
 
 
 def print_document(document: BaseModel) -> None:
     """Print one JSON document, in ASCII, so that nothing in it can reach the terminal as a control."""
-    typer.echo(json.dumps(document.model_dump(mode="json", by_alias=True), indent=2))
+    print_json(document.model_dump(mode="json", by_alias=True))
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Print one JSON document, in ASCII."""
+    echo(json.dumps(document, indent=2))
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line at once."""
+    print(text, file=sys.stderr if err else sys.stdout, flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -42,6 +41,8 @@ def write_edits(folder: Path, edits: Edits, expected: Mapping[str, bytes | None]
     try:
         for name, content in edits.items():
             target = folder / name
+            import secrets  # noqa: PLC0415  (slow to load, and most commands write nothing)
+
             temporary = folder / f".{name}.{secrets.token_hex(6)}.tmp"
             staged[target] = temporary
             _write(temporary, content, mode_of=target)

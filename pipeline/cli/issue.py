@@ -7,39 +7,32 @@ import os
 import re
 from dataclasses import asdict, fields, replace
 from datetime import UTC, date, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pipeline.cli import completion
 from pipeline.cli.issue_documents import (
-    ClaimRecord,
     IssueDetail,
     IssueDocument,
     IssueLintDocument,
-    IssueListDocument,
-    IssueRecord,
 )
+from pipeline.cli.issue_lists import claim_words, claims_of, print_issues, print_ready, record_of
 from pipeline.cli.issue_new import edit_issue, new
 from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import as_utf8, visible
+from pipeline.policy.characters import visible
 from pipeline.terminal import visible_lines
 from todo import (
     FolderSource,
-    Issue,
     Status,
     Tracker,
     file_name,
     lint,
     write_edits,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 app = typer.Typer(
     name="issue",
@@ -72,7 +65,7 @@ def list_issues(
         issues = Tracker(FolderSource(folder_of(root))).issues()
     labels = set(label or ())
     found = [issue for issue in issues if wanted in {None, issue.status} and labels.issubset(issue.labels)]
-    _print_issues(found, _claims(root), as_json=as_json)
+    print_issues(found, claims_of(folder_of(root).parent), as_json=as_json)
 
 
 @app.command()
@@ -84,11 +77,7 @@ def ready(as_json: AsJson = False, root: Root = None) -> None:
     """
     with user_errors():
         issues = Tracker(FolderSource(folder_of(root))).ready()
-    claims = _claims(root)
-    _print_issues([issue for issue in issues if issue.id not in claims], claims, as_json=as_json)
-    for issue in issues:
-        if issue.id in claims and not as_json:
-            print_text(visible(f"{issue.id} is not listed: {_claim_words(issue.id, claims[issue.id])}"), err=True)
+    print_ready(issues, claims_of(folder_of(root).parent), as_json=as_json)
 
 
 @app.command()
@@ -104,13 +93,13 @@ def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
         issue = tracker.read(issue_id)
         text = (tracker.raw(file_name(issue_id)) or b"").decode()
     if as_json:
-        record = _record(issue, _claims(root))
+        record = record_of(issue, claims_of(folder_of(root).parent))
         facts = {each.name: getattr(record, each.name) for each in fields(record)}
         _print_json(IssueDocument(issue=IssueDetail(**facts, body=issue.body)))
     else:
         typer.echo(visible_lines(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
-        if (claim := _claims(root).get(issue_id)) is not None:
-            print_text(visible(f"{issue_id} is {_claim_words(issue_id, claim)}"), err=True)
+        if (claim := claims_of(folder_of(root).parent).get(issue_id)) is not None:
+            print_text(visible(f"{issue_id} is {claim_words(issue_id, claim)}"), err=True)
 
 
 app.command()(new)
@@ -195,48 +184,5 @@ def _today() -> date:
         raise UserError(f"SOURCE_DATE_EPOCH={given} is not a number of seconds.", Reason.USAGE) from None
 
 
-def _claims(root: Path | None) -> Mapping[str, ClaimRecord]:
-    """Return the run that has each claimed issue; outside of a repository nobody has any."""
-    from pipeline.git import Repository  # noqa: PLC0415  (heavy; not on the path of --help)
-    from pipeline.runs.claimants import claimants  # noqa: PLC0415  (the same)
-
-    try:
-        repository = Repository.find(folder_of(root).parent)
-    except UserError:
-        return {}
-    found = claimants(repository)
-    return {issue: ClaimRecord(each.run, as_utf8(each.worktree), each.status) for issue, each in found.items()}
-
-
-def _claim_words(issue: str, claim: ClaimRecord) -> str:
-    then = f"redfirst abandon {issue}" if claim.status == "gone" else f"redfirst show {claim.run}"
-    return f"claimed by {claim.run} in {claim.worktree}, {claim.status}: {then}"
-
-
-def _record(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
-    return IssueRecord(
-        id=issue.id,
-        title=issue.title,
-        status=issue.status.value,
-        parent=issue.parent,
-        labels=issue.labels,
-        depends_on=issue.depends_on,
-        path=f"{FOLDER}/{file_name(issue.id)}",
-        claim=claims.get(issue.id),
-    )
-
-
-def _print_issues(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
-    if as_json:
-        _print_json(IssueListDocument(issues=tuple(_record(issue, claims) for issue in issues)))
-        return
-    width = max((len(issue.id) for issue in issues), default=0)
-    for issue in issues:
-        labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
-        claim = claims.get(issue.id)
-        held = f"  {claim.run} in {Path(claim.worktree).name}: {claim.status}" if claim is not None else ""
-        print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}"))
-
-
-def _print_json(document: IssueListDocument | IssueDocument | IssueLintDocument) -> None:
+def _print_json(document: IssueDocument | IssueLintDocument) -> None:
     typer.echo(json.dumps(asdict(document)))

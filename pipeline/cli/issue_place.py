@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli import completion
+from pipeline.cli.issue_lists import FOLDER
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from todo import ErrorKind, TrackerError
@@ -16,7 +17,6 @@ from todo import ErrorKind, TrackerError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-FOLDER: Final = "TODO"
 _NEXT: Final = {
     ErrorKind.TRACKER_INVALID: ("redfirst issue lint",),
     ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),

@@ -7,9 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
-import typer
-
 from pipeline.policy.characters import columns, visible
+from pipeline.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +38,7 @@ def print_text(text: str, *, err: bool = False) -> None:
     What strangers wrote is made visible before (`visible`, `visible_lines`).
     """
     width = terminal_width(sys.stderr if err else sys.stdout)
-    typer.echo("\n".join(part for line in text.split("\n") for part in wrapped(line, width)), err=err)
+    echo("\n".join(part for line in text.split("\n") for part in wrapped(line, width)), err=err)
 
 
 def say(text: str) -> None:

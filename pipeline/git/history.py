@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from pipeline.git.reading import ReadDoor
@@ -45,6 +44,8 @@ class HistoryDoor(ReadDoor):
 
     def merged(self, base: bytes, one: bytes, other: bytes) -> bytes | None:
         """Return a file with both changes of it, None where they touch each other."""
+        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
+
         with tempfile.TemporaryDirectory(prefix="redfirst-merge-") as place:
             files = [Path(place) / name for name in ("one", "base", "other")]
             for file, content in zip(files, (one, base, other), strict=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,8 @@ def ignored_in(folder: Path) -> frozenset[str]:
     Raises:
         OSError: git cannot tell.
     """
+    import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
+
     with tempfile.TemporaryDirectory(prefix="redfirst-ignored-") as place:
         empty = Path(place)
         for name in ("objects", "refs"):

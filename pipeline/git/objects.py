@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +47,8 @@ class ObjectDoor(HistoryDoor):
         git is told no name of a file: it takes a quoted one for another, and ends one at a line break.
         """
         names: list[str] = []
+        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
+
         with tempfile.TemporaryDirectory(prefix="redfirst-files-") as place:
             for name, content in files:
                 (Path(place) / str(len(names))).write_bytes(content)
@@ -98,6 +99,8 @@ class ObjectDoor(HistoryDoor):
         names = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
         if not names:
             return
+        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
+
         with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
             self._git(
                 *("--literal-pathspecs", "restore", "--quiet", "--worktree", f"--source={tree}"),

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -160,6 +159,8 @@ class Door:
             GitError: git fails.
         """
         out = bytearray()
+        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
+
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
             given.write(stdin)
             given.seek(0)

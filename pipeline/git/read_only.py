@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +43,9 @@ class UntouchedRepository(Repository):
 
         The user's index is copied, never written.
         """
+        import shutil  # noqa: PLC0415  (slow to load, and most commands write nothing)
+        import tempfile  # noqa: PLC0415  (the same)
+
         with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
             index = Path(place) / "index"
             if (self.git_dir / "index").exists():

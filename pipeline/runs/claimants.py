@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.runs.lease import FileLease
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
-from pipeline.runs.store import Claim, claims
 
 if TYPE_CHECKING:
-    from pipeline.git import Repository
+    from pipeline.runs.roster import Roster
+    from pipeline.runs.store import Claim
 
 RUNNING = "running"
 GONE = "gone"
@@ -29,7 +27,7 @@ class Claimant:
         issue: The issue.
         run: What the run is called from any worktree of the repository.
         worktree: Where it is, or was.
-        status: One word: how it stands (`status_of`), `damaged`, or `gone` with its folder.
+        status: One word: how it stands (its outcome, `running`, `interrupted`), `damaged`, or `gone` with its folder.
         locked: Why git keeps the worktree although it is gone (a disk that is not mounted); None if it does not.
     """
 
@@ -72,34 +70,28 @@ class Claimant:
         )
 
 
-def claimants(repository: Repository) -> dict[str, Claimant]:
-    """Return who has each claimed issue; a claim that nobody can read is left to `doctor`."""
-    found = {issue: claim for issue, claim in claims(repository).items() if isinstance(claim, Claim)}
-    if not found:
-        return {}
-    roster = Roster(repository)
-    return {issue: claimant(roster, issue, claim) for issue, claim in found.items()}
+def claimant(roster: Roster, issue: str, claim: Claim, status: str | None = None) -> Claimant:
+    """Return who has the issue.
 
-
-def claimant(roster: Roster, issue: str, claim: Claim) -> Claimant:
-    """Return who has the issue, as its run stands now."""
+    Args:
+        roster: Of the repository.
+        issue: The issue.
+        claim: What it says who has it.
+        status: How the run stands, where that is known already.
+    """
     if not (claim.folder / "run.json").is_file():
         path = Path(claim.worktree)
         locked = next((each.locked for each in roster.worktrees if each.path == path and not each.is_there), None)
         return Claimant(issue, claim.name, claim.worktree, GONE, locked)
-    return Claimant(issue, roster.spoken(claim.folder), claim.worktree, _status(claim.folder))
-
-
-def status_of(run: Run, *, live: bool) -> str:
-    """Return one word on how the run stands: its outcome, or that it is being driven, or that its driver died."""
-    if run.state.outcome is not None:
-        return run.state.outcome.value
-    return RUNNING if live else "interrupted"
+    return Claimant(issue, roster.spoken(claim.folder), claim.worktree, status or _status(claim.folder))
 
 
 def _status(folder: Path) -> str:
+    from pipeline.runs.run import Run  # noqa: PLC0415  (heavy, and only where somebody is refused)
+
     live = FileLease.is_held(folder)
     try:
-        return status_of(Run.load(folder, driving=False), live=live)
+        outcome = Run.load(folder, driving=False).state.outcome
     except UserError:
         return "damaged"
+    return outcome.value if outcome is not None else RUNNING if live else "interrupted"

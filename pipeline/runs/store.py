@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import NO_OBJECT
@@ -24,6 +24,8 @@ WORKFLOW = ".workflow"
 _IGNORE_ALL = b"*\n"
 _CLAIM_TRIES = 3
 _CLAIM_BYTES = 64 * 1024
+_HOLDER = re.compile(r"[A-Za-z0-9_-]+/run-[A-Za-z0-9._@-]+")
+_LONGEST_HOLDER = 400
 _NAME = re.compile(r"run-(?P<issue>.+?)(?:@(?P<attempt>[2-9]|[1-9][0-9]+))?\Z")
 
 
@@ -131,7 +133,7 @@ def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
             no run has made.
     """
     ours = f"{worktree_key(repository)}/{run_id}"
-    blob = repository.write_blob(Claim(run=ours, worktree=str(repository.worktree)).model_dump_json().encode())
+    blob = repository.write_blob(json.dumps({"run": ours, "worktree": str(repository.worktree)}).encode())
     for _ in range(_CLAIM_TRIES):  # the holder may give it back between our two questions
         if repository.set_ref(claim_ref(issue), blob, NO_OBJECT):
             return None
@@ -146,13 +148,27 @@ def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
     )
 
 
-class Claim(BaseModel):
+@dataclass(frozen=True)
+class Claim:
     """What the claim on an issue says: `<worktree>/<run>`, and where that worktree is."""
 
-    model_config = ConfigDict(frozen=True)
-
-    run: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+/run-[A-Za-z0-9._@-]+$", max_length=400)]
+    run: str
     worktree: str
+
+    @classmethod
+    def read(cls, content: bytes) -> Claim:
+        """Return what a claim says.
+
+        Raises:
+            ValueError: no run has written it.
+        """
+        said: object = json.loads(content)
+        run, worktree = (said.get("run"), said.get("worktree")) if isinstance(said, dict) else (None, None)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if not isinstance(run, str) or not isinstance(worktree, str):
+            raise ValueError("it has no run and worktree")  # noqa: TRY004  (all that is wrong is one error)
+        if not _HOLDER.fullmatch(run) or len(run) > _LONGEST_HOLDER:
+            raise ValueError("it names no run")
+        return cls(run, worktree)
 
     @property
     def name(self) -> str:
@@ -174,8 +190,8 @@ def claims(repository: Repository) -> dict[str, Claim | UserError]:
 
 def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
     try:
-        return Claim.model_validate_json(repository.blob(oid, _CLAIM_BYTES) or b"")
-    except ValueError:
+        return Claim.read(repository.blob(oid, _CLAIM_BYTES) or b"")
+    except (ValueError, RecursionError):
         return UserError(
             f"{ref} is no claim that a run has written, so nobody can tell who has {ref.removeprefix(CLAIM_REFS)}. "
             f"Look at it: git cat-file -p {ref}; then remove it: git update-ref -d {ref}",

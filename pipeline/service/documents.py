@@ -22,46 +22,6 @@ class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-class RunLine(_Document):
-    """One run in a list. `problem` says why it cannot be read; the facts that it hides are null then.
-
-    `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
-    unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
-    """
-
-    name: str
-    worktree: str
-    issue: str | None
-    live: bool
-    status: str
-    outcome: Outcome | None
-    reason: Reason | None
-    step: str | None
-    phase: str | None
-    task: str | None
-    tasks_done: int
-    tasks_total: int
-    dispatches: int
-    started_at: str | None
-    last_at: str | None
-    age_s: int | None
-    driven_s: int | None = None
-    cost_usd: float | None = None
-    cost_known_usd: float | None = None
-    tokens: int | None = None
-    problem: str | None
-    gate: str | None = None
-    gate_place: str | None = None
-
-
-class RunsDocument(_Document):
-    """What `runs --json` prints, the newest run first, of all worktrees of the repository."""
-
-    schema_: Literal["redfirst.runs/1"] = Field(default="redfirst.runs/1", alias="schema")
-    ok: Literal[True] = True
-    runs: tuple[RunLine, ...]
-
-
 class RedLine(_Document):
     """One RED id: its class, and why that is (or is not) a legal reason (matrix 5)."""
 

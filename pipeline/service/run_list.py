@@ -1,29 +1,30 @@
-"""The list of runs: each journal is folded once, and one that is damaged costs only its own line."""
+"""The list of runs: a journal is folded once and its line kept, and one that is damaged costs only its own line."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pipeline.engine.events import RunParked, RunResumed
-from pipeline.engine.journal import utc_now
+from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.policy.characters import as_utf8
-from pipeline.runs.claimants import GONE, claimant, status_of
-from pipeline.runs.facts import progress_of
-from pipeline.runs.gates import gate_of, gate_place
+from pipeline.runs.claimants import GONE, RUNNING, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
-from pipeline.runs.run import Run
-from pipeline.runs.spending import spent
 from pipeline.runs.store import WORKFLOW
-from pipeline.service.documents import RunLine, RunsDocument
+from pipeline.service.run_lines import KeptLines, RunLine, RunsDocument, facts_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.runs.claimants import Claimant
+    from pipeline.runs.run import Run
+    from pipeline.runs.store import Claim
 
 
 def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDocument:
@@ -33,9 +34,9 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
         repository: Seen from any of them.
         now: What ages are counted to.
     """
-    moment = now or utc_now()
+    moment = now or datetime.now(UTC)
     roster = Roster(repository)
-    lines = [_line(run.folder, moment) for run in roster.runs]
+    lines = list(lines_of(repository, [run.folder for run in roster.runs], moment))
     lines += [_unread(folder, error.message, live=False) for folder, error in roster.problems.items()]
     lines += [
         _unread(claim.folder, claimant(roster, issue, claim).refusal().message, live=False, issue=issue, status=GONE)
@@ -46,21 +47,61 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
 
 def newest(repository: Repository) -> Path | None:
     """Return the folder of the run that was started last, in this worktree if it has any; None if none can be read."""
-    for run in Roster(repository).newest():
-        try:
-            Run.load(run.folder, driving=False)
-        except UserError:
-            continue
-        return run.folder
-    return None
+    folders = [run.folder for run in Roster(repository).newest()]
+    readable = zip(folders, lines_of(repository, folders), strict=True)
+    return next((folder for folder, line in readable if line.problem is None), None)
 
 
-def _line(folder: Path, now: datetime) -> RunLine:
+def lines_of(repository: Repository, folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:
+    """Return the lines of some runs, as they are now."""
+    moment = now or datetime.now(UTC)
+    kept = KeptLines(state_folder(os.environ), repository.common_dir)
+    found = [_line(folder, kept, moment) for folder in folders]
+    kept.save()
+    return found
+
+
+def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, Claimant]:
+    """Return who has each of these issues, and how its run stands."""
+    roster = Roster(repository)
+    there = {claim.folder for claim in claims.values()} & {run.folder for run in roster.runs}
+    lines = dict(zip(there, lines_of(repository, there), strict=True))
+    return {
+        issue: claimant(roster, issue, claim, lines[claim.folder].status if claim.folder in lines else None)
+        for issue, claim in claims.items()
+    }
+
+
+def _line(folder: Path, kept: KeptLines, now: datetime) -> RunLine:
     live = FileLease.is_held(folder)
-    try:
-        run = Run.load(folder, driving=False)
-    except UserError as error:
-        return _unread(folder, error.message, live=live)
+    line = None if live else kept.get(folder)
+    if line is None:
+        facts = None if live else facts_of(folder)  # what a driver does in between is not in its journal yet
+        try:
+            line = _folded(folder, now if live else None)
+        except UserError as error:
+            return _unread(folder, error.message, live=live)
+        kept.put(folder, facts, line)
+    status = line.outcome.value if line.outcome is not None else RUNNING if live else "interrupted"
+    return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
+
+
+def _folded(folder: Path, now: datetime | None) -> RunLine:
+    """Return the line of a run as its journal says; whether it is driven, and its age, are asked each time.
+
+    Args:
+        folder: Of the run.
+        now: The time, while it is driven.
+
+    Raises:
+        UserError: the run is damaged.
+    """
+    from pipeline.runs.facts import progress_of  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
+    from pipeline.runs.run import Run  # noqa: PLC0415  (the same)
+    from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
+
+    run = Run.load(folder, driving=False)
     state = run.state
     done, total = progress_of(run)
     taken = spent(run)
@@ -69,8 +110,8 @@ def _line(folder: Path, now: datetime) -> RunLine:
         name=folder.name,
         worktree=as_utf8(str(folder.parents[1])),
         issue=run.info.issue,
-        live=live,
-        status=status_of(run, live=live),
+        live=False,
+        status="",
         outcome=state.outcome,
         reason=state.reason,
         step=state.trunk.step.value,
@@ -81,8 +122,8 @@ def _line(folder: Path, now: datetime) -> RunLine:
         dispatches=state.dispatches,
         started_at=run.info.started_at,
         last_at=run.journal.lines[-1].at if run.journal.lines else None,
-        age_s=_age(run.info.started_at, now),
-        driven_s=_driven(run, now if live else None),
+        age_s=None,
+        driven_s=_driven(run, now),
         cost_usd=taken.cost_usd if asked and not taken.unpriced else None,
         cost_known_usd=taken.cost_usd if asked else None,
         tokens=taken.tokens if asked and not taken.uncounted else None,
@@ -121,6 +162,8 @@ def _driven(run: Run, now: datetime | None) -> int | None:
         run: The run.
         now: The time, while it is driven.
     """
+    from pipeline.engine.events import RunParked, RunResumed  # noqa: PLC0415  (heavy; most lines are kept)
+
     try:
         moments = [(line.kind, datetime.fromisoformat(line.at)) for line in run.journal.lines]
     except ValueError:

@@ -1,0 +1,89 @@
+"""How long the reading commands take beside the start of Python itself, as ratios: ten runs, fifty issues.
+
+    python -P bench/reading.py [--rounds N]
+
+The commands are started in turn, round after round; of each the quickest counts: a busy machine only adds. Seconds
+of the processor are given as well, with those of the git processes that a command starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from todo import FolderSource, NewIssue, Tracker, write_edits
+
+REDFIRST = Path(sys.executable).with_name("redfirst")
+RUNS = 10
+ISSUES = 50
+
+
+def made(place: Path, env: dict[str, str]) -> Path:
+    """Return a repository with so many copies of a real run, and so many issues."""
+    subprocess.run([REDFIRST, "demo", place / "demo"], env=env, capture_output=True, check=True)
+    repository = place / "demo" / "shop"
+    (first,) = (repository / ".workflow").glob("run-*")
+    for number in range(2, RUNS + 1):
+        copy = first.with_name(f"{first.name}@{number}")
+        shutil.copytree(first, copy)
+        record = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+        (copy / "run.json").write_text(json.dumps(record | {"run_id": copy.name}), encoding="utf-8")
+    tracker = repository / "TODO"
+    while len(Tracker(FolderSource(tracker)).issues()) < ISSUES:
+        _, edits = Tracker(FolderSource(tracker)).create(NewIssue(title="Something to do"))
+        write_edits(tracker, edits)
+    return repository
+
+
+def taken(argv: list[str], repository: Path, env: dict[str, str]) -> tuple[float, float]:
+    """Return the seconds that a command took, by the clock and of the processor."""
+    before, began = os.times(), time.perf_counter()
+    subprocess.run(argv, cwd=repository, env=env, capture_output=True, check=True)
+    wall, after = time.perf_counter() - began, os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return wall, used
+
+
+def main() -> None:
+    """Print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    rounds = parser.parse_args().rounds
+    other = shutil.which("pre-commit")
+    commands = {
+        "python -I -c pass": [sys.executable, "-I", "-c", "pass"],
+        "pre-commit --help" if other else "pip --version": [other, "--help"]
+        if other
+        else [sys.executable, "-m", "pip", "--version"],
+        "redfirst --version": [str(REDFIRST), "--version"],
+        "redfirst runs": [str(REDFIRST), "runs"],
+        "redfirst issue ready": [str(REDFIRST), "issue", "ready"],
+        "redfirst show": [str(REDFIRST), "show"],
+        "redfirst --help": [str(REDFIRST), "--help"],
+    }
+    with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as place:
+        env = {"PATH": os.environ["PATH"], "HOME": place, "TMPDIR": place, "LC_ALL": "C.UTF-8"}
+        repository = made(Path(place), env)
+        walls = dict.fromkeys(commands, float("inf"))
+        useds = dict.fromkeys(commands, float("inf"))
+        for number in range(rounds + 1):
+            for name, argv in commands.items():
+                wall, used = taken(argv, repository, env)
+                if number:  # the first round fills caches
+                    walls[name], useds[name] = min(walls[name], wall), min(useds[name], used)
+    bare, bare_used = next(iter(walls.values())), next(iter(useds.values()))
+    print(f"{RUNS} runs, {ISSUES} issues; the quickest of {rounds} rounds, in starts of bare Python")
+    print(f"   clock   processor   (1 = {bare * 1000:.0f} ms, {bare_used * 1000:.0f} ms)")
+    for name in commands:
+        print(f"{walls[name] / bare:8.1f} {useds[name] / bare_used:11.1f}   {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Issues in a list, and the runs that have them; nothing here needs the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.cli.issue_documents import ClaimRecord, IssueListDocument, IssueRecord
+from pipeline.cli.text import print_text
+from pipeline.errors import UserError
+from pipeline.policy.characters import as_utf8, visible
+from pipeline.terminal import echo
+from todo import file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from todo import Issue
+
+FOLDER: Final = "TODO"
+
+
+def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
+    """Return the run that has each claimed issue; outside of a repository nobody has any.
+
+    A claim that nobody can read is left to `doctor`.
+    """
+    from pipeline.git import Repository  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.runs.store import Claim, claims  # noqa: PLC0415  (the same)
+
+    try:
+        repository = Repository.find(folder)
+    except UserError:
+        return {}
+    readable = {issue: claim for issue, claim in claims(repository).items() if isinstance(claim, Claim)}
+    if not readable:
+        return {}
+    from pipeline.service.run_list import claimants  # noqa: PLC0415  (the same)
+
+    found = claimants(repository, readable)
+    return {issue: ClaimRecord(each.run, as_utf8(each.worktree), each.status) for issue, each in found.items()}
+
+
+def claim_words(issue: str, claim: ClaimRecord) -> str:
+    """Return who has the issue, and the command to ask or free it with."""
+    then = f"redfirst abandon {issue}" if claim.status == "gone" else f"redfirst show {claim.run}"
+    return f"claimed by {claim.run} in {claim.worktree}, {claim.status}: {then}"
+
+
+def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
+    """Return the issue as documents have it."""
+    return IssueRecord(
+        id=issue.id,
+        title=issue.title,
+        status=issue.status.value,
+        parent=issue.parent,
+        labels=issue.labels,
+        depends_on=issue.depends_on,
+        path=f"{FOLDER}/{file_name(issue.id)}",
+        claim=claims.get(issue.id),
+    )
+
+
+def print_issues(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
+    """Print a list of issues."""
+    if as_json:
+        echo(json.dumps(asdict(IssueListDocument(issues=tuple(record_of(issue, claims) for issue in issues)))))
+        return
+    width = max((len(issue.id) for issue in issues), default=0)
+    for issue in issues:
+        labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
+        claim = claims.get(issue.id)
+        held = f"  {claim.run} in {Path(claim.worktree).name}: {claim.status}" if claim is not None else ""
+        print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}"))
+
+
+def print_ready(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
+    """Print those that no run has; of the others a person is told who has them."""
+    print_issues([issue for issue in issues if issue.id not in claims], claims, as_json=as_json)
+    for issue in issues:
+        if issue.id in claims and not as_json:
+            print_text(visible(f"{issue.id} is not listed: {claim_words(issue.id, claims[issue.id])}"), err=True)

@@ -1,0 +1,145 @@
+"""The runs of a repository in words, one line each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Final
+
+from pipeline.cli.text import print_text
+from pipeline.git import Repository
+from pipeline.outcomes import Outcome
+from pipeline.policy.characters import visible
+from pipeline.service.run_lines import as_json
+from pipeline.service.run_list import list_runs
+from pipeline.terminal import paint, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipeline.service.run_lines import RunLine, RunsDocument
+    from pipeline.terminal import Colour
+
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_COLOURS: Final[dict[str, Colour]] = {
+    "running": "cyan",
+    Outcome.COMPLETED: "green",
+    Outcome.COMPLETED_WITH_BLOCKERS: "yellow",
+    Outcome.PARKED: "yellow",
+    Outcome.FAILED: "red",
+    "interrupted": "red",
+    "damaged": "red",
+    "gone": "red",
+}
+
+
+def age_words(seconds: int | None) -> str:
+    """Return an age in its largest unit: 45s, 12m, 3h, 9d."""
+    if seconds is None:
+        return "-"
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def runs_text(document: RunsDocument) -> str:
+    """Return the list for a person; `*` marks a run that a process drives now."""
+    if not document.runs:
+        return "No runs in this repository yet. Start one: redfirst run ISSUE"
+    worktrees = worktree_labels(line.worktree for line in document.runs)
+    several = len(worktrees) > 1
+    head = (
+        "",
+        "RUN",
+        "STATUS",
+        "WHERE OR WHY",
+        "TASKS",
+        "TIME",
+        "USD",
+        "AGE",
+        *(("WORKTREE",) if several else ()),
+    )
+    rows = [(*_row(line), *((worktrees[line.worktree],) if several else ())) for line in document.runs]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    shown = [_aligned(head, widths)]
+    for line, row in zip(document.runs, rows, strict=True):
+        colour = _COLOURS.get(line.status)
+        shown.append(_aligned(row, widths).replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
+        shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
+    return "\n".join([*shown, _total(document.runs)])
+
+
+def _total(lines: Sequence[RunLine]) -> str:
+    """Return what all runs took together."""
+    driven = [line.driven_s for line in lines if line.driven_s is not None]
+    known = [line.cost_known_usd for line in lines if line.cost_known_usd is not None]
+    whole = all(line.cost_usd is not None for line in lines if line.cost_known_usd is not None)
+    parts = [f"{len(lines)} run{'' if len(lines) == 1 else 's'}"]
+    parts += [f"{time_words(sum(driven))} of work"] if driven else []
+    parts += [f"{'' if whole else 'at least '}{sum(known):.2f} USD"] if known else []
+    return ", ".join(parts)
+
+
+def time_words(seconds: int | None) -> str:
+    """Return a duration in its two largest units: 45s, 12m05s, 3h07m, 2d04h."""
+    if seconds is None:
+        return "-"
+    for size, unit, below, smaller in ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m"), (_MINUTE, "m", 1, "s")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}{seconds % size // below:02}{smaller}"
+    return f"{seconds}s"
+
+
+def cost_words(usd: float | None, *, whole: bool) -> str:
+    """Return a cost; `+` says that some of it is not known, `-` that no model was asked."""
+    return "-" if usd is None else f"{usd:.2f}{'' if whole else '+'}"
+
+
+def worktree_labels(paths: Iterable[str]) -> dict[str, str]:
+    """Return the name of each worktree's folder, which may stand before a run's name; its path where two have one."""
+    known = dict.fromkeys(paths)
+    names = Counter(PurePath(path).name for path in known)
+    return {path: visible(PurePath(path).name if names[PurePath(path).name] == 1 else path) for path in known}
+
+
+def _row(line: RunLine) -> tuple[str, ...]:
+    return (
+        "*" if line.live else "",
+        visible(line.name),
+        line.status,
+        _where(line),
+        f"{line.tasks_done}/{line.tasks_total}",
+        time_words(line.driven_s),
+        cost_words(line.cost_known_usd, whole=line.cost_usd is not None),
+        age_words(line.age_s),
+    )
+
+
+def _where(line: RunLine) -> str:
+    if line.problem is not None:
+        return "-"
+    task = f", task {line.task}" if line.task else ""
+    if line.outcome is None:
+        return f"{line.step}{task}"
+    if line.gate_place is not None:
+        return f"at {line.gate_place}"
+    if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
+        return f"{line.reason}, in {line.step}{task}"
+    return str(line.reason)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def print_runs(*, as_document: bool) -> None:
+    """Print the runs of the repository that somebody stands in."""
+    document = list_runs(Repository.find(Path.cwd()))
+    if as_document:
+        print_json(as_json(document))
+    else:
+        print_text(runs_text(document))
