@@ -54,6 +54,7 @@ bench: $(STAMP)  ## what a run costs over bare git and pytest, and a dispatch ov
 	$(BIN)/python -P bench/dispatch.py
 	$(BIN)/python -P bench/agents.py
 	$(BIN)/python -P bench/evidence.py
+	$(BIN)/python -P bench/reading.py
 
 fuzz: $(STAMP)  ## texts and edits led by coverage; FUZZ_SECONDS for each target, FUZZ_TARGETS names some
 	$(BIN)/python tests/fuzz/run.py --seconds $(or $(FUZZ_SECONDS),20) $(FUZZ_TARGETS)
