@@ -34,6 +34,7 @@ SCHEMA: Final = "redfirst.config/1"
 VALUE_SCHEMA: Final = "redfirst.config-value/1"
 SET_SCHEMA: Final = "redfirst.config-set/1"
 _HIDDEN: Final = "(hidden)"
+_ENV: Final = ".env."
 _UNSET: Final = {"hidden": False, "layer": Layer.DEFAULT.value}
 
 app = typer.Typer(help="The configuration.", no_args_is_help=True)
@@ -119,10 +120,22 @@ def set_value(
     else:
         done = set_in_repository(key, value, os.environ, Repository.find(Path.cwd()))
     if as_document:
-        facts = {"path": str(done.path), "needs_trust": done.needs_trust, "overruled_by": done.overruled_by or None}
-        typer.echo(json.dumps({"schema": SET_SCHEMA, "ok": True, "key": key, "value": done.value, **facts}, indent=2))
+        hidden = _ENV in key
+        facts = {
+            "hidden": hidden,
+            "path": str(done.path),
+            "needs_trust": done.needs_trust,
+            "overruled_by": done.overruled_by or None,
+        }
+        typer.echo(
+            json.dumps(
+                {"schema": SET_SCHEMA, "ok": True, "key": key, "value": None if hidden else done.value, **facts},
+                indent=2,
+            )
+        )
         return
-    print_text(visible(f"{key} = {json.dumps(done.value, ensure_ascii=False)} in {done.path}"))
+    shown = _HIDDEN if _ENV in key else json.dumps(done.value, ensure_ascii=False)
+    print_text(visible(f"{key} = {shown} in {done.path}"))
     if done.overruled_by:
         print_text(visible(f"note: {done.overruled_by} says something else, and that counts"))
     if not user:
@@ -197,4 +210,4 @@ def text(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> st
 
 def _is_hidden(key: str, origin: Origin) -> bool:
     # What a repository hands to agents is no secret of the user's; what the user's own layers hand over may be one.
-    return ".env." in key and origin.layer is not Layer.REPOSITORY
+    return _ENV in key and origin.layer is not Layer.REPOSITORY

@@ -6,8 +6,9 @@ import os
 import re
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -29,9 +30,6 @@ from todo import (
     lint,
     write_edits,
 )
-
-if TYPE_CHECKING:
-    from todo import Edits
 
 _TEMPLATE: Final = """<!-- What is wrong or missing, and why it matters. -->
 
@@ -79,19 +77,16 @@ def new(
     if edit:
         require_editor()
     with user_errors():
-        tracker = Tracker(FolderSource(folder) if os.path.lexists(folder) else MappingSource({}))
         wanted = NewIssue(
             title=title,
             id=issue_id,
             prefix=_prefix(folder),
-            parent=None if parent is None else tracker.named(parent),
+            parent=None if parent is None else _tracker(folder).named(parent),
             category=category,
             labels=labels,
             description=text,
         )
-        filed, edits = _edited(tracker, wanted) if edit else tracker.create(wanted)
-        folder.mkdir(exist_ok=True)  # the first issue makes the tracker
-        write_edits(folder, edits)
+        filed = _edited(folder, wanted) if edit else _filed(folder, wanted)
     typer.echo(filed)
     if body is None and not edit:
         say = f"{FOLDER}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
@@ -123,25 +118,39 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
     raise typer.Exit(2)
 
 
-def _edited(tracker: Tracker, wanted: NewIssue) -> tuple[str, Edits]:
-    """Return what a person made of the draft; it is kept where it cannot be filed."""
-    filed, text = tracker.draft(wanted)
-    folder = Path(tempfile.mkdtemp(prefix="redfirst-issue-"))
-    path = folder / file_name(filed)
+def _tracker(folder: Path) -> Tracker:
+    """Return the tracker as it is now; where there is none the first issue makes it."""
+    return Tracker(FolderSource(folder) if os.path.lexists(folder) else MappingSource({}))
+
+
+def _filed(folder: Path, wanted: NewIssue, edited: str | None = None) -> str:
+    filed, edits = _tracker(folder).create(wanted, edited)
+    folder.mkdir(exist_ok=True)
+    write_edits(folder, edits)
+    return filed
+
+
+def _edited(folder: Path, wanted: NewIssue) -> str:
+    """File what a person made of the draft; it is kept where it cannot be filed."""
+    issue_id, text = _tracker(folder).draft(wanted)
+    place = Path(tempfile.mkdtemp(prefix="redfirst-issue-"))
+    path = place / file_name(issue_id)
     path.write_text(text, encoding="utf-8")
     try:
         open_editor(path)
-        found = tracker.create(wanted, path.read_bytes().decode())
+        _filed(folder, replace(wanted, id=issue_id), path.read_bytes().decode())
+    except UnicodeDecodeError:
+        raise UserError(f"Nothing was filed: {path} is not UTF-8.", Reason.USAGE, path=str(path)) from None
     except BaseException:
         if path.exists() and path.read_bytes() != text.encode():
             print_text(visible(f"Nothing was filed; your text is kept in {path}"), err=True)
         else:
             path.unlink(missing_ok=True)
-            folder.rmdir()
+            place.rmdir()
         raise
     path.unlink()
-    folder.rmdir()
-    return found
+    place.rmdir()
+    return issue_id
 
 
 def _prefix(folder: Path) -> str:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 5
 _MADE: Final = (
-    *SCRATCH, ".venv", "venv", ".tox", ".nox", "node_modules", "target", "dist", "build", ".cache", ".gradle", ".next",
-    ".nyc_output", "coverage", ".turbo", ".parcel-cache",
+    *SCRATCH, ".venv", "venv", ".tox", ".nox", "node_modules", "target", ".gradle", ".next", ".nyc_output", ".turbo",
 )  # fmt: skip
 _MARKS: Final = ("pyvenv.cfg", "CACHEDIR.TAG")
 """What environments and caches have in them, whatever they are called."""

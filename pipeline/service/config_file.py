@@ -78,6 +78,8 @@ def set_in_repository(key: str, text: str, environ: Mapping[str, str], repositor
     found = repository_file(repository.worktree, lambda _: None)
     name = found.name if found is not None else OWN_FILE
     path = repository.worktree / name
+    if not path.resolve().is_relative_to(repository.worktree.resolve()):
+        raise UserError(f"{name} is a link that leads out of the repository. Edit that file by hand.", Reason.CONFIG)
     where = _path_and_value(key, text)
     content = _changed(path, where, SHARED_TABLE if name == SHARED_FILE else ())
     loaded = load(repository.worktree, environ=environ, repo_file=RepositoryFile(name, content, tracked=False))

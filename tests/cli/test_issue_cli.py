@@ -304,6 +304,7 @@ def test_a_new_issue_is_filed_as_the_editor_left_it(
     [
         ("exit 3", "ended with exit code 3"),
         ("""sed -i 's/^status: .*/status: Soon/' "$2" """, "`Soon` is not a status"),
+        ("""echo more >> "$2"; cp "$2" TODO_OF_THE_REPOSITORY""", "already an issue GAL-41"),
         ("""sed -i 's/^depends-on:/depend-on:/' "$2" """, "`depends-on` is meant"),
     ],
 )
@@ -313,14 +314,15 @@ def test_what_cannot_be_filed_is_kept_for_the_person(
     place = tmp_path / "elsewhere"
     place.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(place))
-    editor(tmp_path, monkeypatch, script)
+    editor(tmp_path, monkeypatch, script.replace("TODO_OF_THE_REPOSITORY", str(repository.root / "TODO")))
     before = repository.files().keys()
     error = repository.run("new", "--title", "Next", "--edit").exception
     assert isinstance(error, UserError)
     assert says in error.message
     kept = list(place.rglob("*.md"))
     assert [path.name for path in kept] == ([] if script.startswith("exit") else ["GAL-41.md"])
-    assert repository.files().keys() - before == {str(path) for path in kept}
+    theirs = {str(repository.root / "TODO" / "GAL-41.md")} if "already" in says else set[str]()
+    assert repository.files().keys() - before == {str(path) for path in kept} | theirs
 
 
 def test_an_issue_is_edited_in_place_and_its_line_follows(
