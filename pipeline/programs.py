@@ -187,6 +187,7 @@ def _ask_shim(shim: Path) -> str:
             env={**os.environ, "PYENV_DIR": "/"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            process_group=0,  # Ctrl-C at a terminal is for the driver
             check=True,
             timeout=_ASK_TIMEOUT_S,
             text=True,

@@ -87,7 +87,13 @@ class Place:
             UserError: git failed.
         """
         done = subprocess.run(
-            ["git", *argv], cwd=self.repository, env=self.environ, capture_output=True, text=True, check=False
+            ["git", *argv],
+            cwd=self.repository,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            process_group=0,
+            check=False,
         )
         if done.returncode:
             raise UserError(f"git {argv[0]} failed in {self.repository}: {done.stderr.strip()}", Reason.USAGE)

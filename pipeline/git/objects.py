@@ -140,7 +140,12 @@ class ObjectDoor(HistoryDoor):
         argv += [] if sign is None else [f"-S{sign}"]
         try:
             done = self._start(
-                argv, env, stdin=message.encode(), prefix=PUBLISHING, limit_s=SIGNING_LIMIT_S, foreground=True
+                argv,
+                env,
+                stdin=message.encode(),
+                prefix=PUBLISHING,
+                limit_s=SIGNING_LIMIT_S,
+                foreground=sign is not None,
             )
         except subprocess.TimeoutExpired as error:
             raise SigningError(f"no signature within {SIGNING_LIMIT_S:.0f} s") from error

@@ -99,7 +99,8 @@ def _git_version(environ: Mapping[str, str]) -> Check:
     program = shutil.which("git", path=environ.get("PATH"))
     if program is None:
         return Check(id="git", status="fail", message="git is not on PATH", advice="install git 2.36 or newer")
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    asked = subprocess.run([program, "--version"], capture_output=True, text=True, process_group=0, check=False)
+    said = asked.stdout.strip()
     numbers = re.search(r"(\d+)\.(\d+)", said)
     needed = f"{_GIT_NEEDED[0]}.{_GIT_NEEDED[1]}"
     if numbers is None or (int(numbers[1]), int(numbers[2])) < _GIT_NEEDED:

@@ -187,7 +187,14 @@ def _mounted(layers: tuple[Path, ...], where: Path, owner: int | None) -> tuple[
             argv = (tool("unshare"), *rights, "--propagation", "private", "--", *stage)
             fds = (told, theirs.fileno())
             ended = subprocess.run(
-                argv, pass_fds=fds, env={}, cwd="/", capture_output=True, timeout=_TIMEOUT_S, check=False
+                argv,
+                pass_fds=fds,
+                env={},
+                cwd="/",
+                capture_output=True,
+                timeout=_TIMEOUT_S,
+                process_group=0,  # Ctrl-C at a terminal is for the driver
+                check=False,
             )
         if ended.returncode:
             words = ended.stderr.decode(errors="replace").strip()

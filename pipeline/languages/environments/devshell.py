@@ -14,12 +14,12 @@ import re
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from pipeline.languages.environments import nix
+from pipeline.languages.environments.host_process import answer_of
 from pipeline.languages.protocol import Missing
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS
@@ -147,10 +147,10 @@ async def ask(
     given = {**os.environ, **(environ or {}), "PATH": search_path}
     with anyio.move_on_after(limit_s):
         try:
-            done = await anyio.run_process(argv, cwd=folder, env=given, stdin=DEVNULL, stderr=DEVNULL, check=False)
+            code, said = await answer_of(argv, folder=folder, environ=given)
         except OSError:
             return None
-        return done.stdout.decode("utf-8", "replace").strip() or None if done.returncode == 0 else None
+        return said.decode("utf-8", "replace").strip() or None if code == 0 else None
     return None
 
 

@@ -12,13 +12,13 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
 
 from pipeline.languages.environments import devshell, nix
+from pipeline.languages.environments.host_process import answer_of
 from pipeline.languages.protocol import EditableRoot, Environment, Missing
 from pipeline.languages.python import probe
 from pipeline.process import Mount
@@ -244,9 +244,7 @@ async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, 
         argv = (*argv, "-p", "redfirst_probe")
         with anyio.move_on_after(_PROBE_TIMEOUT_S):
             try:
-                await anyio.run_process(
-                    argv, cwd=worktree, env=given, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False
-                )
+                await answer_of(argv, folder=worktree, environ=given)
             except OSError:
                 return None
         try:
@@ -259,12 +257,10 @@ async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str
     """Make or update the private environment from the lock; return what went wrong, or None."""
     environ = probe.cleaned({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
     with anyio.move_on_after(_SYNC_TIMEOUT_S):
-        done = await anyio.run_process(
-            (uv, "sync", "--frozen"), cwd=worktree, env=environ, stdin=DEVNULL, stdout=DEVNULL, check=False
-        )
-        if done.returncode == 0:
+        code, said = await answer_of((uv, "sync", "--frozen"), folder=worktree, environ=environ, of_errors=True)
+        if code == 0:
             return None
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        lines = said.decode("utf-8", "replace").strip().splitlines()
         telling = [line for line in lines if line.startswith("error")] or lines
-        return telling[0] if telling else f"exit code {done.returncode}"
+        return telling[0] if telling else f"exit code {code}"
     return f"it took longer than {_SYNC_TIMEOUT_S:.0f} s"

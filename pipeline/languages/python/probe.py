@@ -61,6 +61,7 @@ def ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | Non
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_LIMIT_S,
+            process_group=0,  # Ctrl-C at a terminal is for the driver
             check=False,
         )
         return Facts.model_validate_json(done.stdout)
