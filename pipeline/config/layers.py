@@ -48,6 +48,18 @@ class Flags:
         """
         return cls(_pairs("--set KEY=VALUE", assignments), _pairs("--agent ROLE=NAME", agents))
 
+    def over(self, earlier: Flags) -> Flags:
+        """Return these and what *earlier* says beside them: the later flag wins, key by key, however it is spelled."""
+        keys_now = {key_path(key) for key in self.values} | {_backend_of(role) for role in self.agents}
+        values = {key: text for key, text in earlier.values.items() if key_path(key) not in keys_now}
+        agents = {role: name for role, name in earlier.agents.items() if _backend_of(role) not in keys_now}
+        return Flags({**values, **self.values}, {**agents, **self.agents})
+
+    def anchored(self, home: Path) -> Flags:
+        """Return the same with relative paths made absolute: they start where the command was given."""
+        texts = {key: _anchored_text(key_path(key), text, home) for key, text in self.values.items()}
+        return Flags(texts, self.agents)
+
 
 def validated(table: Mapping[str, object], origin_of: Callable[[KeyPath], Origin]) -> Config:
     """Return the configuration that *table* alone would give.
@@ -112,9 +124,23 @@ def from_flags(flags: Flags, home: Path) -> FlatLayer:
         origin = Origin(Layer.FLAG, f"--agent {role}")
         if role not in keys.ROLES:
             raise _unknown(origin, role, list(Role), "role")
-        path = ("agents", role, "backend")
+        path = _backend_of(role)
         flat[path] = (_typed(path, backend, origin, home), origin)
     return flat
+
+
+def _backend_of(role: str) -> KeyPath:
+    return "agents", role, "backend"
+
+
+def _anchored_text(path: KeyPath, text: str, home: Path) -> str:
+    """Return what is typed for the key at *path* with its paths absolute; what is no value stays, to be refused."""
+    try:
+        value = keys.parse_text(path, text)
+    except (LookupError, ValueError):
+        return text
+    found = _anchored(path, value, Path.cwd(), home)
+    return text if found == value else found if isinstance(found, str) else json.dumps(found)
 
 
 def _pairs(usage: str, items: Sequence[str]) -> dict[str, str]:

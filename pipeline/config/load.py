@@ -1,9 +1,8 @@
 """The layers, one over the other: defaults < repository < user < `REDFIRST_*` < flags (contract 4).
 
-Between a role's key and the general one in `[agents]`, the layer decides first: what the user says for all agents
-beats what the repository says for one. Within one layer the role's own key beats the general one. So, while layers are
-laid over each other, a general key removes the same key of every role from the layers below; @pm's backend, which is
-not inherited, is left alone. The variables of `env` are keys of their own.
+The layer decides between two values of one key. A role's own key beats the general one in `[agents]` whatever their
+layers: what is said for all is a default, and a default for all never overrides what is said for one (ADR-R18). The
+variables of `env` are keys of their own.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from pipeline.config.agents import AgentConfig
     from pipeline.config.keys import KeyPath
-    from pipeline.config.layers import FlatLayer
     from pipeline.config.model import Config
     from pipeline.config.sources import RepositoryFile
 
@@ -36,6 +34,9 @@ _NEEDS: Final[Mapping[Backend, str]] = {
     Backend.SCRIPTED: "script",
     Backend.ACP: "profile",
 }
+
+
+_DEFAULT: Final = Origin(Layer.DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ def load(
     merged: dict[KeyPath, tuple[object, Origin]] = {}
     for document in (repository, user):
         if document:
-            _lay_over(merged, layers.from_document(document, home))
-    _lay_over(merged, layers.from_environment(environ, home))
-    _lay_over(merged, layers.from_flags(flags or Flags(), home))
+            merged.update(layers.from_document(document, home))
+    merged.update(layers.from_environment(environ, home))
+    merged.update(layers.from_flags(flags or Flags(), home))
 
     values = {path: value for path, (value, _) in merged.items()}
     origins = {keys.dotted(path): origin for path, (_, origin) in merged.items()}
@@ -89,6 +90,21 @@ def load(
     loaded = Loaded(config, origins, widening_of(keys.flatten(repository.table)) if repository else ())
     _refuse_contradictions(loaded)
     return replace(loaded, origins={key: _origin(loaded, key) for key in loaded.values()})
+
+
+def without_effect(loaded: Loaded) -> tuple[str, ...]:
+    """Return a line for each flag for all roles that says nothing to one of them, which has a key of its own."""
+    said: list[str] = []
+    for key, origin in loaded.origins.items():
+        path = keys.from_dotted(key)
+        if origin.layer is not Layer.FLAG or path[0] != "agents" or path[1] in keys.ROLES:
+            continue
+        for role in Role:
+            name = keys.dotted(path[1:])
+            own = _origin(loaded, f"agents.{role}.{name}")
+            if own.layer is not Layer.DEFAULT:
+                said.append(f"{origin.source} has no effect on @{role}, which has its own {name} ({own})")
+    return tuple(said)
 
 
 def require_agents(loaded: Loaded, roles: Iterable[Role] = tuple(Role)) -> None:
@@ -120,21 +136,12 @@ def _missing(agent: AgentConfig) -> str | None:
     return key if key is not None and not getattr(agent, key) else None
 
 
-def _lay_over(below: dict[KeyPath, tuple[object, Origin]], above: FlatLayer) -> None:
-    for path in above:
-        if path[0] == "agents" and path[1] not in keys.ROLES:
-            heirs = [role for role in Role if not (role is Role.PM and path == ("agents", "backend"))]
-            for role in heirs:
-                below.pop(("agents", role.value, *path[1:]), None)
-    below.update(above)
-
-
 def _is_inherited(path: KeyPath, value: object) -> bool:
     return value is None and (path[0] in {"providers", "spares"} or (path[0] == "agents" and path[1] in keys.ROLES))
 
 
 def _origin(loaded: Loaded, key: str) -> Origin:
-    return loaded.origins.get(key, Origin(Layer.DEFAULT))
+    return loaded.origins.get(key, _DEFAULT)
 
 
 def _refuse_contradictions(loaded: Loaded) -> None:

@@ -230,11 +230,7 @@ class Config(Table):
     ] = ()
 
     def agent(self, role: Role) -> AgentConfig:
-        """Return how *role* is run: its own table over `[agents]`, `env` variable by variable.
-
-        Between layers `load` has already decided: a general key of a higher layer has removed the role's key of a
-        lower one.
-        """
+        """Return how *role* is run: its own table over `[agents]`, `env` variable by variable."""
         general = AgentConfig.model_validate({name: getattr(self.agents, name) for name in AgentConfig.model_fields})
         return laid_over(general, self.agents.override(role))
 

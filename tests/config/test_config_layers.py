@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import json
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
-from pipeline.config.load import Loaded, load, require_agents
+from pipeline.config.load import Loaded, load, require_agents, without_effect
 from pipeline.config.model import BoxMode, Config, OnBlockers
 from pipeline.config.sources import Layer, Origin, RepositoryFile
 from pipeline.errors import UserError
@@ -14,9 +16,6 @@ from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.vocabulary import Loop, Role
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONTRACT_EXAMPLE = """
 sandbox = "auto"
@@ -123,16 +122,35 @@ def test_within_a_layer_the_roles_own_key_beats_the_general_one(tmp_path: Path) 
     assert config.agent(Role.TEST).timeout_s == 60
 
 
-def test_a_general_key_of_a_higher_layer_beats_the_roles_key_of_a_lower_one(tmp_path: Path) -> None:
+def test_a_default_for_all_never_overrides_what_a_role_says_itself_and_it_is_said(tmp_path: Path) -> None:
     loaded = read(
         tmp_path,
-        repository='[agents.check]\ntimeout_s = 5\nargv = ["theirs"]\n',
-        user="[agents]\ntimeout_s = 60\n",
+        repository='[agents.check]\ntimeout_s = 5\n[agents.simplify]\nbackend = "off"\n',
+        user="[agents]\ntimeout_s = 60\n[agents.make]\nbackend = 'human'\n",
+        flags=Flags.parse(["agents.backend=scripted", "agents.model=small"], ["make=claude"]),
     )
-    check = loaded.config.agent(Role.CHECK)
-    assert check.timeout_s == 60
-    assert check.argv == ("theirs",), "a key that the higher layer does not say stays"
-    assert "agents.check.timeout_s" not in loaded.origins
+    seconds = {role: loaded.config.agent(role).timeout_s for role in (Role.CHECK, Role.TEST)}
+    assert seconds == {Role.CHECK: 5, Role.TEST: 60}
+    backends = {role.value: loaded.config.agent(role).backend.value for role in Role}
+    assert (backends["simplify"], backends["make"], backends["check"]) == ("off", "claude", "scripted")
+    assert without_effect(loaded) == (
+        "--set agents.backend has no effect on @simplify, which has its own backend (redfirst.toml:4)",
+        "--set agents.backend has no effect on @make, which has its own backend (--agent make)",
+    )
+
+
+def test_later_flags_win_over_earlier_ones_key_by_key_however_they_are_spelled(tmp_path: Path) -> None:
+    earlier = Flags.parse(["limits.seam=1", "limits.reask=2", 'agents."make".backend=claude'], ["check=human"])
+    later = Flags.parse(["limits.reask=3", "agents.check.backend=claude"], ["make=off"])
+    both = later.over(earlier)
+    assert both == Flags({"limits.seam": "1", "limits.reask": "3", "agents.check.backend": "claude"}, {"make": "off"})
+    anchored = Flags.parse(["agents.script=a.yaml", 'agents.read=["b"]', "limits.seam=1"]).anchored(tmp_path)
+    here = Path.cwd()
+    assert anchored.values == {
+        "agents.script": str(here / "a.yaml"),
+        "agents.read": json.dumps([str(here / "b")]),
+        "limits.seam": "1",
+    }
 
 
 def test_a_roles_key_of_a_higher_layer_beats_the_general_one_of_a_lower(tmp_path: Path) -> None:
