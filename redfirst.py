@@ -19,14 +19,18 @@ def main() -> None:
 
         print(f"redfirst {VERSION}")  # noqa: T201
         return
-    from pipeline.search_path import without_the_repository  # noqa: PLC0415  (only after sys.path is mended)
+    try:
+        from pipeline.search_path import without_the_repository  # noqa: PLC0415  (only after sys.path is mended)
 
-    if "PATH" in os.environ:
-        os.environ["PATH"] = without_the_repository(os.environ["PATH"])
-    from pipeline.cli.quick import answered  # noqa: PLC0415  (the same)
+        if "PATH" in os.environ:
+            os.environ["PATH"] = without_the_repository(os.environ["PATH"])
+        from pipeline.cli.quick import answered  # noqa: PLC0415  (the same)
 
-    if answered(sys.argv[1:]):
-        return
-    from pipeline.cli.main import run  # noqa: PLC0415  (the same)
+        if answered(sys.argv[1:]):
+            return
+        from pipeline.cli.main import run  # noqa: PLC0415  (the same)
 
-    run()
+        run()
+    except KeyboardInterrupt:  # before there is anybody who tells it
+        print("redfirst: Interrupted: nothing was begun.", file=sys.stderr)  # noqa: T201
+        sys.exit(130)

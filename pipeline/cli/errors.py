@@ -9,6 +9,7 @@ import json as json_text
 import os
 import platform
 import re
+import shlex
 import sys
 import time
 import traceback
@@ -21,6 +22,7 @@ from pipeline import VERSION
 from pipeline.cli.text import print_text, several_lines
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
+from pipeline.interrupts import StoppedError
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.policy.characters import visible
 from pipeline.runs.files import full_disk
@@ -39,6 +41,15 @@ _LIBRARIES: Final = ("pydantic", "typer", "anyio", "PyYAML")
 _NO_CHOICE: Final = re.compile(r"'([^']*)' is not one of ((?:'[^']*'(?:, )?)+)")
 _SECRET: Final = re.compile(r"(\benv\.[^=]+=).*", re.DOTALL)
 _COVERED: Final = r"\1***"
+_NOTHING: Final = "nothing was changed"
+_UNDONE: Final = {
+    **dict.fromkeys(("run", "resume", "approve", "reject"), "nothing was begun"),
+    "demo": "the example is not finished; its folder can be removed",
+    "hand-in": "nothing was handed in, and the desk is as it was",
+    "trust": "nothing was allowed",
+    **dict.fromkeys(("abandon", "init", "issue"), "it may be done in part"),
+}
+"""What is true of a command that is interrupted before it has said anything itself."""
 
 
 def wants_json(argv: Sequence[str]) -> bool:
@@ -80,6 +91,8 @@ def _tell(error: BaseException, *, json: bool) -> int:
             # The reader has gone. Whatever is still in the buffer must not fail again when Python exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _BROKEN_PIPE
+        case UserError(reason=Reason.INTERRUPTED):
+            return _tell_interrupted(error, json=json)
         case UserError():
             _render(error, json=json)
             return exit_code(Outcome.REJECTED, error.reason)
@@ -92,9 +105,8 @@ def _tell(error: BaseException, *, json: bool) -> int:
             return exit_code(Outcome.REJECTED, Reason.USAGE)
         case typer.Exit():
             return error.exit_code
-        case KeyboardInterrupt() | typer.Abort():
-            _render(UserError("Interrupted.", Reason.INTERRUPTED), json=json)
-            return exit_code(Outcome.CANCELLED, Reason.INTERRUPTED)
+        case KeyboardInterrupt() | StoppedError() | typer.Abort():
+            return _tell_interrupted(UserError(_interrupted(sys.argv[1:]), Reason.INTERRUPTED), json=json)
         case _ if (usage := _usage_message(error)) is not None:
             command = getattr(getattr(error, "ctx", None), "command_path", "redfirst")
             # A group that was called with nothing: its help is the message, or has been printed already.
@@ -108,6 +120,25 @@ def _tell(error: BaseException, *, json: bool) -> int:
         case _:
             _tell_bug(error, json=json)
             return _BUG
+
+
+def _interrupted(argv: Sequence[str]) -> str:
+    """Return what is true of a command that was interrupted before it could say it itself."""
+    words = [word for word in argv if not word.startswith("-")]
+    return f"Interrupted: {_UNDONE.get(words[0] if words else '', _NOTHING)}."
+
+
+def _tell_interrupted(error: UserError, *, json: bool) -> int:
+    """Say in one line what was interrupted and how it is done again."""
+    if not error.actions:
+        words = [_SECRET.sub(_COVERED, word) for word in sys.argv[1:]]
+        error.actions = (shlex.join(["redfirst", *words]),)
+    if json:
+        _render(error, json=True)
+    else:
+        line = visible(f"redfirst: {error.message} Again: {error.actions[0]}")
+        print(line, file=sys.stderr)  # noqa: T201  (stderr is for people)
+    return exit_code(Outcome.CANCELLED, Reason.INTERRUPTED)
 
 
 def _nowhere() -> bool:

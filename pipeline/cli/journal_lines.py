@@ -110,7 +110,7 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"gate {gate}: {answer}"
         case ConfigChanged() as said:
             limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(said.limits.items()))
-            return limits or said.config_hash[:12]
+            return "; ".join(said.changes) or limits or said.config_hash[:12]
         case RunParked(outcome=outcome, reason=reason) | RunFinished(outcome=outcome, reason=reason):
             return f"{outcome}: {reason}"
         case PublishOnto(commit=commit):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from pipeline.interrupts import StoppedError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -56,6 +58,21 @@ class LazyCommand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Return a context of the command itself, which is what then runs, completes and prints its help."""
         return self.load().make_context(info_name, args, parent=parent, **extra)
+
+
+class Program(TyperGroup):
+    """The whole command line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command.
+
+        Raises:
+            StoppedError: it was interrupted.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise StoppedError from error
 
 
 def _nothing() -> None:

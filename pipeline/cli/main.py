@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline import VERSION
+from pipeline import VERSION, interrupts
 from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, GateMeant, MeantRun, Onto, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_text import answer_rows, near, reading_rows
-from pipeline.cli.lazy_commands import LazyCommand, group_of
+from pipeline.cli.lazy_commands import LazyCommand, Program, group_of
 from pipeline.cli.text import print_text, say, several_lines
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="redfirst",
+    cls=Program,
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,
@@ -353,12 +354,19 @@ def program() -> TyperGroup:
 
 def run() -> None:
     """Run the program and leave with its exit code."""
+    interrupts.as_ctrl_c()
     call = partial(program(), prog_name="redfirst", standalone_mode=False)
-    sys.exit(run_guarded(call, json=wants_json(sys.argv[1:])))
+    code = run_guarded(call, json=wants_json(sys.argv[1:]))
+    interrupts.ignore()
+    sys.exit(code)
 
 
 def run_text(document: RunDocument) -> str:
     """Return the same for a person."""
+    if document.reason is Reason.INTERRUPTED:
+        return (
+            f"{document.run_id}: interrupted; {several_lines(document.note)}. Go on: redfirst resume {document.run_id}"
+        )
     gate = document.at_gate
     how = f"at {gate.place}" if gate else f"({document.reason.value})"
     lines = [f"{document.run_id}: {document.outcome.value} {how}"]

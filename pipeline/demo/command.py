@@ -21,6 +21,8 @@ from pipeline.demo.document import DemoDocument
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.errors import UserError
+from pipeline.interrupts import NUMBERS
+from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.policy.characters import visible
 from pipeline.terminal import print_document
 
@@ -56,13 +58,19 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
     tell(f"\n$ redfirst run {ISSUE}\n")
     narrator = Narrator(place.run_folder / "journal.jsonl")
     code, run = _run(place, narrator, tell)
+    interrupted = exit_code(Outcome.CANCELLED, Reason.INTERRUPTED)
     if code == 0:
         _show_result(place, tell)
+    elif code == interrupted:
+        again = f"cd {shlex.quote(str(place.repository))} && {_program()} resume {ISSUE}"
+        note = run.get("note") or "the run was not begun"
+        tell(f"\nInterrupted; {note}. Go on: {again}; or remove {place.folder}")
     else:
         tell(f"\nThe run ended with exit code {code}: {_why(run)}")
     seconds = time.monotonic() - began
-    tell(f"\n{seconds:.0f} seconds. Everything is in {place.folder}; remove that folder and nothing of it is left.")
-    tell(SCRIPTED)
+    if code != interrupted:
+        tell(f"\n{seconds:.0f} seconds. Everything is in {place.folder}; remove that folder and nothing of it is left.")
+        tell(SCRIPTED)
     if as_document:
         document = DemoDocument(
             ok=code == 0,
@@ -124,9 +132,8 @@ def _run(place: Place, narrator: Narrator, tell: Callable[[str], None]) -> tuple
 
 @contextlib.contextmanager
 def _signals_to(child: subprocess.Popen[str]) -> Generator[None]:
-    """Hand SIGINT and SIGTERM on: the run stops at a safe point, and the demo tells how it ended."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda which, _frame: child.send_signal(which)) for number in numbers}
+    """Hand the signals on: the run stops as any other, and the demo tells how it ended."""
+    before = {number: signal.signal(number, lambda which, _frame: child.send_signal(which)) for number in NUMBERS}
     try:
         yield
     finally:

@@ -50,6 +50,8 @@ class RunResumed(JournalEvent):
     step: str
     was: str | None = None
     sandbox: dict[str, str] = {}
+    flags: dict[str, dict[str, str]] = {}
+    """What the command line said of the configuration: it counts from here on (`set`, `agent`)."""
 
 
 class ArtifactWritten(JournalEvent):
@@ -114,12 +116,17 @@ class GateAnswered(JournalEvent):
 
 
 class ConfigChanged(JournalEvent):
-    """The user changed the configuration since the run was last driven."""
+    """The configuration is another one than the run was last driven with; `limits` are those that are different.
+
+    `changes` has a line for each key, and `config` is the whole of it, without secrets.
+    """
 
     KIND = "config_changed"
 
     limits: dict[str, int]
     config_hash: str
+    changes: tuple[str, ...] = ()
+    config: dict[str, Any] = {}
 
 
 class RunStopped(EffectMade):

@@ -102,20 +102,23 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self.journal.append(GateAnswered(gate=gate, answer=answer, artifacts=dict(artifacts or {})))
         self.decide(event)
 
-    def resume(self, *, sandbox: Mapping[str, str] | None = None) -> None:
-        """Go on after a park, a cancellation or a crash: a new epoch, the same step."""
+    def resume(
+        self, *, sandbox: Mapping[str, str] | None = None, flags: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """Go on after a park, a cancellation or a crash: a new epoch, the same step, *flags* over those before."""
         self.journal.epoch += 1
         said = {"step": str(self.state.trunk.step), "was": self.state.outcome}
-        more = {} if sandbox is None else {"sandbox": dict(sandbox)}
+        more: dict[str, object] = {} if sandbox is None else {"sandbox": dict(sandbox)}
+        more |= {"flags": flags} if flags else {}
         self.fold(self.journal.append(RunResumed.model_validate({**said, **more})))
 
     def abandon(self) -> None:
         """Say that the user gave the run up; it can never go on (contract 2)."""
         self.fold(self.journal.append(RunFinished(outcome=Outcome.CANCELLED.value, reason=Reason.ABANDONED.value)))
 
-    def change_limits(self, limits: Mapping[str, int], config_hash: str) -> None:
-        """Raise (or lower) limits for the rest of the run; journalled."""
-        self.fold(self.journal.append(ConfigChanged(limits=dict(limits), config_hash=config_hash)))
+    def change_config(self, changed: ConfigChanged) -> None:
+        """Take another configuration for the rest of the run; journalled."""
+        self.fold(self.journal.append(changed))
 
     def write_artifact(self, name: str, content: str | bytes) -> None:
         """Write an artifact, then journal it; unchanged content is not written again."""

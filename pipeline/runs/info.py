@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pipeline.names import BareName, BranchName, ObjectName, SessionName, Timestamp
 from pipeline.routing.vocabulary import Loop, Role, Signal
 
-_HIDDEN: Final = "(hidden)"
+HIDDEN: Final = "(hidden)"
+"""What stands where a value is not kept."""
 
 
 class _Record(BaseModel):
@@ -32,6 +33,8 @@ class RunInfo(_Record):
     start_tree: ObjectName
     config: dict[str, object]
     config_hash: str
+    flags: dict[str, dict[str, str]] = {}
+    """What the command line said of the configuration: `set` by key, `agent` by role."""
     prompts_hash: str
     limits: dict[Loop, int] = {}
     gates: tuple[str, ...] = ()
@@ -45,14 +48,19 @@ class RunInfo(_Record):
     @classmethod
     def _without_secrets(cls, config: dict[str, object]) -> dict[str, object]:
         """Return the configuration without the values of agents' variables: run.json goes into the run's ref."""
-        return cast("dict[str, object]", _without_values(config))
+        return without_secrets(config)
+
+
+def without_secrets(config: dict[str, object]) -> dict[str, object]:
+    """Return a configuration without the values of agents' variables."""
+    return cast("dict[str, object]", _without_values(config))
 
 
 def _without_values(value: object, *, hide: bool = False) -> object:
     if isinstance(value, dict):
         entries = cast("dict[str, object]", value)
         return {key: _without_values(entry, hide=hide or key == "env") for key, entry in entries.items()}
-    return _HIDDEN if hide else value
+    return HIDDEN if hide else value
 
 
 class ChangeRecord(_Record):

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-import signal
+import shlex
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
-
-import anyio
 
 from pipeline import VERSION
 from pipeline.boxes.orphans import end_lost
-from pipeline.config.agents import Backend
 from pipeline.config.folders import state_folder
+from pipeline.config.load import without_effect
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
-from pipeline.engine.events import ConfigChanged
+from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
@@ -32,8 +30,9 @@ from pipeline.runs.roster import next_name
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
 from pipeline.runs.store import state_of_run, workflow_folder
+from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
-from pipeline.service.orchestrator import drive_issue, tell
+from pipeline.service.orchestrator import drive_issue
 from pipeline.service.run_config import (
     RunOptions,
     config_hash,
@@ -43,14 +42,17 @@ from pipeline.service.run_config import (
     refuse_recursion,
     require_programs,
 )
+from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, usable
 from pipeline.steps import STEPS
+from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from pipeline.boxes.box import ProvableBox
+    from pipeline.config.layers import Flags
+    from pipeline.config.load import Loaded
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.languages.protocol import Toolchain
@@ -60,16 +62,29 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
     """Start a run and drive it until it ends or is parked; return its context.
 
     Raises:
-        UserError: a precondition does not hold; then nothing was written.
+        UserError: a precondition does not hold, or a signal came before; then nothing was written.
     """
+    stands_there = Path.cwd().is_relative_to(repository.worktree)
+    again = None if stands_there else f"cd {shlex.quote(str(repository.worktree))} && redfirst run {options.issue}"
+    interruption = Interruption()
+    with interruption.listening("no run was begun", again):
+        return await _start(repository, options, say, interruption)
+
+
+async def _start(
+    repository: Repository, options: RunOptions, say: Callable[[str], None], interruption: Interruption
+) -> Context:
     refuse_recursion(options.environ)
     tip = repository.resolve("HEAD") or ""
-    config = load_config(repository, tip, options)
+    flags = options.flags
+    loaded = load_config(repository, tip, flags, options.environ)
+    config = loaded.config
     require_programs(config, options.environ)
     base = options.base or config.base
     start_point = examine(repository, options.issue, base)
     repository.identity()
     box = await box_of(config)
+    await interruption.checkpoint()
     folder = workflow_folder(repository) / next_name(repository, options.issue)
     with disk(folder):
         folder.mkdir(exist_ok=True)  # there already, where another driver is about to begin or died before it did
@@ -82,6 +97,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
                 actions=(f"redfirst show {folder.name} --log --follow",),
             )
         dumped = config.model_dump(mode="json")
+        secrets = secrets_of_run(repository.worktree, options.environ, config)
         info = RunInfo(
             run_id=folder.name,
             workflow_version=VERSION,
@@ -92,8 +108,9 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             base_branch=start_point.base_branch,
             start_commit=start_point.commit,
             start_tree=start_point.tree,
-            config=dumped,
+            config=kept_config(dumped, secrets),
             config_hash=config_hash(dumped),
+            flags=kept_flags(flags, secrets),
             prompts_hash=prompts_hash(),
             limits=limits_of(config),
             gates=options.gates,
@@ -105,7 +122,9 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
         ctx.start = start_point
         facts = ", ".join(f"{name} {value}" for name, value in ctx.box_facts.items())
         say(f"{run.info.run_id}: {options.issue} on {start_point.branch}, {facts}")
-        return await finish(ctx)
+        for line in without_effect(loaded):
+            say(f"    {line}")
+        return await finish(ctx, interruption)
     finally:
         lease.release()
 
@@ -122,8 +141,21 @@ async def go_on(
     Of a run that has ended while its driver died before it had put everything away, that is done.
 
     Raises:
-        UserError: the run is driven by another process, has ended, or is damaged.
+        UserError: the run is driven by another process, has ended, or is damaged; or a signal came before.
     """
+    interruption = Interruption()
+    with interruption.listening(f"{folder.name} is as it was"):
+        return await _go_on_with(repository, folder, options, say, prepare, interruption)
+
+
+async def _go_on_with(
+    repository: Repository,
+    folder: Path,
+    options: RunOptions,
+    say: Callable[[str], None],
+    prepare: Callable[[Context], None],
+    interruption: Interruption,
+) -> Context:
     refuse_recursion(options.environ)
     lease = FileLease.take(folder)
     try:
@@ -138,20 +170,24 @@ async def go_on(
                 Reason.USAGE,
                 actions=(then, f"redfirst show {run.info.run_id}"),
             )
-        config = load_config(repository, run.info.start_commit, options)
+        given = options.flags
+        flags = given.over(flags_of(run))
+        loaded = load_config(repository, run.info.start_commit, usable(flags), options.environ)
+        require_hidden(flags, loaded)
+        config = loaded.config
         require_programs(config, options.environ)
         ctx = build_context(repository, run, config, await box_of(config), options.environ, say)
         if ended:
             return put_away(ctx)
+        await interruption.checkpoint()
+        ctx.go_on = partial(_go_on, ctx, loaded, given)
         prepare(ctx)
-        _note_config(ctx)
-        _note_program(ctx)
-        return await finish(ctx)
+        return await finish(ctx, interruption)
     finally:
         lease.release()
 
 
-async def finish(ctx: Context) -> Context:
+async def finish(ctx: Context, interruption: Interruption) -> Context:
     """Drive the run; afterwards its ref holds everything and, when it has ended, its checkout is gone.
 
     Raises:
@@ -160,13 +196,10 @@ async def finish(ctx: Context) -> Context:
     try:
         end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
         ctx.checkout.open(ctx.state.start)
-        async with anyio.create_task_group() as group:
-            group.start_soon(_listen, ctx, group.cancel_scope)
+        with interruption.driving(ctx):
             await drive_issue(ctx, STEPS)
-            group.cancel_scope.cancel()
-        if ctx.state.outcome is None:  # the second signal took the running dispatch away
-            event = Event(signal=Signal.CANCELLED, note="the user killed the running dispatch")
-            tell(ctx, ctx.run.decide(event), event)
+        if ctx.state.outcome is None:  # a signal took away what was going on
+            ctx.run.decide(stopped(ctx))
     except (UserError, OSError, ExceptionGroup) as error:
         told = _expected(error, ctx.run.folder)
         if told is None:
@@ -197,32 +230,6 @@ def _expected(error: Exception, folder: Path) -> UserError | None:
     if isinstance(error, UserError):
         return error
     return full_disk(error, folder) if isinstance(error, OSError) else None
-
-
-async def _listen(ctx: Context, scope: anyio.CancelScope) -> None:
-    """Take SIGINT and SIGTERM: the first stops at the next safe point, the second kills the dispatch (contract 1).
-
-    Where only people are at work the first stops at once: their desks stay as they are.
-    """
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            if ctx.stopping == "no" and _only_people_work(ctx):
-                ctx.stopping = "now"
-                ctx.say("stopped; the desk stays, and is asked about again by: redfirst resume " + ctx.run.info.run_id)
-                scope.cancel()
-            elif ctx.stopping == "no":
-                ctx.stopping = "soon"
-                ctx.say("stopping at the next safe point; once more kills the running dispatch (its work is lost)")
-            else:
-                ctx.stopping = "now"
-                ctx.say("killed: the running dispatch is lost; go on with: redfirst resume " + ctx.run.info.run_id)
-                scope.cancel()
-
-
-def _only_people_work(ctx: Context) -> bool:
-    records = ctx.run.records.values()
-    open_ones = [record for record in records if record.dispatch not in ctx.run.results]
-    return bool(open_ones) and all(record.backend == Backend.HUMAN.value for record in open_ones)
 
 
 def place_of_run(repository: Repository, run: Run, environ: Mapping[str, str]) -> Path:
@@ -276,13 +283,17 @@ def _toolchain(repository: Repository, config: Config, start: str) -> Toolchain:
     return choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain
 
 
-def _note_config(ctx: Context) -> None:
-    """Journal what the user changed since the run was last driven; limits count from here on."""
-    dumped = ctx.config.model_dump(mode="json")
-    lines = ctx.run.journal.of(ConfigChanged)
-    known = lines[-1].data.config_hash if lines else ctx.run.info.config_hash
-    if config_hash(dumped) != known:
-        ctx.run.change_limits({**limits_of(ctx.config)}, config_hash(dumped))
+def _go_on(ctx: Context, loaded: Loaded, given: Flags) -> None:
+    """Journal that this driver goes on, with the flags it was given, and what is different since the last one."""
+    run = ctx.run
+    run.resume(sandbox=ctx.box_facts, flags=kept_flags(given, ctx.secrets))
+    changed = change_of(run, loaded, ctx.secrets)
+    if changed is not None:
+        run.change_config(changed)
+    said = [line for line in without_effect(loaded) if any(f"--set {key} " in line for key in given.values)]
+    for line in (*(changed.changes if changed is not None else ()), *said):
+        ctx.say(f"    {line}")
+    _note_program(ctx)
 
 
 def _note_program(ctx: Context) -> None:

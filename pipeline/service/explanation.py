@@ -125,9 +125,9 @@ def _happening(line: Line) -> str:
             return f"the run was resumed on {line.host}; it was {was or 'interrupted'}"
         case GateAnswered(gate=gate, answer=answer):
             return f"a person answered at the gate {gate}: {answer}"
-        case ConfigChanged(limits=limits):
+        case ConfigChanged(limits=limits, changes=changes):
             said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
-            return f"the configuration changed; limits from here on: {said}"
+            return f"the configuration changed: {'; '.join(changes) or f'limits from here on: {said}'}"
         case _:
             return ""
 

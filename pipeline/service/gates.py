@@ -65,7 +65,7 @@ def resume(ctx: Context, onto: str | None = None) -> None:
     base = None if onto is None else in_the_way.onto(ctx, onto)
     if ctx.state.reason is Reason.ENVIRONMENT:
         forget_cache(ctx)
-    ctx.run.resume(sandbox=ctx.box_facts)
+    ctx.go_on()
     if base is not None:
         ctx.note(PublishOnto(commit=base))
 
@@ -96,7 +96,7 @@ def approve(ctx: Context, at: str | None = None) -> None:
     undo_edits(ctx)
     hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
-    ctx.run.resume(sandbox=ctx.box_facts)
+    ctx.go_on()
     take_edits(ctx.run, open_drafts(ctx.state))
     ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
 
@@ -115,7 +115,7 @@ def reject(ctx: Context, feedback: str, to: str | None, at: str | None = None) -
     where = to or ways[0]
     if where not in ways:
         raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
-    ctx.run.resume(sandbox=ctx.box_facts)
+    ctx.go_on()
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
     event = Event(signal=_SIGNALS[where], note=feedback.strip().splitlines()[0], evidence=(name,))

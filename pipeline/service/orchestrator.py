@@ -11,6 +11,7 @@ from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.drafts import put_back, vain_edit
 from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.run_ref import keep, trees_of
+from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.publication.bases import start_of
 from pipeline.steps.publication.commits import planned_subjects
 from pipeline.steps.publication.summary import write_summary
@@ -38,7 +39,7 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
 
     async def step(state: RunState) -> Event:
         if ctx.stopping != "no" and state.trunk.step not in _UNSTOPPABLE:
-            return Event(signal=Signal.CANCELLED, note="the user stopped the run")
+            return stopped(ctx)
         undo_edits(ctx)
         return await _event_of(ctx, steps[state.trunk.step])
 
@@ -77,7 +78,9 @@ async def _event_of(ctx: Context, step: StepRunner) -> Event:
 
 
 def tell(ctx: Context, decision: Decision, event: Event) -> None:
-    """Say a decision on the progress stream: step, signal, what follows."""
+    """Say a decision on the progress stream: step, signal, what follows; of a run that was stopped its end says it."""
+    if event.signal is Signal.CANCELLED:
+        return
     task = f" task {decision.task}" if decision.task else ""
     paid = "".join(f" ({key.split('@', 1)[0]} {count})" for key, count in decision.counters.items())
     waits = gate_place(ctx.run)

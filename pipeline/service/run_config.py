@@ -31,6 +31,7 @@ from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
     from pipeline.config.budget import BudgetPart
+    from pipeline.config.load import Loaded
     from pipeline.config.model import Config
     from pipeline.git import Repository
 
@@ -49,6 +50,15 @@ class RunOptions:
     values: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
+    @property
+    def flags(self) -> Flags:
+        """Return what the command line says of the configuration, with paths that mean the same in any folder.
+
+        Raises:
+            UserError: one of them has no `=`.
+        """
+        return Flags.parse(self.values, self.agents).anchored(home(self.environ))
+
 
 def refuse_recursion(environ: Mapping[str, str]) -> None:
     """Refuse to run below one of our own agents (architecture 10).
@@ -60,7 +70,7 @@ def refuse_recursion(environ: Mapping[str, str]) -> None:
         raise UserError("redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).", Reason.USAGE)
 
 
-def load_config(repository: Repository, commit: str, options: RunOptions) -> Config:
+def load_config(repository: Repository, commit: str, flags: Flags, environ: Mapping[str, str]) -> Loaded:
     """Return the configuration as it counts for a run that starts at *commit*.
 
     Raises:
@@ -68,19 +78,18 @@ def load_config(repository: Repository, commit: str, options: RunOptions) -> Con
             credential is not there.
     """
     repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}", LARGEST))
-    flags = Flags.parse(list(options.values), list(options.agents))
-    loaded = load(repository.worktree, environ=options.environ, repo_file=repo_file, flags=flags)
-    widening = widening_in(repository, loaded, options.environ)
-    trust.require_trust(widening, repository.common_dir, options.environ)
+    loaded = load(repository.worktree, environ=environ, repo_file=repo_file, flags=flags)
+    widening = widening_in(repository, loaded, environ)
+    trust.require_trust(widening, repository.common_dir, environ)
     try:
         require_agents(loaded)
     except UserError as error:
-        raise hinted(error, options.environ) from None
-    require_providers(loaded.config, options.environ)
+        raise hinted(error, environ) from None
+    require_providers(loaded.config, environ)
     for role in Role:
         choices(loaded.config, role)  # a model that nobody named is said now, and not after the plan is paid for
     _require_figures(loaded.config)
-    return loaded.config
+    return loaded
 
 
 def _require_figures(config: Config) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.backends import BACKENDS
+from pipeline.config.load import without_effect
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates
@@ -87,7 +88,10 @@ async def try_role(
     tip = repository.resolve("HEAD")
     if tip is None:
         raise UserError("The branch has no commit yet.", Reason.USAGE)
-    config = load_config(repository, tip, options)
+    loaded = load_config(repository, tip, options.flags, options.environ)
+    for line in without_effect(loaded):
+        say(line)
+    config = loaded.config
     backend = config.agent(trial.role).backend.value
     if backend not in BACKENDS:
         raise UserError(f"{trial.role} has no agent to try: its backend is {backend!r}.", Reason.CONFIG)

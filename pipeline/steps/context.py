@@ -58,6 +58,8 @@ class Context:
     stopping: Stopping = "no"
     box_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
+    go_on: Callable[[], None] = lambda: None
+    """Journals that this driver goes on with the run, with the flags and the configuration that count from here on."""
     start: Start | None = None
     """Where the run starts, where this driver has just begun it; None where it goes on with one."""
 

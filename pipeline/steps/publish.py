@@ -20,6 +20,7 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.store import publish_ref, release_claim
+from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.publication.bases import Blocked, blocked, choose, start_of
 from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.holding import held_md, hold
@@ -62,6 +63,8 @@ async def run(ctx: Context) -> Event:
 async def _publish(ctx: Context) -> Event | None:
     """Move the branch to the run's commits, which are made before if they are not; return what refuses it."""
     tried = ctx.run.journal.of(PublishIntended)
+    if not tried and ctx.stopping != "no":
+        return stopped(ctx)
     if not tried and not ctx.state.nothing_changed and (broken := await _regression(ctx)) is not None:
         return broken
     base = choose(ctx)
@@ -87,7 +90,8 @@ async def _make(ctx: Context, base: Base) -> Event | None:
         commits, follow_ups = build_commits(ctx, worded.items, base)
         lost = await unproven(ctx, base, commits[:-1]) if moved else ()
     except SigningError as error:
-        return Event(signal=Signal.SIGNING_FAILED, note=str(error))
+        # Ctrl-C at the question for a passphrase is no failure
+        return stopped(ctx) if ctx.stopping != "no" else Event(signal=Signal.SIGNING_FAILED, note=str(error))
     except UnmeasurableError as error:
         return error.event
     except UserError as error:
@@ -96,6 +100,8 @@ async def _make(ctx: Context, base: Base) -> Event | None:
         return await _parked(ctx, blocked(ctx, base, (error.message,)))
     if lost:
         return await _parked(ctx, blocked(ctx, base, lost))
+    if ctx.stopping != "no":  # the last moment: what is intended is brought to its end
+        return stopped(ctx)
     intend(ctx, commits, follow_ups, base.commit if moved else None)
     return None
 

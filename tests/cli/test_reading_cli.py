@@ -40,7 +40,7 @@ from pipeline.cli.journal_lines import log_line
 from pipeline.cli.runs import runs
 from pipeline.cli.runs_text import runs_text
 from pipeline.cli.show import show
-from pipeline.engine.events import EVENTS, GateAnswered, RunResumed
+from pipeline.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResumed
 from pipeline.engine.journal import Line
 from pipeline.errors import UserError
 from pipeline.git import Repository
@@ -570,7 +570,7 @@ def test_what_happened_between_decisions_is_told(repository: Repository) -> None
     run.resume()
     run.journal.append(GateAnswered(gate="plan", answer="approved", artifacts={}))
     run.decide(event(Signal.APPROVED))
-    run.change_limits({Loop.HYGIENE: 5}, "hash")
+    run.change_config(ConfigChanged(limits={Loop.HYGIENE: 5}, config_hash="hash"))
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
     text = ask("explain", "GAL-39", "-v")
     gate = paragraph(text, "gate: APPROVED")

@@ -48,11 +48,12 @@ def test_one_signal_lets_the_dispatch_finish_and_stops_before_the_next(tmp_path:
     with spawn(project, "run", "GAL-1", "--json", *bell.flags) as driver:
         bell.wait(driver)
         driver.send_signal(number)
-        said = await_line(driver, "stopping at the next safe point")
+        said = await_line(driver, "stopping as soon as")
         with (bell.folder / "answer").open("w", encoding="utf-8") as answer:
             answer.write("go on\n")
         document = stopped(driver)
-    assert "once more" in said
+    assert "001-plan-orchestrator" in said
+    assert "a second time" in said
     assert (document["_code"], document["outcome"], document["reason"]) == (130, "cancelled", "interrupted")
     assert "redfirst resume run-GAL-1" in document["safe_next_actions"]
     assert (project.run_folder() / FINISHED).exists()
@@ -85,12 +86,11 @@ def test_a_second_signal_kills_the_dispatch_and_all_its_processes(tmp_path: Path
         bell.wait(driver)
         assert [name for name in processes_of(project).values() if "601" in name]
         driver.send_signal(signal.SIGINT)
-        await_line(driver, "stopping at the next safe point")
+        await_line(driver, "stopping as soon as")
         driver.send_signal(signal.SIGINT)
         document = stopped(driver)
     assert processes_of(project) == {}
-    assert "lost" in document["_stderr"]
-    assert "redfirst resume run-GAL-1" in document["_stderr"]
+    assert document["note"] == "002-review-plan-check had not answered and is asked again"
     assert (document["_code"], document["outcome"], document["reason"]) == (130, "cancelled", "interrupted")
     assert project.document("show", "GAL-1")["outcome"] == "cancelled"
     project.use_script(HONEST)

@@ -28,7 +28,7 @@ from runs.real import (
     write_result,
 )
 
-from pipeline.engine.events import ArtifactWritten
+from pipeline.engine.events import ArtifactWritten, ConfigChanged
 from pipeline.engine.journal import Journal
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
@@ -225,7 +225,7 @@ def test_a_result_that_is_gone_is_told(run: Run) -> None:
 
 
 def test_raised_limits_hold_after_folding(run: Run) -> None:
-    run.change_limits({Loop.HYGIENE: 7}, "hash")
+    run.change_config(ConfigChanged(limits={Loop.HYGIENE: 7}, config_hash="hash"))
     assert load(run).state.limits[Loop.HYGIENE] == 7
 
 

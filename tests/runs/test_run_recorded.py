@@ -91,8 +91,8 @@ def _driven_again(run: Run) -> bytes:
                 again.finish_dispatch(run.results[name])
             case RunResumed() as resumed:
                 again.resume(sandbox=resumed.sandbox if "sandbox" in resumed.model_fields_set else None)
-            case ConfigChanged(limits=limits, config_hash=config_hash):
-                again.change_limits(limits, config_hash)
+            case ConfigChanged() as changed:
+                again.change_config(changed)
             case EffectMade() | ChangeAdmitted() | ChangeRejected():
                 pass  # said with the decision, or the dispatch
             case other:

@@ -21,6 +21,7 @@ from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.spending import UsedUp, reserve
+from pipeline.steps.asking.stopping import stopped, waiting_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,13 +64,15 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
     broken: list[str] = []
     async with anyio.create_task_group() as group:
         for slot, record in pending:
-            group.start_soon(_run, ctx, slot, record, broken)
+            group.start_soon(_run, ctx, slot, record, broken, group.cancel_scope)
     if broken:  # the dispatch is lost, not failed: its slot is asked again when the run goes on
         return Event(signal=Signal.ENV_BROKEN, note=f"the sandbox did not work: {broken[0]}")
     answers: list[Answer] = []
     for slot in asks:
         result = _last(ctx, slot)
         if result is None:
+            if ctx.stopping != "no":
+                return stopped(ctx)
             raise LookupError(f"{slot.role} has no finished dispatch in visit {ctx.lane.visit}")
         if result.signal is not None:
             return Event(
@@ -79,7 +82,7 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
                 evidence=tuple(name for name in _evidence(result) if ctx.path(name).exists()),
             )
         answers.append(Answer(_report(slot, result), result))
-    return answers
+    return answers if ctx.stopping == "no" else stopped(ctx)
 
 
 def _evidence(result: DispatchResult) -> tuple[str, ...]:
@@ -96,7 +99,7 @@ def _report(slot: Request, result: DispatchResult) -> Report:
 def _may_start(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Event:
     """Return what each dispatch may spend, or the event of a run that must stop before: the user, or the budget."""
     if ctx.stopping != "no":
-        return Event(signal=Signal.CANCELLED, note="the user stopped the run")
+        return stopped(ctx)
     limit = limit_of(ctx.state, Loop.DISPATCHES)
     if limit is not None and ctx.state.dispatches + len(slots) > limit:
         return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
@@ -186,7 +189,9 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
     return record
 
 
-async def _run(ctx: Context, slot: Request, record: DispatchRecord, broken: list[str]) -> None:
+async def _run(
+    ctx: Context, slot: Request, record: DispatchRecord, broken: list[str], all_of_them: anyio.CancelScope
+) -> None:
     try:
         result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.lane.step.phase, why=ctx.why())
     except BoxError as error:
@@ -195,3 +200,5 @@ async def _run(ctx: Context, slot: Request, record: DispatchRecord, broken: list
     ctx.run.finish_dispatch(result)
     if result.signal is not None:
         ctx.say(f"{record.dispatch}: {result.signal.value}: {result.complaint}")
+    if ctx.stopping != "no" and not waiting_for(ctx, person=False):
+        all_of_them.cancel()  # people are left, whose desks stay

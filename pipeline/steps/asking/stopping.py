@@ -1,0 +1,29 @@
+"""What stays of a run that the user stops, and what is asked or measured again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.config.agents import Backend
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Signal
+
+if TYPE_CHECKING:
+    from pipeline.steps.context import Context
+
+
+def waiting_for(ctx: Context, *, person: bool) -> list[str]:
+    """Return the dispatches of this visit that have not answered: those of people, or those of agents."""
+    records = [each for each in ctx.run.records.values() if each.visit == ctx.lane.visit]
+    open_ones = [each for each in records if each.dispatch not in ctx.run.results]
+    return [each.dispatch for each in open_ones if (each.backend == Backend.HUMAN.value) == person]
+
+
+def stopped(ctx: Context) -> Event:
+    """Return the event of a run that the user stopped; its note says what stays of what was going on."""
+    said = [f"the desk of {name} stays as it is" for name in waiting_for(ctx, person=True)]
+    said += [f"{name} had not answered and is asked again" for name in waiting_for(ctx, person=False)]
+    return Event(
+        signal=Signal.CANCELLED,
+        note="; ".join(said) or f"every answer is kept, and the step {ctx.lane.step} is taken again",
+    )

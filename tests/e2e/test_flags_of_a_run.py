@@ -1,0 +1,127 @@
+"""The flags of a run count for every later command on it; what is different since it was last driven is said."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.shapes import TRACKER, answers
+from kit import make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+pytestmark = pytest.mark.slow
+
+FILES = {"greet.sum": "greet n = n\n", "greet.check": "nothing: greet 0 = 0\n", "sums.project": "", **TRACKER}
+TESTS = {"greet.check": f"{FILES['greet.check']}two: greet 2 = 4\n"}
+CODE = {"greet.sum": "greet n = n * 2\n"}
+GATES = ("--approve", "plan,commit")
+
+
+def make(tmp_path: Path) -> tuple[Project, list[str]]:
+    """Return a project of sums, and the flags that let every role be played from a script named from its top."""
+    project = make_project(tmp_path, FILES)
+    project.env["TESTS_LANGUAGE"] = "languages.sums"
+    script = project.script(answers(FILES, TESTS, CODE))
+    return project, ["--set", "agents.backend=scripted", "--set", f"agents.script=../home/{script.name}"]
+
+
+def changes(project: Project) -> list[dict[str, Any]]:
+    return [line["data"] for line in project.journal() if line["kind"] == "config_changed"]
+
+
+def said(document: dict[str, Any], word: str) -> list[str]:
+    return [line.strip() for line in document["_stderr"].splitlines() if word in line]
+
+
+def test_the_flags_of_a_run_count_for_each_later_command_and_only_differences_are_said(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    parked = project.run(*flags, "--set", "limits.plan_review=3", *GATES)
+    assert parked["reason"] == "approval", parked["_stderr"]
+    below = project.root / "TODO"  # a relative path of a flag starts where that flag was given
+    project.root, top = below, project.root
+    again = project.document("approve", "GAL-1")
+    project.root = top
+    assert (again["outcome"], again["reason"]) == ("parked", "approval"), again["_stderr"]
+    assert (changes(project), [line for line in said(again, " -> ") if line[0] != "["]) == ([], [])
+    done = project.document("approve", "GAL-1", "--set", "limits.plan_review=5", "--agent", "simplify=off")
+    assert done["outcome"] == "completed", done["_stderr"]
+    assert said(done, "(--") == [
+        "agents.simplify.backend: not set -> off (--agent)",
+        "limits.plan_review: 3 -> 5 (--set)",
+    ]
+    (changed,) = changes(project)
+    assert changed["limits"] == {"plan_review": 5}
+    log = project.redfirst("show", "GAL-1", "--log").stdout
+    assert "limits.plan_review: 3 -> 5 (--set)" in log
+
+
+def test_a_file_and_a_variable_that_changed_are_said_and_a_flag_beats_them(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    project.configure("[limits]\nseam = 2\n")
+    project.env["REDFIRST_LIMITS__REASK"] = "3"
+    project.run(*flags, "--set", "limits.make_retry=4", *GATES)
+    project.configure("[limits]\nseam = 1\nmake_retry = 1\n")
+    del project.env["REDFIRST_LIMITS__REASK"]
+    document = project.document("approve", "GAL-1")
+    assert document["reason"] == "approval", document["_stderr"]
+    config = project.home / "config" / "redfirst" / "config.toml"
+    told = [line for line in said(document, "limits.") if "->" in line]
+    assert told == ["limits.reask: 3 -> 1 (default)", f"limits.seam: 2 -> 1 ({config}:2)"]
+    assert said(project.document("approve", "GAL-1"), "limits.") == []
+    assert len(changes(project)) == 1
+
+
+def test_a_limit_that_is_raised_with_a_rejection_counts_for_it(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    project.run(*flags, "--set", "limits.plan_rework=0", *GATES)
+    document = project.document("reject", "GAL-1", "--feedback", "smaller", "--set", "limits.plan_rework=2")
+    assert document.get("reason") != "loops_exhausted", document["_stderr"]
+    assert said(document, "limits.") == ["limits.plan_rework: 0 -> 2 (--set)"]
+
+
+def test_a_value_that_may_be_a_secret_is_not_kept_and_is_asked_for_again(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    secret, key = "sw0rdfish-of-ada", "agents.make.env.SHOP_TOKEN"
+    project.env["OTHER_TOKEN"] = "another-secret-of-ada"
+    argv = 'agents.argv=["x", "--key", "another-secret-of-ada"]'
+    project.run(*flags, "--set", f"{key}={secret}", "--set", argv, *GATES)
+    refused = project.document("approve", "GAL-1")
+    assert (refused["_code"], refused["error"]["kind"]) == (2, "config")
+    assert f"--set {key}=VALUE" in refused["error"]["message"]
+    again = project.document("approve", "GAL-1", "--set", f"{key}={secret}", "--set", argv)
+    assert again["reason"] == "approval", again["_stderr"]
+    assert changes(project) == []
+    other = project.document("approve", "GAL-1", "--set", f"{key}=something-else", "--set", argv)
+    assert other["outcome"] == "completed", other["_stderr"]
+    assert said(other, "values are not kept") == ["env: a variable of an agent has another value (values are not kept)"]
+    kept = "".join((project.run_folder() / name).read_text() for name in ("run.json", "journal.jsonl"))
+    for value in (secret, "another-secret-of-ada", "something-else"):
+        assert value not in kept
+
+
+def test_a_run_of_an_earlier_version_has_no_flags_and_goes_on(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    project.run(*flags, *GATES)
+    record = project.run_folder() / "run.json"
+    info = json.loads(record.read_text())
+    del info["flags"]
+    record.write_text(json.dumps(info))
+    script = project.home / "script.yaml"
+    project.configure(f'[agents]\nbackend = "scripted"\nscript = "{script}"\n')
+    assert project.document("approve", "GAL-1")["reason"] == "approval"
+
+
+def test_a_flag_for_all_roles_says_where_it_has_no_effect(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    project.configure('[agents.simplify]\nbackend = "off"\n')
+    document = project.run(*flags, *GATES)
+    config = project.home / "config" / "redfirst" / "config.toml"
+    line = f"--set agents.backend has no effect on @simplify, which has its own backend ({config}:2)"
+    assert said(document, "no effect") == [line]
+    assert not [name for name in (project.run_folder() / "dispatches").iterdir() if "simplify" in name.name]
+    assert said(project.document("approve", "GAL-1"), "no effect") == []

@@ -1,0 +1,268 @@
+"""Ctrl-C, SIGTERM and a closed terminal at each moment: 130, one line, nothing that reads like another failure.
+
+The signal goes to the whole process group, as a terminal sends it. Where it comes is a program that waits for the test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crashes import Bell, footprint, processes_of, spawn
+from crashes import problems as left_by
+from kit import FILES, HONEST, REDFIRST, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+pytestmark = pytest.mark.slow
+
+GO_ON = "redfirst resume run-GAL-1"
+
+
+@dataclass(frozen=True)
+class Halt:
+    """A program that waits, once, in the midst of what redfirst asks of it: it says so, and goes on when told."""
+
+    ready: Path
+    go: Path
+
+    @classmethod
+    def of(cls, project: Project, name: str, pattern: str) -> Halt:
+        """Put a program before the real one of that *name*, which waits where its arguments fit *pattern*."""
+        folder = project.home / "bin"
+        folder.mkdir()
+        halt = cls(folder / "ready", folder / "go")
+        for fifo in (halt.ready, halt.go):
+            os.mkfifo(fifo)
+        real = shutil.which(name, path=project.environment()["PATH"])
+        (folder / name).write_text(
+            f'#!/bin/sh\ncase "$*" in {pattern}) [ -e {folder}/rung ] || {{ : > {folder}/rung; echo > {halt.ready}; '
+            f'read line < {halt.go}; }};; esac\nexec {real} "$@"\n'
+        )
+        (folder / name).chmod(0o755)
+        project.env["PATH"] = f"{folder}:{project.environment()['PATH']}"
+        return halt
+
+    def wait(self, driver: subprocess.Popen[str]) -> None:
+        """Return when it waits."""
+        bell, end = os.open(self.ready, os.O_RDONLY | os.O_NONBLOCK), os.pidfd_open(driver.pid)
+        try:
+            ready, _, _ = select.select([bell, end], [], [], 120)
+            assert ready == [bell], driver.communicate() if end in ready else "it never waited"
+        finally:
+            os.close(bell)
+            os.close(end)
+
+    def let_go(self) -> None:
+        """Let it go on."""
+        with self.go.open("w", encoding="utf-8") as told:
+            told.write("go on\n")
+
+
+def ended(driver: subprocess.Popen[str]) -> tuple[int, list[str], list[str]]:
+    """Return the exit code and the lines of both streams."""
+    out, err = driver.communicate(timeout=120)
+    assert "Traceback" not in err
+    return driver.returncode, out.splitlines(), list(filter(None, err.splitlines()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.broad(but_first=1)
+def test_before_a_run_is_there_nothing_is_left_and_it_is_said_how_to_begin(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    before = footprint(project)
+    halt = Halt.of(project, "git", "*ls-tree*")
+    with spawn(project, "run", "GAL-1") as driver:
+        halt.wait(driver)
+        os.killpg(driver.pid, number)
+        halt.let_go()
+        code, out, err = ended(driver)
+    assert (code, out) == (130, [])
+    assert err == ["redfirst: Interrupted: no run was begun. Again: redfirst run GAL-1"]
+    assert footprint(project) == before
+
+
+BLOCKED = """import os
+if os.path.exists("{folder}/fifo"):
+    open("{folder}/fifo", "w").close()
+    open("{folder}/never").read()
+"""
+
+
+def test_ctrl_c_in_sanity_stops_the_tests_at_once_and_they_are_measured_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    bell = Bell(project.home)
+    os.mkfifo(bell.folder / "never")
+    project.write({"conftest.py": BLOCKED.format(folder=bell.folder)})
+    project.commit()
+    project.use_script(HONEST, extra='sandbox = "none"')
+    with spawn(project, "run", "GAL-1") as driver:
+        bell.wait(driver)
+        os.killpg(driver.pid, signal.SIGINT)
+        code, out, err = ended(driver)
+    assert code == 130
+    said = "every answer is kept, and the step sanity is taken again"
+    assert out == [f"run-GAL-1: interrupted; {said}. Go on: {GO_ON}"]
+    assert [line for line in err if re.search("stopp|interrupt|kill|lost|cancel", line, re.IGNORECASE)] == []
+    assert processes_of(project) == {}
+    assert project.document("show", "GAL-1")["reason"] == "interrupted"
+    (bell.folder / "fifo").unlink()
+    assert project.document("resume", "GAL-1")["outcome"] == "completed"
+    assert left_by(project) == []
+
+
+@pytest.mark.parametrize("command", [("run", "GAL-1"), ("doctor",)])
+@pytest.mark.broad(but_first=1)
+def test_ctrl_c_while_an_interpreter_is_asked_is_no_broken_interpreter(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    project = make_project(tmp_path, {**FILES, ".gitignore": "/.venv/\n"})
+    project.use_script(HONEST)
+    made = project.root / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", made], check=True)
+    halt = Halt.of(project, "python3", "*")
+    (made / "bin" / "python").unlink()
+    (halt.ready.parent / "python3").rename(made / "bin" / "python")
+    with spawn(project, *command) as driver:
+        halt.wait(driver)
+        os.killpg(driver.pid, signal.SIGINT)
+        halt.let_go()
+        code, out, err = ended(driver)
+    assert code == 130, (out, err)
+    assert not re.search("interpreter|pytest|does not run", "\n".join([*out, *err])), (out, err)
+    if command == ("doctor",):
+        assert err == ["redfirst: Interrupted: nothing was changed. Again: redfirst doctor"]
+
+
+@pytest.mark.parametrize(("pattern", "goes_out"), [("*commit-tree*", False), ("*read-tree*-m*-u*", True)])
+def test_publication_stops_before_anything_is_written_and_else_is_brought_to_its_end(
+    tmp_path: Path, pattern: str, goes_out: bool
+) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    parked = project.run("--approve", "commit")
+    assert parked["reason"] == "approval", parked["_stderr"]
+    before = project.git("rev-parse", "work")
+    halt = Halt.of(project, "git", pattern)
+    with spawn(project, "approve", "GAL-1", "--json") as driver:
+        halt.wait(driver)
+        os.killpg(driver.pid, signal.SIGINT)
+        halt.let_go()
+        out, err = driver.communicate(timeout=120)
+    document: dict[str, Any] = json.loads(out)
+    if goes_out:
+        assert (driver.returncode, document["outcome"]) == (0, "completed"), err
+    else:
+        assert (driver.returncode, document["reason"]) == (130, "interrupted"), err
+        assert project.git("rev-parse", "work") == before
+        assert project.git("for-each-ref", "refs/redfirst/publish") == ""
+        assert project.document("resume", "GAL-1")["outcome"] == "completed"
+    assert left_by(project) == []
+
+
+# --- at a terminal -------------------------------------------------------------------------------------------------
+
+
+def at_terminal(project: Project, *argv: str) -> tuple[int, int]:
+    """Start redfirst as the leader of a terminal's foreground; return its process, and our end of the terminal."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(project.root)
+        os.execve(REDFIRST, [str(REDFIRST), *argv], project.environment())  # noqa: S606
+    return process, terminal
+
+
+def read_until(terminal: int, words: str) -> str:
+    """Return what the terminal shows until it shows *words*, or to its end."""
+    shown = ""
+    while words not in shown:
+        assert select.select([terminal], [], [], 120)[0], f"{words!r} never came: {shown}"
+        try:
+            shown += os.read(terminal, 4096).decode(errors="replace")
+        except OSError:  # it has closed
+            break
+    return shown
+
+
+def ring_and_wait(project: Project, bell: Bell) -> None:
+    """Let the first agent ring, and wait for ever."""
+    project.use_script([bell.sleeper(HONEST[0]), *HONEST[1:]])
+
+
+def await_bell(bell: Bell) -> None:
+    with (bell.folder / "fifo").open(encoding="utf-8") as fifo:
+        fifo.read()
+
+
+def test_ctrl_c_twice_at_a_terminal_ends_the_dispatch_and_says_what_is_asked_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    bell = Bell(project.home)
+    ring_and_wait(project, bell)
+    process, terminal = at_terminal(project, "run", "GAL-1", *bell.flags)
+    await_bell(bell)
+    os.write(terminal, b"\x03")
+    shown = read_until(terminal, "stopping")
+    os.write(terminal, b"\x03")
+    shown += read_until(terminal, "\0")
+    _, status = os.waitpid(process, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130, shown
+    said = " ".join(shown.split())
+    stopping = "stopping as soon as 001-plan-orchestrator answered; a second time ends that now, to be asked again"
+    end = f"run-GAL-1: interrupted; 001-plan-orchestrator had not answered and is asked again. Go on: {GO_ON}"
+    assert said.endswith(end), said
+    assert said.count(stopping) == 1
+    assert said.count("interrupted") == 1
+    assert processes_of(project) == {}
+
+
+def test_a_terminal_that_closes_stops_the_run_which_goes_on_elsewhere(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    bell = Bell(project.home)
+    answer = bell.folder / "answer"
+    os.mkfifo(answer, 0o666)
+    run = ["sh", "-c", f"echo > {bell.folder}/fifo; read line < {answer}"]
+    project.use_script([{**HONEST[0], "run": run}, *HONEST[1:]])
+    process, terminal = at_terminal(project, "run", "GAL-1", *bell.flags)
+    await_bell(bell)
+    os.close(terminal)
+    with answer.open("w", encoding="utf-8") as told:
+        told.write("go on\n")
+    _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert project.document("show", "GAL-1")["reason"] == "interrupted"
+    assert (project.run_folder() / "dispatches" / "001-plan-orchestrator" / "result.json").exists()
+    assert project.document("resume", "GAL-1")["outcome"] == "completed"
+    assert left_by(project) == []
+
+
+def test_one_ctrl_c_leaves_a_desk_as_it_is_and_says_so(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    with spawn(project, "run", "GAL-1", "--agent", "orchestrator=human") as driver:
+        assert driver.stderr is not None
+        for line in driver.stderr:
+            if "hand-in" in line:
+                break
+        os.killpg(driver.pid, signal.SIGINT)
+        code, out, err = ended(driver)
+    assert code == 130, err
+    said = "the desk of 001-plan-orchestrator stays as it is"
+    assert out == [f"run-GAL-1: interrupted; {said}. Go on: {GO_ON}"]
+    assert [line for line in err if "lost" in line or "stop" in line] == []
