@@ -128,7 +128,7 @@ def whole_text(document: ShowDocument, width: int | None = None) -> str:
             "Artifacts", [f"{visible(document.run_dir)}/", *(f"  {visible(name)}" for name in document.artifacts)]
         ),
         _section("Gate", columned(reading_rows(document.at_gate), None, indent=0) if document.at_gate else []),
-        _section("Edited, without effect", [text for _, text in _edits(document)]),
+        _section("No effect", [line for _, text in _edits(document) for line in text.split("\n")]),
         _section("Next", [text for _, text in _following(document)]),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -198,13 +198,10 @@ def _following(document: ShowDocument) -> Rows:
 
 def _edits(document: ShowDocument) -> Rows:
     edits = document.edits_without_effect
+    commands = (f":\n  {visible(edit.instead)}" if edit.instead else "" for edit in edits)
     return [
-        row
-        for edit in edits
-        for row in (
-            ("no effect", f"{visible(edit.path)} was edited after its gate. {edit.says}"),
-            ("", f"  {visible(edit.instead)}"),
-        )
+        ("no effect", f"{visible(edit.path)} was edited: {edit.says}{command}")
+        for edit, command in zip(edits, commands, strict=True)
     ]
 
 

@@ -73,21 +73,22 @@ def without_effect(run: Run) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class VainEdit:
-    """A draft that was edited when no edit of it counts: which one would, and what has an effect instead."""
+    """A draft that was edited when no edit of it counts: when one would, and what takes it up now, if anything."""
 
     path: str
     says: str
-    instead: str
+    instead: str | None
 
 
 def vain_edit(run: Run, name: str) -> VainEdit:
     """Return what a person is told of an edit of this draft that has no effect."""
-    reject = f"redfirst reject {run.info.run_id}"
+    at_gate = run.state.trunk.step is Step.GATE
     if name == PLAN:
-        told = "An edit of it counts at gate plan; at a later gate, when the plan is drafted anew:"
-        return VainEdit(name, told, f'{reject} --to plan --feedback "..."')
-    told = "An edit of it counts at gate split; at a later gate, say what it should be instead:"
-    return VainEdit(name, told, f'{reject} --feedback "..."')
+        says, command = "it counts at gate plan; later a new draft takes it up", "reject {run} --to plan"
+    else:
+        says, command = "it counts at gate split; later say what you want instead", "reject {run}"
+    instead = f'redfirst {command} --feedback "..."'.format(run=run.info.run_id)
+    return VainEdit(name, says, instead if at_gate else None)
 
 
 def counted(run: Run, name: str) -> bytes | None:

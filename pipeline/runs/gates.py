@@ -25,16 +25,16 @@ TO_BE_MADE: Final = "Commits to Be Made"
 _STAGES: Final = {"plan": "plan", "split": "split", "commit": "final"}
 _APPROVED: Final = {
     "plan": "goes on with plan.md as you leave it: it is split into tasks",
-    "split": "goes on with the task files as you leave them: their tests are written",
+    "split": "goes on with the tasks as you leave them: tests are written",
     "commit": "puts the commits on {branch}",
 }
 _REJECTED: Final = {
-    ("plan", "plan"): "drafts the plan again, from plan.md as you leave it and your feedback",
-    ("split", "split"): "cuts the tasks again, from their files as you leave them and your feedback",
-    ("split", "plan"): "drafts the plan again, from plan.md as you leave it and your feedback; drops the tasks",
+    ("plan", "plan"): "drafts the plan again, from what you leave and your feedback",
+    ("split", "split"): "cuts the tasks again, from what you leave and your feedback",
+    ("split", "plan"): "drafts the plan again, from what you leave; drops the tasks",
     ("commit", "fix"): "makes fix tasks of your feedback; what is done stays",
-    ("commit", "split"): "cuts further tasks from the plan with your feedback; what is done stays",
-    ("commit", "plan"): "begins again with the plan and your feedback; what is done is handed on as a patch only",
+    ("commit", "split"): "cuts further tasks from the plan; what is done stays",
+    ("commit", "plan"): "begins again with the plan; what is done becomes a patch",
 }
 
 

@@ -58,14 +58,11 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
 def undo_edits(ctx: Context) -> None:
     """Put back what a person edited when it has no effect, and say so: what is on disk is what counts."""
     for name, kept in put_back(ctx.run).items():
-        edit = vain_edit(ctx.run, name)
         if kept is None:
             ctx.say(f"{name} was removed, and is put back")
-            continue
-        ctx.say(f"{name} was edited after its gate: that has no effect, and it is put back")
-        ctx.say(f"    your text is kept in {ctx.path(kept)}")
-        ctx.say(f"    {edit.says}")
-        ctx.say(f"      {edit.instead}")
+        else:
+            says = vain_edit(ctx.run, name).says
+            ctx.say(f"{name} was edited, which has no effect now: {says}. It is put back; yours is {ctx.path(kept)}")
 
 
 async def _event_of(ctx: Context, step: StepRunner) -> Event:
