@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,9 +22,6 @@ from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
     from pipeline.backends.desk import Asked, Desk
-
-_AROUND: Final = "REDFIRST_DESK"
-"""The variable of a shell at a desk: which one it is."""
 
 
 def desk(
@@ -59,7 +56,7 @@ def desk(
     shell = os.environ.get("SHELL") or "/bin/sh"
     print_text(f"\nA shell at the desk: {visible(shell)}. Hand in from here with redfirst hand-in; exit goes back.")
     try:
-        subprocess.run([shell], cwd=found.files, env={**os.environ, _AROUND: str(found.files)}, check=False)
+        subprocess.run([shell], cwd=found.files, check=False)
     except OSError as error:
         raise UserError(
             f"{visible(shell)} cannot be started: {error.strerror}. Name another one in $SHELL, or go there: "
