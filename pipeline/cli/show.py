@@ -16,9 +16,8 @@ from pipeline.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.folder import RunFolder
-from pipeline.service.run_facts import finding_text
+from pipeline.service.run_facts import TO_FIX, finding_text
 from pipeline.terminal import paint
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 _LINES: Final = 20
 _SECONDS: Final = len("2026-11-20T14:02:07")
-_TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.COSMETIC})
-"""What a review may come down to that sends its findings to be fixed."""
 
 Rows = list[tuple[str, str]]
 
@@ -259,6 +256,6 @@ def _review_line(review: ReviewShown) -> str:
 
 
 def _review_text(review: ReviewShown) -> list[str]:
-    must = review.must_fix if review.signal in _TO_FIX else ()
+    must = review.must_fix if review.signal in TO_FIX else ()
     found = [f"  {'to fix' if finding.id in must else 'left open'}: {finding_text(finding)}" for finding in review.open]
     return [_review_line(review), *found]

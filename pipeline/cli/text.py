@@ -108,7 +108,9 @@ def columned(rows: Iterable[tuple[str, str]], width: int | None, *, indent: int 
         first, *more = text.split("\n")
         name = "" if label == before else label
         lines += wrapped(f"{'':{indent}}{name:{column - indent}}{first}".rstrip(), width, hang=column)
-        lines += [part for line in more for part in wrapped(f"{'':{column}}{line}", width, hang=column)]
+        for line in more:
+            deeper = column + len(line) - len(line.lstrip(" "))
+            lines += wrapped(f"{'':{column}}{line}", width, hang=deeper)
         before = label
     return lines
 

@@ -22,7 +22,7 @@ from pipeline.runs.facts import counter_of, exhausted_counter, place_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
-from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, finding_text, read_review
+from pipeline.service.run_facts import STAGES, TO_FIX, dispatch_line, finding_line, finding_text, read_review
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,7 +176,8 @@ def _findings(run: Run, decided: Decided, number: int) -> list[str]:
     if record is None:
         return []
     must = [finding for finding in record.ledger.open if finding.id in record.must_fix]
-    return [f"must be fixed: {finding_text(finding_line(finding))}" for finding in must]
+    said = "to fix" if decided.event.signal in TO_FIX else "left open"
+    return [f"{said}: {finding_text(finding_line(finding))}" for finding in must]
 
 
 def _quoted(path: Path, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pipeline.measure.task_evidence import TaskEvidence, name_of
 from pipeline.policy.characters import visible
 from pipeline.reports.findings import Stage
-from pipeline.routing.vocabulary import Step
+from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.records import read_record
 from pipeline.service.documents import DispatchLine, EvidenceShown, FindingLine, GreenLine, RedLine
 from pipeline.steps.asking.reviews import ReviewRecord
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord
     from pipeline.runs.run import Run
 
+TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.COSMETIC, Signal.PLAN})
+"""What a review may come down to that sends its findings to be fixed."""
 STAGES: Final = {Step.REVIEW_PLAN: Stage.PLAN, Step.REVIEW_SPLIT: Stage.SPLIT, Step.FINAL_REVIEW: Stage.FINAL}
 
 

@@ -46,10 +46,11 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
 
 
 def newest(repository: Repository) -> Path | None:
-    """Return the folder of the run that was started last, in this worktree if it has any; None if none can be read."""
+    """Return the folder of the run that was started last, in this worktree if any; readable ones first."""
     folders = [run.folder for run in Roster(repository).newest()]
     readable = zip(folders, lines_of(repository, folders), strict=True)
-    return next((folder for folder, line in readable if line.problem is None), None)
+    # Where none can be read, whoever opens the newest says what is wrong with it.
+    return next((folder for folder, line in readable if line.problem is None), folders[0] if folders else None)
 
 
 def lines_of(repository: Repository, folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:

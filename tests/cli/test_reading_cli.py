@@ -406,6 +406,7 @@ _SAID: dict[str, object] = {
     "outcome": "parked",
     "reason": "approval",
     "commits": ["c"],
+    "commit": "c",
     "branch": "work",
     "files": {},
     "tree": "t",
@@ -526,7 +527,7 @@ def test_an_illegal_red_is_explained_by_test_class_and_measurement(repository: R
 def test_a_review_is_explained_by_what_must_be_fixed(repository: Repository) -> None:
     stories.plan_reviewed(repository)
     lines = paragraph(ask("explain", "GAL-39", "-v"), "review-plan: NEEDS_WORK")
-    assert "found must be fixed: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in lines
+    assert "found to fix: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in lines
     assert "counts plan_review 1 of 2 (plan revision 1)" in lines
     assert "then plan" in lines
 

@@ -15,11 +15,12 @@ from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
 from pipeline.cli.routes import routes_text
 from pipeline.cli.show import show_text, whole_text
+from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.service.explanation import explain_run
-from pipeline.service.run_status import show_run
+from pipeline.service.run_status import find, show_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ ENDINGS = [stories.finished, at_a_gate, out_of_budget, interrupted, abandoned, r
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_run_is_told_in_20_lines_of_80_columns(repository: Repository, ending: Callable[[Repository], Run]) -> None:
     run = ending(repository)
-    document, explained = show_run(run.folder), explain_run(run.folder)
+    document, explained = show_run(run.folder, repository), explain_run(run.folder)
     for text in (show_text(document, WIDTH), explain_text(explained, WIDTH)):
         lines = text.splitlines()
         assert len(lines) <= 20, text
@@ -94,7 +95,7 @@ def test_a_run_is_told_in_20_lines_of_80_columns(repository: Repository, ending:
 
 def test_a_run_that_a_person_ended_does_not_say_what_else_ended_it(repository: Repository) -> None:
     run = abandoned(repository)
-    text = whole_text(show_run(run.folder))
+    text = whole_text(show_run(run.folder, repository))
     assert "cancelled (abandoned)" in text
     assert "no answer: it was cut off" in text
     assert not re.search(r"died|asked again|because", text)
@@ -103,23 +104,29 @@ def test_a_run_that_a_person_ended_does_not_say_what_else_ended_it(repository: R
 
 def test_a_finding_that_may_stay_is_not_said_to_have_to_be_fixed(repository: Repository) -> None:
     run = stories.plan_reviewed(repository)
-    text = whole_text(show_run(run.folder))
+    text = whole_text(show_run(run.folder, repository))
     assert "    to fix: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in text
     assert "must fix" not in text
 
 
+def test_a_run_that_cannot_be_read_is_not_no_run(repository: Repository) -> None:
+    (begin(repository).folder / "journal.jsonl").write_text("gossip\n")
+    with pytest.raises(UserError, match="damaged at line 1"):
+        show_run(find(repository, None), repository)
+
+
 def test_a_cost_that_nobody_reports_is_not_a_cost_of_nothing(repository: Repository) -> None:
     run = begin(repository)
-    assert "no agent was asked" in show_text(show_run(run.folder))
+    assert "no agent was asked" in show_text(show_run(run.folder, repository))
     to_first_task(run)
     dispatch(run, Role.TEST, "write-tests")
-    assert "usage   1 dispatch; no agent reported a cost" in show_text(show_run(run.folder))
+    assert "usage   1 dispatch; no agent reported a cost" in show_text(show_run(run.folder, repository))
 
 
 def test_an_error_of_git_is_shown_in_lines(repository: Repository) -> None:
     run = begin(repository)
     run.decide(event(Signal.PRECONDITION, reason=Reason.ENVIRONMENT, note="git: it failed\nfatal: no \x1b room"))
-    for text in (show_text(show_run(run.folder)), explain_text(explain_run(run.folder))):
+    for text in (show_text(show_run(run.folder, repository)), explain_text(explain_run(run.folder))):
         assert re.search(r"because  git: it failed\n +\| fatal: no \\x1b room\n", text), text
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit import make_project
 from terminals import on_terminal
 
-from pipeline.cli.text import wrapped
+from pipeline.cli.text import columned, wrapped
 from pipeline.policy.characters import columns
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ PATH = "/home/somebody/state/redfirst/runs/0123456789abcdef/run-GAL-39/tree"
 )
 def test_a_line_breaks_between_words_and_keeps_what_is_copied(line: str, lines: list[str]) -> None:
     assert wrapped(line, 20) == lines
+
+
+def test_further_lines_of_a_row_keep_their_own_indent() -> None:
+    rows = [("next", "redfirst show\n  says how it stands now")]
+    assert columned(rows, 22) == ["  next  redfirst show", "          says how it", "          stands now"]
 
 
 @given(st.text(st.sampled_from("ab é世- "), max_size=80), st.integers(20, 40))
