@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -44,11 +45,10 @@ def made(place: Path, env: dict[str, str]) -> Path:
 
 def taken(argv: list[str], repository: Path, env: dict[str, str]) -> tuple[float, float]:
     """Return the seconds that a command took, by the clock and of the processor."""
-    before, began = os.times(), time.perf_counter()
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(argv, cwd=repository, env=env, capture_output=True, check=True)
-    wall, after = time.perf_counter() - began, os.times()
-    used = after.children_user + after.children_system - before.children_user - before.children_system
-    return wall, used
+    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,25 +12,18 @@ import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
+from pipeline.cli.acting import acted, answer, drive, named, repository_here, tell
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, GateMeant, MeantRun, Onto, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
-from pipeline.cli.gate_text import answer_rows, near, reading_rows
 from pipeline.cli.lazy_commands import LazyCommand, Program, group_of
-from pipeline.cli.text import print_text, say, several_lines
+from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from typer.core import TyperGroup
 
-    from pipeline.git import Repository
-    from pipeline.service.run_config import RunOptions
-    from pipeline.service.run_result import RunDocument
-    from pipeline.steps.context import Context
 
 app = typer.Typer(
     name="redfirst",
@@ -137,7 +128,7 @@ def run_command(
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
-    here = repository = _repository()
+    here = repository = repository_here()
     issue = named_in(repository.worktree, issue_id)
     options = composition.RunOptions(
         issue=issue, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
@@ -145,7 +136,7 @@ def run_command(
     if worktree:
         repository, options = worktrees.create(here, options)
         say(f"made the worktree {repository.worktree}")
-    _drive(lambda: composition.start(repository, options, say), here, repository.worktree, as_document=as_document)
+    drive(lambda: composition.start(repository, options, say), here, repository.worktree, as_document=as_document)
 
 
 @app.command()
@@ -168,7 +159,7 @@ def resume(
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    _answer("resume", name, lambda ctx: gates.resume(ctx, onto), options, as_document)
+    answer("resume", name, lambda ctx: gates.resume(ctx, onto), options, as_document)
 
 
 @app.command()
@@ -188,7 +179,7 @@ def approve(
     """
     from pipeline.service import composition, gates  # noqa: PLC0415
 
-    _answer(
+    answer(
         "approve",
         name,
         lambda ctx: gates.approve(ctx, gate),
@@ -225,7 +216,7 @@ def reject(
     from pipeline.service import composition, gates  # noqa: PLC0415
 
     options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    _answer("reject", name, lambda ctx: gates.reject(ctx, feedback, to, gate), options, as_document)
+    answer("reject", name, lambda ctx: gates.reject(ctx, feedback, to, gate), options, as_document)
 
 
 @app.command()
@@ -238,8 +229,8 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
     from pipeline.service import gates  # noqa: PLC0415
     from pipeline.service.elsewhere import located  # noqa: PLC0415
 
-    here = _repository()
-    name = _named("abandon", here, name)
+    here = repository_here()
+    name = named("abandon", here, name)
     freed = gates.free_orphan(here, name)
     if freed is not None:
         said = f"{freed.issue} is free again: the folder of {freed.run} in {freed.worktree} is gone."
@@ -252,8 +243,8 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
             print_text(visible(said))
         return
     repository, folder = located(here, name)
-    document = _acted(lambda: gates.abandon(repository, folder, say), here, repository.worktree, folder.name)
-    _tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
+    document = acted(lambda: gates.abandon(repository, folder, say), here, repository.worktree, folder.name)
+    tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
 
 
 @app.command()
@@ -273,75 +264,12 @@ def demo(
     raise typer.Exit(run_demo(folder, as_document=as_document, say=say))
 
 
-def _answer(
-    command: str, name: str | None, prepare: Callable[[Context], None], options: RunOptions, as_document: bool
-) -> None:
-    from pipeline.service import composition  # noqa: PLC0415
-    from pipeline.service.elsewhere import located  # noqa: PLC0415
-
-    here = _repository()
-    repository, folder = located(here, _named(command, here, name))
-    options = replace(options, environ=dict(os.environ))
-    _drive(
-        lambda: composition.go_on(repository, folder, options, say, prepare),
-        here,
-        repository.worktree,
-        folder.name,
-        as_document=as_document,
-    )
-
-
-def _drive(
-    start: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "", *, as_document: bool
-) -> None:
-    document = _acted(start, here, worktree, run)
-    _tell(document, as_document=as_document)
-    raise typer.Exit(document.exit_code)
-
-
-def _acted(act: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "") -> RunDocument:
-    """Act on a run, in its worktree; return how it stands, with advice as it works where somebody stands."""
-    import anyio  # noqa: PLC0415
-
-    from pipeline.service.elsewhere import advice_as_typed, as_typed  # noqa: PLC0415
-    from pipeline.service.run_result import run_document  # noqa: PLC0415
-
-    with advice_as_typed(here, worktree, run):
-        document = run_document(anyio.run(act))
-    actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
-    return document.model_copy(update={"safe_next_actions": actions})
-
-
-def _tell(document: RunDocument, *, as_document: bool) -> None:
-    if as_document:
-        print_document(document)
-    else:
-        print_text(visible_lines(run_text(document)))
-
-
-def _named(command: str, repository: Repository, name: str | None) -> str:
-    """Return the run that a command is to change, and say which one it is where nobody named it."""
-    from pipeline.service.meant_run import meant_by  # noqa: PLC0415
-
-    if name is not None:
-        return name
-    found, why = meant_by(command, repository)
-    say(f"{found}: {why}")
-    return found
-
-
 def _gates(text: str) -> tuple[str, ...]:
     gates = tuple(word.strip() for word in text.split(",") if word.strip())
     for gate in gates:
         if gate not in {"plan", "split", "commit"}:
             raise UserError(f"--approve takes plan, split, commit; {gate!r} is none of them.", Reason.USAGE)
     return gates
-
-
-def _repository() -> Repository:
-    from pipeline.git import Repository  # noqa: PLC0415
-
-    return Repository.find(Path.cwd())
 
 
 def program() -> TyperGroup:
@@ -359,26 +287,3 @@ def run() -> None:
     code = run_guarded(call, json=wants_json(sys.argv[1:]))
     interrupts.ignore()
     sys.exit(code)
-
-
-def run_text(document: RunDocument) -> str:
-    """Return the same for a person."""
-    if document.reason is Reason.INTERRUPTED:
-        return (
-            f"{document.run_id}: interrupted; {several_lines(document.note)}. Go on: redfirst resume {document.run_id}"
-        )
-    gate = document.at_gate
-    how = f"at {gate.place}" if gate else f"({document.reason.value})"
-    lines = [f"{document.run_id}: {document.outcome.value} {how}"]
-    if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
-        lines.append(f"  {several_lines(document.note)}")
-    lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
-    lines += [f"  filed {issue}" for issue in document.follow_ups]
-    lines += [f"  blocker on record: {finding}" for finding in document.blockers]
-    lines += [f"  {label}: {text}" for label, text in (reading_rows(gate) if gate else ())]
-    lines.append(f"  everything is in {near(document.run_dir)}")
-    if gate:
-        lines += [f"  {label}: {text}" if label else f"        {text}" for label, text in answer_rows(gate)]
-    else:
-        lines += [f"  next: {action}" for action in document.safe_next_actions]
-    return "\n".join(lines)

@@ -1,0 +1,113 @@
+"""A run is acted on where it is, and how it stands is told where somebody stands."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from pipeline.cli.gate_text import answer_rows, near, reading_rows
+from pipeline.cli.text import print_text, say, several_lines
+from pipeline.outcomes import Outcome, Reason
+from pipeline.terminal import print_document, visible_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pipeline.git import Repository
+    from pipeline.service.run_config import RunOptions
+    from pipeline.service.run_result import RunDocument
+    from pipeline.steps.context import Context
+
+
+def answer(
+    command: str, name: str | None, prepare: Callable[[Context], None], options: RunOptions, as_document: bool
+) -> None:
+    """Answer a run, or go on with it, and leave with its exit code."""
+    from pipeline.service import composition  # noqa: PLC0415
+    from pipeline.service.elsewhere import located  # noqa: PLC0415
+
+    here = repository_here()
+    repository, folder = located(here, named(command, here, name))
+    options = replace(options, environ=dict(os.environ))
+    drive(
+        lambda: composition.go_on(repository, folder, options, say, prepare),
+        here,
+        repository.worktree,
+        folder.name,
+        as_document=as_document,
+    )
+
+
+def drive(
+    start: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "", *, as_document: bool
+) -> None:
+    """Drive a run, print how it stands, and leave with its exit code."""
+    document = acted(start, here, worktree, run)
+    tell(document, as_document=as_document)
+    raise typer.Exit(document.exit_code)
+
+
+def acted(act: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "") -> RunDocument:
+    """Act on a run, in its worktree; return how it stands, with advice as it works where somebody stands."""
+    import anyio  # noqa: PLC0415
+
+    from pipeline.service.elsewhere import advice_as_typed, as_typed  # noqa: PLC0415
+    from pipeline.service.run_result import run_document  # noqa: PLC0415
+
+    with advice_as_typed(here, worktree, run):
+        document = run_document(anyio.run(act))
+    actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
+    return document.model_copy(update={"safe_next_actions": actions})
+
+
+def tell(document: RunDocument, *, as_document: bool) -> None:
+    """Print how a run stands."""
+    if as_document:
+        print_document(document)
+    else:
+        print_text(visible_lines(run_text(document)))
+
+
+def named(command: str, repository: Repository, name: str | None) -> str:
+    """Return the run that a command is to change, and say which one it is where nobody named it."""
+    from pipeline.service.meant_run import meant_by  # noqa: PLC0415
+
+    if name is not None:
+        return name
+    found, why = meant_by(command, repository)
+    say(f"{found}: {why}")
+    return found
+
+
+def repository_here() -> Repository:
+    """Return the repository that somebody stands in."""
+    from pipeline.git import Repository  # noqa: PLC0415
+
+    return Repository.find(Path.cwd())
+
+
+def run_text(document: RunDocument) -> str:
+    """Return the same for a person."""
+    if document.reason is Reason.INTERRUPTED:
+        return (
+            f"{document.run_id}: interrupted; {several_lines(document.note)}. Go on: redfirst resume {document.run_id}"
+        )
+    gate = document.at_gate
+    how = f"at {gate.place}" if gate else f"({document.reason.value})"
+    lines = [f"{document.run_id}: {document.outcome.value} {how}"]
+    if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
+        lines.append(f"  {several_lines(document.note)}")
+    lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
+    lines += [f"  filed {issue}" for issue in document.follow_ups]
+    lines += [f"  blocker on record: {finding}" for finding in document.blockers]
+    lines += [f"  {label}: {text}" for label, text in (reading_rows(gate) if gate else ())]
+    lines.append(f"  everything is in {near(document.run_dir)}")
+    if gate:
+        lines += [f"  {label}: {text}" if label else f"        {text}" for label, text in answer_rows(gate)]
+    else:
+        lines += [f"  next: {action}" for action in document.safe_next_actions]
+    return "\n".join(lines)
