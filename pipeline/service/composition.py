@@ -43,9 +43,9 @@ from pipeline.service.run_config import (
     require_programs,
 )
 from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, usable
-from pipeline.steps import STEPS
 from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.context import Context
+from pipeline.steps.table import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from pipeline.reports.findings import Stage
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.records import read_record
 from pipeline.service.documents import DispatchLine, EvidenceShown, FindingLine, GreenLine, RedLine
-from pipeline.steps.asking.reviews import ReviewRecord
+from pipeline.steps.asking.review_record import ReviewRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.events import MeasuredTests, Published, PublishIntended
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeRecord, Usage, ViolationRecord
-from pipeline.steps.asking.reviews import ReviewRecord
+from pipeline.steps.asking.review_record import ReviewRecord
 
 if TYPE_CHECKING:
     from pipeline.runs.run import Run

@@ -72,6 +72,11 @@ def test_a_list_loads_neither_the_command_line_nor_what_reads_journals(
     assert (first.returncode, again.returncode) == (0, 0)
 
 
+def test_show_loads_nothing_that_asks_measures_or_isolates(project: Project) -> None:
+    acting = ("pipeline.dispatch", "pipeline.views", "pipeline.boxes", "pipeline.backends", "pipeline.gateway", "anyio")
+    assert not {module for module in loaded(project, "show") if module.startswith(acting)}
+
+
 def test_a_line_is_kept_until_the_run_changes(project: Project) -> None:
     run = run_of(project, "run-GAL-4")
     assert "pipeline.runs.run" in loaded(project, "runs")

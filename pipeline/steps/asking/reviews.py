@@ -5,8 +5,6 @@ from __future__ import annotations
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, ConfigDict
-
 from pipeline.dispatch.request import Request
 from pipeline.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.reports.decode import Malformed
@@ -16,6 +14,7 @@ from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.machine import counter_key
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.steps.asking.dispatches import ask_all
+from pipeline.steps.asking.review_record import ReviewRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,19 +42,6 @@ _SAME: Final = "Nothing was changed since your last review.\n"
 
 _FOR_ADVICE: Final = frozenset({"issue", "plan", "diff", "changes"})
 """What @simplify is given of a review's artifacts: what was measured, and what is open, is for @check to judge."""
-
-
-class ReviewRecord(BaseModel):
-    """One review on disk; `revision` is the scope of the loop's counter: a new one begins with no findings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    revision: str
-    review: int
-    tree: str
-    signal: Signal
-    must_fix: tuple[str, ...]
-    ledger: StageFindings
 
 
 class Review:

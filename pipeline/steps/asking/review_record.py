@@ -1,0 +1,21 @@
+"""A review as it is on disk: what reads runs loads it without what asks for reviews."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.reports.findings import StageFindings
+from pipeline.routing.vocabulary import Signal
+
+
+class ReviewRecord(BaseModel):
+    """One review on disk; `revision` is the scope of the loop's counter: a new one begins with no findings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    revision: str
+    review: int
+    tree: str
+    signal: Signal
+    must_fix: tuple[str, ...]
+    ledger: StageFindings
