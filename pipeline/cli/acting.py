@@ -55,13 +55,14 @@ def acted(act: Callable[[], Awaitable[Context]], here: Repository, worktree: Pat
     """Act on a run, in its worktree; return how it stands, with advice as it works where somebody stands."""
     import anyio  # noqa: PLC0415
 
-    from pipeline.service.elsewhere import advice_as_typed, as_typed  # noqa: PLC0415
+    from pipeline.service.elsewhere import advice_as_typed, as_typed, gate_as_typed  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
     with advice_as_typed(here, worktree, run):
         document = run_document(anyio.run(act))
     actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
-    return document.model_copy(update={"safe_next_actions": actions})
+    gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)
+    return document.model_copy(update={"safe_next_actions": actions, "at_gate": gate})
 
 
 def tell(document: RunDocument, *, as_document: bool) -> None:

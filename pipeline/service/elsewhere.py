@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.runs.gates import OpenGate
 
 _ANYWHERE: Final = frozenset(
     {
@@ -57,6 +59,15 @@ def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str 
     if worktree.resolve() == here.worktree.resolve():
         return tuple(named)
     return tuple(_from_elsewhere(action, shlex.quote(str(worktree))) for action in named)
+
+
+def gate_as_typed(gate: OpenGate | None, here: Repository, worktree: Path, run: str) -> OpenGate | None:
+    """Return an open gate with its answers as they work where somebody stands."""
+    if gate is None:
+        return None
+    commands = as_typed((one.command for one in gate.answers), here, worktree, run)
+    answers = (replace(one, command=command) for one, command in zip(gate.answers, commands, strict=True))
+    return replace(gate, answers=tuple(answers))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.engine.journal import Journal
@@ -18,7 +19,7 @@ from pipeline.runs.roster import find_run
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
-from pipeline.service.elsewhere import as_typed
+from pipeline.service.elsewhere import as_typed, gate_as_typed
 from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.run_list import newest
 from todo import MappingSource, Tracker, TrackerError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.runs.drafts import VainEdit
     from pipeline.runs.run import Decided
     from pipeline.runs.spending import Spent
     from pipeline.service.documents import FindingLine
@@ -89,7 +91,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         task=state.current,
         place=place_of(run),
         gate=gate_of(run),
-        at_gate=open_gate(run),
+        at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
         note=run.history[-1].event.note if run.history else "",
         plan_revision=state.plan_revision,
         tasks=_tasks(run),
@@ -102,11 +104,17 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         sandbox=box_facts_of(run),
         usage=usage_of(run),
         costs=costs_of(run),
-        edits_without_effect=tuple(vain_edit(run, name) for name in without_effect(run)),
+        edits_without_effect=_vain_edits(run, here),
         safe_next_actions=as_typed(safe_next_actions(run, live=live), here, folder.parents[1], folder.name),
         run_dir=str(folder),
         artifacts=_artifacts(run),
     )
+
+
+def _vain_edits(run: Run, here: Repository) -> tuple[VainEdit, ...]:
+    edits = [vain_edit(run, name) for name in without_effect(run)]
+    typed = (as_typed(filter(None, [edit.instead]), here, run.folder.parents[1], run.folder.name) for edit in edits)
+    return tuple(replace(edit, instead=next(iter(commands), None)) for edit, commands in zip(edits, typed, strict=True))
 
 
 def _title(run: Run) -> str:
