@@ -14,7 +14,7 @@ from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import usage_of
 from pipeline.runs.gates import SUMMARY, TO_BE_MADE
-from pipeline.runs.spending import by_phase, by_role
+from pipeline.runs.spending import by_phase, by_role, spent
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.asking.suspicions import suspicions_told
 from pipeline.steps.asking.work_notes import work_notes
@@ -155,7 +155,9 @@ def _rejected(ctx: Context) -> list[str]:
 
 def _usage(ctx: Context) -> list[str]:
     used = usage_of(ctx.run)
-    cost = "cost unknown: not every agent reports it" if used.cost_usd is None else f"{used.cost_usd:.2f} USD"
+    cost = "cost not fully known: not every agent reports it" if used.cost_usd is None else f"{used.cost_usd:.2f} USD"
+    if used.cost_usd is None and not spent(ctx.run).asked:
+        cost = "no cost reported"  # nor a model asked, as far as is known: the lines below say so
     traffic = [result.model_traffic for result in ctx.run.results.values() if result.model_traffic is not None]
     asked = sum(each.requests for each in traffic)
     refused = sum(each.refused for each in traffic)
