@@ -62,8 +62,9 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
     if code == 0:
         _show_result(place, tell)
     elif code == interrupted:
-        again = f"cd {shlex.quote(str(place.repository))} && {_program()} resume {ISSUE}"
-        note = run.get("note") or "the run was not begun"
+        begun = "error" not in run
+        again = f"cd {shlex.quote(str(place.repository))} && {_program()} {'resume' if begun else 'run'} {ISSUE}"
+        note = run["note"] if begun else "no run was begun"
         tell(f"\nInterrupted; {note}. Go on: {again}; or remove {place.folder}")
     else:
         tell(f"\nThe run ended with exit code {code}: {_why(run)}")

@@ -90,7 +90,8 @@ def test_a_second_signal_kills_the_dispatch_and_all_its_processes(tmp_path: Path
         driver.send_signal(signal.SIGINT)
         document = stopped(driver)
     assert processes_of(project) == {}
-    assert document["note"] == "002-review-plan-check had not answered and is asked again"
+    names = ("002-review-plan-check", "003-review-plan-simplify")
+    assert document["note"] == "; ".join(f"{name} had not answered and is asked again" for name in names)
     assert (document["_code"], document["outcome"], document["reason"]) == (130, "cancelled", "interrupted")
     assert project.document("show", "GAL-1")["outcome"] == "cancelled"
     project.use_script(HONEST)
