@@ -6,7 +6,9 @@ and whatever goes wrong, is left to the whole program, which does the same again
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 
 def answered(words: list[str]) -> bool:
@@ -22,11 +24,21 @@ def answered(words: list[str]) -> bool:
                 _issue_ready(as_json=as_document)
             case _:
                 return False
-    except BrokenPipeError:
-        raise
+    except (BrokenPipeError, KeyboardInterrupt) as error:
+        _end(error)
     except Exception:  # noqa: BLE001  (the whole program finds the words)
         return False
     return True
+
+
+def _end(error: BaseException) -> NoReturn:
+    """End as the whole program does: quietly where the reader has gone, with one line where it was interrupted."""
+    from pipeline.cli.errors import run_guarded, wants_json  # noqa: PLC0415  (hardly ever needed)
+
+    def fail() -> NoReturn:
+        raise error
+
+    sys.exit(run_guarded(fail, json=wants_json(sys.argv[1:])))
 
 
 def _issue_ready(*, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -97,3 +98,14 @@ def test_what_cannot_be_answered_at_once_is_left_to_the_whole_program(project: P
     for words in (["runs", "--json"], ["issue", "ready", "--json"]):
         done = project.redfirst(*words, cwd=elsewhere)
         assert (done.returncode, '"kind": "usage"' in done.stdout) == (2, True)
+
+
+def test_a_reader_that_has_gone_is_no_error(project: Project) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    argv = [sys.executable, str(REDFIRST), "runs"]
+    done = subprocess.run(
+        argv, cwd=project.root, env=project.environment(), stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
