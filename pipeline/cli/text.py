@@ -61,7 +61,7 @@ def terminal_width(stream: TextIO) -> int | None:
     told = os.environ.get("COLUMNS", "")
     try:
         width = int(told) if told.isdecimal() else os.get_terminal_size(stream.fileno()).columns
-    except OSError:
+    except (OSError, ValueError):  # a stream of no terminal; a number without end
         width = 0
     return max(width, _NARROWEST) if width else _DEFAULT_WIDTH
 
