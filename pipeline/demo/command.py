@@ -63,7 +63,9 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
         _show_result(place, tell)
     elif code == interrupted:
         begun = "error" not in run
-        again = f"cd {shlex.quote(str(place.repository))} && {_program()} {'resume' if begun else 'run'} {ISSUE}"
+        homes = [f"{name}={place.environ[name]}" for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")]
+        where = f"cd {shlex.quote(str(place.repository))} && {shlex.join(['env', *homes])}"
+        again = f"{where} {_program()} {'resume' if begun else 'run'} {ISSUE}"
         note = run["note"] if begun else "no run was begun"
         tell(f"\nInterrupted; {note}. Go on: {again}; or remove {place.folder}")
     else:
