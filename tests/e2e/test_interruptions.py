@@ -266,3 +266,19 @@ def test_one_ctrl_c_leaves_a_desk_as_it_is_and_says_so(tmp_path: Path) -> None:
     said = "the desk of 001-plan-orchestrator stays as it is"
     assert out == [f"run-GAL-1: interrupted; {said}. Go on: {GO_ON}"]
     assert [line for line in err if "lost" in line or "stop" in line] == []
+
+
+@pytest.mark.broad(but_first=0)
+def test_what_an_interrupted_demo_prints_goes_on_where_it_is_typed(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    halt = Halt.of(project, "git", "*ls-tree*")
+    with spawn(project, "demo", str(tmp_path / "demo")) as driver:
+        halt.wait(driver)
+        os.killpg(driver.pid, signal.SIGINT)
+        halt.let_go()
+        code, out, _ = ended(driver)
+    assert code == 130
+    assert out[-1].startswith("Interrupted; no run was begun. Go on: cd ")
+    command = out[-1].partition("Go on: ")[2].partition("; or remove")[0]
+    done = subprocess.run(command, shell=True, env=project.environment(), capture_output=True, text=True, check=False)  # noqa: S602
+    assert done.returncode == 0, done.stderr
