@@ -173,8 +173,21 @@ def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests) -> str:
                 return f"{len(verdict.only_removed)} test(s) removed"
             if verdict.only_moved:
                 return f"{len(verdict.ledger.guards)} test(s) moved"
-            red = len(verdict.ledger.red)
-            return f"{red} test(s) RED" + (f", {len(verdict.ledger.guards)} guard(s)" if verdict.ledger.guards else "")
+            return _counted(measured, report)
+
+
+def _counted(measured: MeasuredRed, report: ReadyTests) -> str:
+    """Return how many tests are RED and how many are not; a guard is what @test marked as one."""
+    ledger, records = measured.verdict.ledger, measured.after.records
+    marked = {named.id for named in report.tests if named.expected == "GUARD"}
+    functions = {entry: records[entry].function for entry in ledger.guards if entry in records}
+    guards = sum(not marked.isdisjoint({entry, functions.get(entry, entry)}) for entry in ledger.guards)
+    counts = {
+        "RED": len(ledger.red),
+        "that pass before and after, as @test says": guards,
+        "that pass over the old code already": len(ledger.guards) - guards,
+    }
+    return ", ".join(f"{count} test(s) {what}" for what, count in counts.items() if count) or "no test RED"
 
 
 def _red_md(

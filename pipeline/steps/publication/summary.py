@@ -24,6 +24,7 @@ from pipeline.steps.publication.follow_ups import not_testable_manifest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.evidence.ledger import RedLedger
     from pipeline.git.values import FileStat
     from pipeline.steps.context import Context
 
@@ -103,10 +104,7 @@ def _evidence(ctx: Context) -> str:
         if evidence is None or evidence.ledger is None:
             continue
         green = evidence.green
-        lines = [
-            f"RED `{entry}`: {red.cls}: {one_line(red.message)}" for entry, red in sorted(evidence.ledger.red.items())
-        ]
-        lines += [f"guard `{entry}`" for entry in sorted(evidence.ledger.guards)]
+        lines = ledger_lines(evidence.ledger)
         lines.append(
             f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else "not GREEN"
         )
@@ -115,6 +113,25 @@ def _evidence(ctx: Context) -> str:
             lines += [f"no test noticed: {one_line(line)}" for line in survivors(evidence.probes)]
         parts.append(f"### Task {task.id}\n\n{bullets(lines)}")
     return "\n\n".join(parts)
+
+
+def ledger_lines(ledger: RedLedger) -> list[str]:
+    """Return what was RED and what passed before and after; the cases of one function are one line."""
+    red: dict[tuple[str, str], list[str]] = {}
+    for entry, found in sorted(ledger.red.items()):
+        red.setdefault((found.function, found.cls), []).append(entry)
+    guards: dict[str, list[str]] = {}
+    for entry in sorted(ledger.guards):
+        guards.setdefault(entry.partition("[")[0], []).append(entry)
+    lines = [
+        f"RED {_cases(function, entries)}: {cls}: {one_line(ledger.red[entries[0]].message)}"
+        for (function, cls), entries in red.items()
+    ]
+    return [*lines, *(f"passes before and after: {_cases(function, entries)}" for function, entries in guards.items())]
+
+
+def _cases(function: str, entries: Sequence[str]) -> str:
+    return f"`{entries[0]}`" if len(entries) == 1 else f"`{function}` ({len(entries)} cases)"
 
 
 def _without_tests(ctx: Context) -> list[str]:
