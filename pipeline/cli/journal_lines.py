@@ -18,6 +18,7 @@ from pipeline.engine.events import (
 )
 from pipeline.engine.journal import Journal
 from pipeline.policy.characters import visible
+from pipeline.progress import duration
 from pipeline.runs.events import (
     ChangeAdmitted,
     ChangeRejected,
@@ -141,11 +142,10 @@ def _decision(made: DecisionMade) -> str:
 
 
 def _tests(ran: MeasuredTests) -> str:
-    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(ran.outcomes.items())) or "none ran"
-    failed = f", not collected: {', '.join(ran.collection_errors)}" if ran.collection_errors else ""
-    state = "" if ran.state == "complete" else f" ({ran.state})"
+    missed = f" ({', '.join(ran.collection_errors)})" if ran.collection_errors else ""
+    took = f" ({duration(ran.seconds)})" if ran.seconds is not None else ""
     which = "all" if ran.selected is None else f"{len(ran.selected)} selected"
-    return f"{which} over {ran.tree[:12]}: {outcomes}{failed}{state}"
+    return f"{ran.what or f'{which} over {ran.tree[:12]}'}: {ran.result}{missed}{took}"
 
 
 def _commits(commits: Iterable[str]) -> str:

@@ -29,12 +29,13 @@ FILES: Final = "{files}"
 _TAIL: Final = 1500
 
 
-async def measure_checks(ctx: MeasurementContext, tree: str, files: Sequence[str] = ()) -> dict[str, str]:
+async def measure_checks(ctx: MeasurementContext, tree: str, files: Sequence[str] = (), *, over: str) -> dict[str, str]:
     """Return the checks that fail on *tree*: command line -> end of its output.
 
     Args:
         ctx: The run, or what stands for one.
         tree: The tree to check.
+        over: What that is, and what is expected, in words.
         files: What `{files}` stands for; a command that wants files is left out when there are none.
 
     Raises:
@@ -44,13 +45,16 @@ async def measure_checks(ctx: MeasurementContext, tree: str, files: Sequence[str
     if not wanted:
         return {}
     failed: dict[str, str] = {}
-    with ctx.copies.lent(tree) as folder:
+    what = f"checks over {over}"
+    ctx.say(f"    {what} ...")
+    with ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:
         there = [name for name in files if (folder / name).is_file()]
         for argv in wanted:
             if FILES not in argv or there:
                 code, output = await _run(ctx, folder, argv, there)
                 if code != 0:
                     failed[" ".join(argv)] = output if output.strip() else f"exit code {code}, and it printed nothing"
+    ctx.say(f"    {what}: {f'{len(failed)} of {len(wanted)} fail' if failed else 'all pass'} ({took})")
     return failed
 
 
@@ -66,9 +70,10 @@ async def fixed(ctx: MeasurementContext, start: str, tree: str, allowed: Sequenc
     with ctx.copies.lent(tree) as folder:
         there = [name for name in files if (folder / name).is_file() and not (folder / name).is_symlink()]
         before = {name: (folder / name).read_bytes() for name in there}
-        for argv in ctx.config.checks.fix:
-            if there:
-                await _run(ctx, folder, argv, there)
+        with ctx.progress.doing("fixers over the changed files"):
+            for argv in ctx.config.checks.fix:
+                if there:
+                    await _run(ctx, folder, argv, there)
         modes = {entry.path: entry.mode for entry in ctx.repository.entries(tree)}
         changes: list[TreeChange] = []
         for name, content in before.items():
@@ -97,8 +102,8 @@ async def new_failures(ctx: MeasurementContext, start: str, head: str) -> tuple[
         UnmeasurableError: the box, or a program of a check, does not work.
     """
     files = changed_paths(ctx, start, head)
-    after = await measure_checks(ctx, head, files)
-    before = await measure_checks(ctx, start, files) if after else {}
+    after = await measure_checks(ctx, head, files, over="the result, must pass")
+    before = await measure_checks(ctx, start, files, over="the start, to compare with") if after else {}
     return tuple(
         ReviewFinding(
             severity=Severity.HIGH,

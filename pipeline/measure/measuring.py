@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import redacted_observation
@@ -17,6 +18,7 @@ from pipeline.measure import kept_runs
 from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.policy.characters import as_utf8
 from pipeline.process import WORKSPACE, BoxError, Mount
+from pipeline.progress import duration
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Selection, Toolchain
     from pipeline.process import Box
+    from pipeline.progress import Progress
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
     from pipeline.views.renames import Traces
@@ -64,6 +67,8 @@ class MeasurementContext(Protocol):
     def environ(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
     def say(self) -> Callable[[str], None]: ...  # noqa: D102
+    @property
+    def progress(self) -> Progress: ...  # noqa: D102
     @property
     def secrets(self) -> frozenset[str]: ...  # noqa: D102
 
@@ -134,7 +139,7 @@ async def measure(
     trace: bool = False,
     again: bool = False,
     warm: bool = False,
-    what: str = "tests",
+    what: str = "the tests",
     limit_s: float | None = None,
 ) -> Observation:
     """Return what the tests of *tree* show in a fresh view.
@@ -146,7 +151,8 @@ async def measure(
         trace: Note which production code each test reaches; that is our doing, and so is the time that it takes.
         again: Measure even if this tree was measured before.
         warm: Only for the baseline: fill the cache of compiled code that later runs share read-only.
-        what: What it is measured for, in a word or two: told when it begins, and with what came of it.
+        what: Which tests over which code, and what is expected of them, in words: told when it begins, and with what
+            came of it and how long it took.
         limit_s: For one of many small measurements: no run takes longer, and it is neither told nor journalled.
 
     Raises:
@@ -172,12 +178,14 @@ async def measure(
             seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
             return await ctx.toolchain.run_tests(Measurement(ctx.box, view, env, chosen, trace, seconds, each, cache))
 
-    with working_box():
+    began = ctx.progress.clock()
+    with working_box(), ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext():
         if whole and limits.workers > 1 and not (again or warm):
             paths = (entry.path for entry in ctx.repository.entries(tree))
             observation = await measure_in_parts(run, ctx.checkout.root, cache.folder, paths, limits.workers)
         else:
             observation = await run(selection)
+    seconds = ctx.progress.clock() - began
     observation = observation.model_copy(update=_traced(say, traces, observation))
     observation = redacted_observation(observation, ctx.secrets)
     projects = projects_in(ctx.toolchain)
@@ -187,7 +195,7 @@ async def measure(
     if warm and limits.workers > 1:
         remember(ctx.checkout.root, observation)
     if limit_s is None:
-        _journal(ctx, tree, selection, observation, what)
+        _journal(ctx, tree, selection, observation, what, seconds)
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)
     if whole:
@@ -240,15 +248,13 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     env = await environment(ctx)
     _require_nothing_left_out(ctx, env, tree)
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
-    with working_box(), ctx.copies.lent(tree) as folder:
+    what = "whether every file compiles, no test is run"
+    with working_box(), ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:
         view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
         seen = await ctx.toolchain.check_types(Measurement(ctx.box, view, env, timeout_s=limits.timeout_s))
     seen = redacted_observation(seen, ctx.secrets)
-    ctx.say(
-        f"    types: {len(seen.collection_errors)} file(s) do not compile"
-        if seen.collection_errors
-        else "    types: fine"
-    )
+    failed = f"{len(seen.collection_errors)} file(s) do not" if seen.collection_errors else "all do"
+    ctx.say(f"    {what}: {failed} ({took})")
     if seen.environment_problem is not None:
         raise UnmeasurableError(seen.environment_problem)
     return seen
@@ -268,22 +274,17 @@ def forget_cache(ctx: MeasurementContext) -> None:
 
 
 def _journal(
-    ctx: MeasurementContext, tree: str, selection: Selection | None, observation: Observation, what: str
+    ctx: MeasurementContext, tree: str, selection: Selection | None, seen: Observation, what: str, seconds: float
 ) -> None:
-    ran = [record for record in observation.records.values() if record.ran]
-    counts: dict[str, int] = {}
-    for record in ran:
-        counts[str(record.outcome)] = counts.get(str(record.outcome), 0) + 1
-    ctx.note(
-        MeasuredTests(
-            tree=tree,
-            selected=None if selection is None else tuple(sorted(selection.ids or selection.files or ())),
-            state=observation.state.value,
-            outcomes=counts,
-            collection_errors=tuple(error.path for error in observation.collection_errors),
-            command=tuple(observation.command),
-        )
+    measured = MeasuredTests(
+        what=what,
+        tree=tree,
+        selected=None if selection is None else tuple(sorted(selection.ids or selection.files or ())),
+        state=seen.state.value,
+        outcomes=Counter(str(record.outcome) for record in seen.records.values() if record.ran),
+        collection_errors=tuple(error.path for error in seen.collection_errors),
+        command=tuple(seen.command),
+        seconds=round(seconds, 3),
     )
-    said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "no test ran"
-    errors = f", {len(observation.collection_errors)} file(s) not collected" if observation.collection_errors else ""
-    ctx.say(f"    {what}: {said}{errors}")
+    ctx.note(measured)
+    ctx.say(f"    {what}: {measured.result} ({duration(seconds)})")

@@ -48,14 +48,15 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
         done = ctx.checkout.root / f"setup-{project.name}.done"
         if argv is None or done.exists():
             continue
-        ctx.say(f"    setup of {project.name}: {' '.join(argv)}")
-        began = anyio.current_time()
-        try:
-            await _run(ctx, project, argv, keep)
-        finally:
-            ctx.checkout.seal()  # half an environment is not an agent's work either
+        what = f"setup of {project.name}: {' '.join(argv)}"
+        ctx.say(f"    {what} ...")
+        with ctx.progress.doing(what) as took:
+            try:
+                await _run(ctx, project, argv, keep)
+            finally:
+                ctx.checkout.seal()  # half an environment is not an agent's work either
         write_atomic(done, f"{' '.join(argv)}\n")
-        ctx.say(f"    setup of {project.name}: done in {anyio.current_time() - began:.0f} s")
+        ctx.say(f"    setup of {project.name}: done ({took})")
 
 
 async def _run(

@@ -42,16 +42,33 @@ class DispatchFinished(JournalEvent):
 
 
 class MeasuredTests(JournalEvent):
-    """Tests were measured. `selected` are ids or files, None for all tests; `outcomes` counts those that ran."""
+    """Tests were measured. `selected` are ids or files, None for all tests; `outcomes` counts those that ran.
+
+    `what` says which tests over which code, and what was expected of them; older journals do not have it.
+    """
 
     KIND = "tests_ran"
 
+    what: str = ""
     tree: ObjectName
     selected: tuple[str, ...] | None = None
     state: str
     outcomes: dict[str, int] = {}  # noqa: RUF012  (pydantic copies it)
     collection_errors: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    seconds: float | None = None
+
+    @property
+    def result(self) -> str:
+        """Return what came of it in words: `4 failed, 8 passed`, and how it ended where it came to no end."""
+        parts = [f"{count} {name.replace('_', ' ')}" for name, count in sorted(self.outcomes.items())] or [
+            "no test ran"
+        ]
+        if self.collection_errors:
+            parts.append(f"{len(self.collection_errors)} file(s) not collected")
+        if self.state != "complete":
+            parts.append(self.state.replace("_", " "))
+        return ", ".join(parts)
 
 
 class TrackerFile(BaseModel):

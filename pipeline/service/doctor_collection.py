@@ -62,7 +62,7 @@ async def check_collection(
             tree = repository.tree_of("HEAD")
             began = anyio.current_time()
             await lab.prepare(tree)
-            seen = await measure(lab, tree, Selection.nothing())
+            seen = await measure(lab, tree, Selection.nothing(), what="collecting the tests of HEAD")
             seconds = anyio.current_time() - began
     except UnmeasurableError as error:
         return [_check("fail", str(error), _MEND)]

@@ -134,12 +134,14 @@ def _happening(line: Line) -> str:
 
 def _tests(ran: MeasuredTests) -> TestsLine:
     return TestsLine(
+        what=ran.what,
         tree=ran.tree,
         selected=ran.selected,
         state=ran.state,
         outcomes=ran.outcomes,
         collection_errors=ran.collection_errors,
         command=ran.command,
+        seconds=ran.seconds,
     )
 
 

@@ -11,6 +11,7 @@ from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.progress import Progress
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.routing.matrix import MATRIX
@@ -58,6 +59,7 @@ class Context:
     stopping: Stopping = "no"
     box_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
+    progress: Progress = field(default_factory=Progress)
     go_on: Callable[[], None] = lambda: None
     """Journals that this driver goes on with the run, with the flags and the configuration that count from here on."""
     start: Start | None = None

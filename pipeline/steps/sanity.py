@@ -40,14 +40,16 @@ async def run(ctx: Context) -> Event:
     include_ignored(ctx.repository, ctx.checkout.root)
     try:
         await setup.run_once(ctx, ctx.write)
-        baseline = await measure(ctx, info.start_tree, warm=True, what="baseline, all tests")
+        baseline = await measure(
+            ctx, info.start_tree, warm=True, what="the whole suite before any change, to compare with"
+        )
     except UnmeasurableError as error:
         return _impossible(str(error))
     why = no_baseline(ctx.repository, baseline)
     if why is not None:
         return _impossible(why)
     flaky = await _flaky(ctx, baseline)
-    known = await checks.measure_checks(ctx, info.start_tree)
+    known = await checks.measure_checks(ctx, info.start_tree, over="the start, to compare with")
     document = {
         "schema": "redfirst.baseline/1",
         "tree": info.start_tree,
@@ -71,5 +73,6 @@ async def _flaky(ctx: Context, baseline: Observation) -> frozenset[str]:
     red = frozenset(entry for entry in failing(baseline) if entry in baseline.records)
     if not red:
         return frozenset()
-    again = await measure(ctx, ctx.run.info.start_tree, Selection(ids=red), what="baseline, failing tests again")
+    what = "the failing tests before any change again, may fail"
+    again = await measure(ctx, ctx.run.info.start_tree, Selection(ids=red), what=what)
     return red - frozenset(failing(again))

@@ -58,7 +58,7 @@ async def run(ctx: Context) -> Event:
     regressions: tuple[str, ...] = ()
     if tree != start:
         try:
-            after = await measure(ctx, tree, what="seam, all tests")
+            after = await measure(ctx, tree, what="the whole suite over the seam, must pass as before")
             verdict = judge_green(None, after, kept_tests(ctx), unread_before=baseline_of(ctx).unread)
             suspects = await confirm(ctx, verdict.regressions, tree, start, after)
         except UnmeasurableError as error:

@@ -108,7 +108,7 @@ async def _check(ctx: Context, task: Task, start: str, tree: str) -> _Checked:
     others = tuple(error for error in errors if not _is_of_tests(error, theirs, ctx))
     if others:
         return _Checked(errors=tuple(map(_said, others)))
-    after = await measure(ctx, tree, what="stubs, all tests")
+    after = await measure(ctx, tree, what="the whole suite over the stubs, must pass as before")
     verdict = judge_green(None, after, kept)
     suspects = await confirm(ctx, verdict.regressions, tree, start, after)
     # tests that do not compile beside one that has to change are measured at GREEN

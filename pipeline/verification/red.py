@@ -81,7 +81,7 @@ async def measure_whole(ctx: MeasurementContext, tree: str, what: str, *, warm: 
     Raises:
         UnmeasurableError: the run did not come to its end, or the environment is broken.
     """
-    seen = await measure(ctx, tree, warm=warm)
+    seen = await measure(ctx, tree, warm=warm, what=f"the whole suite over {what}")
     if seen.state is RunState.TIMED_OUT:
         raise UnmeasurableError(f"the tests of {what} did not end in time")
     return seen

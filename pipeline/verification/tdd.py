@@ -92,11 +92,14 @@ async def tdd_red(ctx: WithoutRun, question: Question) -> TddDocument:
         UnmeasurableError: the tests cannot be run here.
     """
     old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
-    before = await measure(ctx, old, Selection.nothing(), warm=True)  # the base is what its owner started from
+    # the base is what its owner started from
+    before = await measure(ctx, old, Selection.nothing(), warm=True, what="collecting the tests of the base")
     paths = test_paths(ctx, question, old, new, before.layout)
     _require_names(paths, before.layout)
     composed = composed_for(ctx, (new, old), paths, before.layout)
-    first = await measure(ctx, composed, Selection(files=frozenset(paths)))
+    first = await measure(
+        ctx, composed, Selection(files=frozenset(paths)), what="tests over the code of the base, must fail"
+    )
     ids = {r.id for r in first.records.values() if is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
     if question.ids:
         before, first = without(before, ids), only(ctx, first, ids, question.ids)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.escape import without_escape
 from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.measure import setup
+from pipeline.progress import Progress
 from pipeline.runs.worktree_include import include_ignored
 from pipeline.views.copies import Copies
 
@@ -40,6 +41,7 @@ class WithoutRun:
     secrets: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     environment: Environment | None = None
+    progress: Progress = field(default_factory=Progress)
     copies: Copies = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ Its tests take no process (`languages/sums`), so that these runs show what redfi
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,23 @@ FILES = {"greet.sum": GREET, "greet.check": OLD, "sums.project": "", **TRACKER}
 TESTS = {"greet.check": f"{OLD}two: greet 2 = 4\n"}
 CODE = {"greet.sum": "greet n = n * 2\n"}
 
+TOOK = re.compile(r"\(\d+\.\d s\)|\(\d+ s\)")
+TOLD = """\
+    the whole suite before any change, to compare with ...
+    the whole suite before any change, to compare with: 1 passed (T)
+    tests over the old code, new ones must fail ...
+    tests over the old code, new ones must fail: 1 failed, 1 passed (T)
+    new tests over the old code again, traced, must fail ...
+    new tests over the old code again, traced, must fail: 1 failed (T)
+[6] write-tests task 1 of 1: RED: 1 test(s) RED -> implement
+007-implement-make: asking @make to implement, scripted
+007-implement-make: answered (T)
+    the whole suite over the new code, must pass ...
+    the whole suite over the new code, must pass: 2 passed (T)
+[7] implement task 1 of 1: GREEN: 2 tests pass -> final-review
+""".splitlines()
+"""What is said while the task is worked on, but for the times."""
+
 
 def make(tmp_path: Path) -> Project:
     project = make_project(tmp_path, FILES)
@@ -39,7 +57,10 @@ def red_of(project: Project) -> dict[str, str]:
 def test_an_issue_becomes_commits(tmp_path: Path) -> None:
     project = make(tmp_path)
     project.use_script(answers(FILES, TESTS, CODE))
-    done(project)
+    told = done(project)["_stderr"]
+    assert [
+        line for line in TOOK.sub("(T)", told).splitlines() if line.startswith(("    ", "007", "[6]", "[7]"))
+    ] == TOLD
     assert red_of(project) == {"greet.check::two": "ASSERTION_MISMATCH"}
     assert project.git("show", "HEAD~1:greet.sum") == "greet n = n * 2"
 
@@ -69,5 +90,7 @@ def test_what_is_measured_counts_whatever_the_agent_claims(tmp_path: Path) -> No
     project.use_script([*entries[:5], passing, another, entries[5], wrong, again, *entries[6:]])
     done(project)
     rows = project.rows()
+    (passes,) = (line["data"] for line in project.journal() if line["data"].get("signal") == "PASSES_ALREADY")
+    assert passes["event"]["note"] == "1 test(s) that pass over the old code already"
     assert rows.index("write-tests/PASSES_ALREADY") < rows.index("write-tests/RED")
     assert rows.index("implement/NOT_GREEN") < rows.index("implement/GREEN")

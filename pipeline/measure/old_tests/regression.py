@@ -54,8 +54,8 @@ async def _compared(
     selection: Selection | None,
 ) -> dict[str, RepeatResult]:
     """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
-    again = await measure(ctx, candidate, selection, again=True, what="suspects, again")
-    was = "suspects, before the change"
+    again = await measure(ctx, candidate, selection, again=True, what="old tests that failed, over the new code again")
+    was = "the same tests over the old code, must pass"
     before_runs = [
         await measure(ctx, before, selection, what=was),
         await measure(ctx, before, selection, again=True, what=was),

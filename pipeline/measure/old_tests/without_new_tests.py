@@ -55,7 +55,7 @@ async def masked(
         return ()
     alone = compose(ctx, start, tree, new, layout).tree
     try:
-        seen = await measure(ctx, alone, what="the old tests alone")
+        seen = await measure(ctx, alone, what="the old tests over the new code, without the new tests, must pass")
     except UnmeasurableError as error:
         ctx.say(f"    the old tests cannot be run without the new files: {error}")
         return ()

@@ -92,10 +92,12 @@ async def mutation_probe(
     chosen = choose(sources, limits.faults)
     if not chosen or not judges.own:
         return MutationEvidence()
-    ctx.say(f"    {len(chosen)} faults in the changed lines, at most {limits.seconds:g} s ...")
+    what = f"{len(chosen)} small faults in the changed lines, tests must notice (at most {limits.seconds:g} s)"
+    ctx.say(f"    {what} ...")
     trial = _Trial(ctx, tree, judges, begun + limits.seconds)
-    trouble = await trial.time_own()
-    fates = await trial.of_all(chosen, limits.jobs) if not trouble else {}
+    with ctx.progress.doing(what):
+        trouble = await trial.time_own()
+        fates = await trial.of_all(chosen, limits.jobs) if not trouble else {}
     survivors = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
     counted = list(fates.values())
     return MutationEvidence(

@@ -43,7 +43,13 @@ async def reach_probe(
     if not ids or not changed:
         return None
     traced = (
-        await measure(ctx, tree, Selection(ids=frozenset(ids)), trace=True, what="what the new tests reach")
+        await measure(
+            ctx,
+            tree,
+            Selection(ids=frozenset(ids)),
+            trace=True,
+            what="the new tests over the new code, traced, must pass",
+        )
     ).records
     reaches = {entry: traced[entry].reach for entry in sorted(ids) if entry in traced}
     asked = {entry: reach for entry, reach in reaches.items() if reach is not None}

@@ -6,7 +6,7 @@ single run. What went this way and that before the change is no fault of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import passes
 from pipeline.languages.protocol import Selection
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pipeline.measure.measuring import MeasurementContext
 
 _NOT_RUN = "not run"
+_DOUBTED: Final = "tests in doubt over the new code again, must pass"
 _SURE = 3
 """So often a suspect is run over the candidate, and over the code before."""
 
@@ -45,10 +46,12 @@ async def repeat(
     alone = Selection(ids=frozenset(ids))
     runs = [] if first is None else [first]
     while ids and len(runs) < times:
-        runs.append(await measure(ctx, tree, alone, again=True, what="new tests, again"))
+        runs.append(
+            await measure(ctx, tree, alone, again=True, what="the new tests over the new code again, must pass")
+        )
     unsure = [entry for entry in ids if _disagree(entry, runs)]
     if unsure:
-        runs.append(await measure(ctx, tree, Selection(ids=frozenset(unsure)), again=True, what="unsure tests, again"))
+        runs.append(await measure(ctx, tree, Selection(ids=frozenset(unsure)), again=True, what=_DOUBTED))
     return RepeatEvidence(
         runs=len(runs), unstable={entry: tuple(_ended(entry, run) for run in runs) for entry in sorted(unsure)}
     )
@@ -71,15 +74,15 @@ async def repeat_old(
     """
     runs = [first]
     while ids and len(runs) < times:
-        runs.append(await measure(ctx, trees[1], Selection(ids=frozenset(ids)), again=True, what="old tests, again"))
+        what = "old tests near the change over the new code again, must pass"
+        runs.append(await measure(ctx, trees[1], Selection(ids=frozenset(ids)), again=True, what=what))
     unsure = sorted(entry for entry in ids if _disagree(entry, runs))
     if not unsure:
         return OldEvidence(asked=len(ids))
     some = Selection(ids=frozenset(unsure))
-    runs += [await measure(ctx, trees[1], some, again=True, what="unsure tests, again") for _ in range(_SURE)]
-    then = [
-        await measure(ctx, trees[0], some, again=True, what="unsure tests, before the change") for _ in range(_SURE)
-    ]
+    runs += [await measure(ctx, trees[1], some, again=True, what=_DOUBTED) for _ in range(_SURE)]
+    before = "tests in doubt over the old code, must pass"
+    then = [await measure(ctx, trees[0], some, again=True, what=before) for _ in range(_SURE)]
     # once in a while anything fails; what fails again, and never over the code before, is the change's
     held = [entry for entry in unsure if all(passes(run, entry) for run in then)]
     unstable = [entry for entry in held if sum(not passes(run, entry) for run in runs) > 1]

@@ -108,7 +108,7 @@ async def measure_over(
         UnmeasurableError: the environment is broken.
     """
     chosen = Selection(ids=frozenset(ids))
-    seen = await measure(ctx, composed, chosen, trace=True, what="the new tests over the code before")
+    seen = await measure(ctx, composed, chosen, trace=True, what="the new tests over the old code, must fail")
     seen = with_undeclared(ctx, seen, composed, production, ids)
     context = red_classes.Context(
         symbols=wanted.symbols,
@@ -173,7 +173,9 @@ async def revert_check(
     if composed.whole:
         return RevertEvidence(production=production, unsure=composed.whole)
     ids = {*ledger.red, *ledger.guards, *new_ids}
-    known = (await measure(ctx, tree, what="GREEN, all tests")).records  # it is GREEN: that run is remembered
+    known = (
+        await measure(ctx, tree, what="the whole suite over the new code, must pass")
+    ).records  # it is GREEN: that run is remembered
     red = await measure_over(ctx, composed.tree, production, ids, Wanted.of(ledger, tasks), known)
     problems = dict(not_red(ledger, red))
     return RevertEvidence(

@@ -42,7 +42,9 @@ async def tried_over_stubs(
     bare = with_stubs(ctx, [task], tree, production, layout)
     if bare is None:
         return tuple(sorted(ids)), ()
-    seen = await measure(ctx, bare, Selection(ids=frozenset(ids)), what="the new tests over stubs")
+    seen = await measure(
+        ctx, bare, Selection(ids=frozenset(ids)), what="the new tests over stubs of the new code, must fail"
+    )
     structural = judge_stubs(ids, seen)
     return structural, tuple(sorted(set(ids) - set(structural)))
 

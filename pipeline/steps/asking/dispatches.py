@@ -192,13 +192,22 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
 async def _run(
     ctx: Context, slot: Request, record: DispatchRecord, broken: list[str], all_of_them: anyio.CancelScope
 ) -> None:
-    try:
-        result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.lane.step.phase, why=ctx.why())
-    except BoxError as error:
-        broken.append(str(error))
-        return
-    ctx.run.finish_dispatch(result)
-    if result.signal is not None:
-        ctx.say(f"{record.dispatch}: {result.signal.value}: {result.complaint}")
+    with ctx.progress.doing(f"@{slot.role.value} ({ctx.dispatcher.who(record)})") as took:
+        try:
+            result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.lane.step.phase, why=ctx.why())
+        except BoxError as error:
+            broken.append(str(error))
+            return
+        ctx.run.finish_dispatch(result)
+    said = f"{result.signal.value}: {result.complaint}" if result.signal is not None else "answered"
+    ctx.say(f"{record.dispatch}: {said} ({', '.join((str(took), *_known(result)))})")
     if ctx.stopping != "no" and not waiting_for(ctx, person=False):
         all_of_them.cancel()  # people are left, whose desks stay
+
+
+def _known(result: DispatchResult) -> list[str]:
+    """Return what is known of what an answer took, in words."""
+    usage = result.usage
+    tokens = (usage.input_tokens, usage.output_tokens)
+    known = [f"{sum(count or 0 for count in tokens):,} tokens"] if None not in tokens and any(tokens) else []
+    return known + ([f"{usage.cost_usd:.2f} USD"] if usage.cost_usd else [])

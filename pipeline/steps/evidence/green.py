@@ -162,9 +162,9 @@ async def _run(
     kept: Mapping[str, TestRecord],
     near: frozenset[str] = frozenset(),
 ) -> _Shown:
-    observation = await measure(
-        ctx, tree, Selection(files=near) if near else None, what="GREEN, nearest tests" if near else "GREEN, all tests"
-    )
+    which = "the nearest tests" if near else "the whole suite"
+    what = f"{which} over the new code, must pass"
+    observation = await measure(ctx, tree, Selection(files=near) if near else None, what=what)
     judge = judge_part if near else judge_green
     may_change = frozenset(test.id for test in task.tests_to_change)
     baseline = baseline_of(ctx)

@@ -86,8 +86,9 @@ async def _red_over(
     composed = compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree
     # before the stubs: with them, tests that have to change need not compile
     bare = start if start != ctx.state.task.stubs else ctx.state.task.start or start
-    first = await measure(ctx, bare, what="RED, all tests before")
-    after = await measure(ctx, composed, Selection(files=frozenset(paths)), what="RED, 1 of 2")
+    first = await measure(ctx, bare, what="the old tests over the old code, to compare with")
+    what = "tests over the old code, new ones must fail"
+    after = await measure(ctx, composed, Selection(files=frozenset(paths)), what=what)
     allowed = frozenset(test.id for test in task.tests_to_change)
     asked = named_by(task, first) | taken_up_by(task, report, paths, first)
     renames = renamed(ctx, task, start, tree)
@@ -99,10 +100,21 @@ async def _red_over(
     wanted |= asked & after.records.keys()
     if any(not after.records[entry].ran for entry in wanted):
         ran = {record.id for record in after.records.values() if record.ran}
-        after = await measure(ctx, composed, Selection(ids=frozenset(wanted | ran)), what="RED, 1 of 2 with cases")
+        after = await measure(
+            ctx,
+            composed,
+            Selection(ids=frozenset(wanted | ran)),
+            what="tests with all cases over the old code, new ones must fail",
+        )
     new = frozenset(derive_new_ids(before, after, allowed)) | (asked & after.records.keys())
     after = with_undeclared(ctx, after, composed, production, side)
-    traced = await measure(ctx, composed, Selection(ids=new), trace=True, what="RED, 2 of 2, traced") if new else after
+    traced = (
+        await measure(
+            ctx, composed, Selection(ids=new), trace=True, what="new tests over the old code again, traced, must fail"
+        )
+        if new
+        else after
+    )
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})
     symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))

@@ -48,7 +48,7 @@ async def hold(ctx: Context, tree: str, base: str | None = None) -> Held:
         baseline, own = await measure(ctx, base, what=f"{ctx.run.info.branch} as it is now, all tests"), _brought(ctx)
     expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **own}
     leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
-    seen = await measure(ctx, tree, what="the result, all tests")
+    seen = await measure(ctx, tree, what="the whole suite over the result, must pass")
     evidences = (read_evidence(ctx, task.id) for task in ctx.state.done_tasks)
     ledgers = [found.ledger for found in evidences if found is not None and found.ledger is not None]
     renames = {old: new for ledger in ledgers for old, new in ledger.renames.items()}
@@ -82,9 +82,8 @@ def _brought(ctx: Context) -> dict[str, TestRecord]:
 async def _failing_again(ctx: Context, tree: str, tests: Collection[str]) -> set[str]:
     if not tests:
         return set()
-    again = await measure(
-        ctx, tree, Selection(ids=frozenset(tests)), again=True, what="the result, failing tests again"
-    )
+    what = "tests that failed over the result again, must pass"
+    again = await measure(ctx, tree, Selection(ids=frozenset(tests)), again=True, what=what)
     return {entry for entry in tests if entry not in again.records or not passed(again.records[entry])}
 
 

@@ -1,0 +1,78 @@
+"""What a driver is doing now, and since when: a measurement, a question to an agent, a setup. Shows nothing itself."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+_TENTHS_BELOW: Final = 10
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One thing that is being done: in words, since when by the clock of the driver, and since when for people."""
+
+    what: str
+    began: float
+    began_at: datetime
+
+
+@dataclass
+class Stopwatch:
+    """How long an activity took so far, in seconds."""
+
+    clock: Callable[[], float]
+    began: float
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since it began."""
+        return self.clock() - self.began
+
+    def __str__(self) -> str:
+        return duration(self.seconds)
+
+
+def _nobody_listens() -> None:
+    pass
+
+
+@dataclass
+class Progress:
+    """The activities of one driver, oldest first; `changed` is called when one begins and when one ends."""
+
+    clock: Callable[[], float] = time.monotonic
+    activities: tuple[Activity, ...] = ()
+    changed: Callable[[], object] = field(default=_nobody_listens)
+
+    @contextmanager
+    def doing(self, what: str) -> Generator[Stopwatch]:
+        """Name what is done while the context lasts, and lend a stopwatch of it."""
+        activity = Activity(what, self.clock(), datetime.now(UTC))
+        self.activities = (*self.activities, activity)
+        self.changed()
+        try:
+            yield Stopwatch(self.clock, activity.began)
+        finally:
+            self.activities = tuple(other for other in self.activities if other is not activity)
+            self.changed()
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: `4.2 s`, `42 s`, `2 min 5 s`, `1 h 2 min`."""
+    if round(seconds, 1) < _TENTHS_BELOW:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
