@@ -12,12 +12,14 @@ import typer
 from pipeline.cli.gate_text import answer_rows, near, reading_rows
 from pipeline.cli.text import print_text, say, several_lines
 from pipeline.outcomes import Outcome, Reason
+from pipeline.progress import duration
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from pipeline.git import Repository
+    from pipeline.service.progress import Display
     from pipeline.service.run_config import RunOptions
     from pipeline.service.run_result import RunDocument
     from pipeline.steps.context import Context
@@ -34,7 +36,7 @@ def answer(
     repository, folder = located(here, named(command, here, name))
     options = replace(options, environ=dict(os.environ))
     drive(
-        lambda: composition.go_on(repository, folder, options, say, prepare),
+        lambda display: composition.go_on(repository, folder, options, display, prepare),
         here,
         repository.worktree,
         folder.name,
@@ -43,7 +45,12 @@ def answer(
 
 
 def drive(
-    start: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "", *, as_document: bool
+    start: Callable[[Display], Awaitable[Context]],
+    here: Repository,
+    worktree: Path,
+    run: str = "",
+    *,
+    as_document: bool,
 ) -> None:
     """Drive a run, print how it stands, and leave with its exit code."""
     document = acted(start, here, worktree, run)
@@ -51,15 +58,16 @@ def drive(
     raise typer.Exit(document.exit_code)
 
 
-def acted(act: Callable[[], Awaitable[Context]], here: Repository, worktree: Path, run: str = "") -> RunDocument:
+def acted(act: Callable[[Display], Awaitable[Context]], here: Repository, worktree: Path, run: str = "") -> RunDocument:
     """Act on a run, in its worktree; return how it stands, with advice as it works where somebody stands."""
     import anyio  # noqa: PLC0415
 
+    from pipeline.cli.status_line import opened_display  # noqa: PLC0415
     from pipeline.service.elsewhere import advice_as_typed, as_typed, gate_as_typed  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
-    with advice_as_typed(here, worktree, run):
-        document = run_document(anyio.run(act))
+    with advice_as_typed(here, worktree, run), opened_display() as display:
+        document = run_document(anyio.run(act, display))
     actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
     gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)
     return document.model_copy(update={"safe_next_actions": actions, "at_gate": gate})
@@ -106,6 +114,7 @@ def run_text(document: RunDocument) -> str:
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]
     lines += [f"  {label}: {text}" for label, text in (reading_rows(gate) if gate else ())]
+    lines.append(f"  {duration(document.seconds)}, {document.spent}")
     lines.append(f"  everything is in {near(document.run_dir)}")
     if gate:
         lines += [f"  {label}: {text}" if label else f"        {text}" for label, text in answer_rows(gate)]

@@ -11,6 +11,7 @@ from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
+from pipeline.progress import duration
 from pipeline.terminal import paint
 
 if TYPE_CHECKING:
@@ -175,7 +176,9 @@ def _tests_text(line: TestsLine) -> str:
         which = shown + (f" and {len(line.selected) - _SHOWN_IDS} more" if len(line.selected) > _SHOWN_IDS else "")
     ended = "" if line.state == "complete" else f"; the run was {visible(line.state)}"
     errors = f"; not collected: {', '.join(map(visible, line.collection_errors))}" if line.collection_errors else ""
-    return f"{outcomes} ({which}){ended}{errors}"
+    what = f"{visible(line.what)}: " if line.what else ""
+    took = f", {duration(line.seconds)}" if line.seconds is not None else ""
+    return f"{what}{outcomes} ({which}{took}){ended}{errors}"
 
 
 def _evidence_text(line: EvidenceLine) -> str:

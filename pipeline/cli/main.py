@@ -136,7 +136,12 @@ def run_command(
     if worktree:
         repository, options = worktrees.create(here, options)
         say(f"made the worktree {repository.worktree}")
-    drive(lambda: composition.start(repository, options, say), here, repository.worktree, as_document=as_document)
+    drive(
+        lambda display: composition.start(repository, options, display),
+        here,
+        repository.worktree,
+        as_document=as_document,
+    )
 
 
 @app.command()
@@ -243,7 +248,7 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
             print_text(visible(said))
         return
     repository, folder = located(here, name)
-    document = acted(lambda: gates.abandon(repository, folder, say), here, repository.worktree, folder.name)
+    document = acted(lambda display: gates.abandon(repository, folder, display), here, repository.worktree, folder.name)
     tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
 
 

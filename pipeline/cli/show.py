@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -15,6 +16,7 @@ from pipeline.cli.text import columned, counted, dispatch_text, first_rows, prin
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
+from pipeline.progress import duration
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.folder import RunFolder
 from pipeline.service.run_facts import TO_FIX, finding_text
@@ -144,6 +146,7 @@ def _head(document: ShowDocument) -> Rows:
     good = document.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
     if not good and document.at_gate is None:
         rows.append(("stands", visible(document.place)))
+    rows += [("now", f"{visible(each.what)}, {_since(each.since)}") for each in document.now]
     # What the last decision said is why the run stopped only where that decision stopped it.
     if document.note and document.outcome is not None and not good and document.reason is not Reason.ABANDONED:
         rows.append(("because", several_lines(document.note)))
@@ -163,6 +166,11 @@ def _details(document: ShowDocument) -> Rows:
 
 def _moment(at: str) -> str:
     return at[:_SECONDS].replace("T", " ")
+
+
+def _since(began: datetime) -> str:
+    seconds = (datetime.now(UTC) - began).total_seconds()
+    return f"for {duration(max(0.0, seconds))}, since {began:%H:%M:%S} UTC"
 
 
 def _state_text(document: ShowDocument) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.engine.events import RunResumed, RunStarted
+from pipeline.engine.events import RunParked, RunResumed, RunStarted
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.machine import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
@@ -96,6 +98,36 @@ def progress_of(run: Run) -> tuple[int, int]:
     """Return how many tasks are settled, and how many there are; dropped ones do not count."""
     kept = [task for task in tasks_of(run) if task.state is not TaskStatus.DROPPED]
     return sum(task.state in SETTLED for task in kept), len(kept)
+
+
+def task_words(state: RunState, task: str) -> str:
+    """Return a task with its place among those that are to be done: `task 2 of 3`, `task fix-1, 4 of 4`."""
+    kept = [each.id for each in state.tasks.values() if each.status is not TaskStatus.DROPPED]
+    if task not in kept:
+        return f"task {task}"
+    place = f"{kept.index(task) + 1}"
+    return f"task {task}{'' if task == place else f', {place}'} of {len(kept)}"
+
+
+def driven_s(run: Run, now: datetime | None = None) -> float:
+    """Return the seconds that processes drove the run: until it parked or they died, and again from its resumption.
+
+    Args:
+        run: The run.
+        now: The time, while it is driven.
+
+    Raises:
+        ValueError: a line of a stranger's journal has no time.
+    """
+    moments = [(line.kind, datetime.fromisoformat(line.at)) for line in run.journal.lines]
+    took = [
+        (later - earlier).total_seconds()
+        for (kind, earlier), (following, later) in pairwise(moments)
+        if kind != RunParked.KIND and following != RunResumed.KIND
+    ]
+    if now is not None and moments:
+        took.append((now - moments[-1][1]).total_seconds())
+    return sum(seconds for seconds in took if seconds > 0)
 
 
 def usage_of(run: Run) -> UsageFacts:

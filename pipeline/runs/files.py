@@ -57,7 +57,13 @@ def disk(path: Path) -> Generator[None]:
 
 
 def write_atomic(
-    path: Path, content: bytes | str, *, mode: int | None = None, staging: Path | None = None, below: Path | None = None
+    path: Path,
+    content: bytes | str,
+    *,
+    mode: int | None = None,
+    staging: Path | None = None,
+    below: Path | None = None,
+    durable: bool = True,
 ) -> None:
     """Write *content* to *path* by way of a temporary file: written, fsynced, renamed, folder fsynced.
 
@@ -68,6 +74,7 @@ def write_atomic(
         staging: A folder of the same file system for the temporary file, where one that a crash leaves does no harm;
             by default the folder of the file.
         below: A folder above the file that is trusted: on the way from there no link is followed.
+        durable: Wait until it is on the disk; not for what is worth nothing after a crash.
 
     Raises:
         UserError: the disk does not take it, or a link is in the way.
@@ -84,13 +91,15 @@ def write_atomic(
                 stream.flush()
                 if mode is not None:
                     os.fchmod(handle, mode)
-                os.fsync(handle)
+                if durable:
+                    os.fsync(handle)
             os.replace(temporary, path.name, src_dir_fd=place, dst_dir_fd=folder)
         except OSError:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=place)
             raise
-        os.fsync(folder)
+        if durable:
+            os.fsync(folder)
 
 
 @contextmanager

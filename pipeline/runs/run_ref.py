@@ -9,6 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from pipeline.git import Entry, TreeChange
+from pipeline.runs.now import NOW
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
 from pipeline.runs.store import run_ref
 from pipeline.trees import read_regular
@@ -55,5 +56,5 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
 def _files(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield what a run folder holds; each file is opened by its folder, so that no link leads out (ADR-R95)."""
     for parent, path, status in walk(run.folder):
-        if stat.S_ISREG(status.st_mode) and path != "lock":
+        if stat.S_ISREG(status.st_mode) and path not in {"lock", NOW}:
             yield f"run/{path}", read_regular(path.rpartition("/")[2], ARTIFACT_LIMIT, parent)

@@ -33,6 +33,7 @@ from pipeline.runs.store import state_of_run, workflow_folder
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.orchestrator import drive_issue
+from pipeline.service.progress import shown
 from pipeline.service.run_config import (
     RunOptions,
     config_hash,
@@ -56,9 +57,10 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.languages.protocol import Toolchain
+    from pipeline.service.progress import Display
 
 
-async def start(repository: Repository, options: RunOptions, say: Callable[[str], None]) -> Context:
+async def start(repository: Repository, options: RunOptions, say: Display) -> Context:
     """Start a run and drive it until it ends or is parked; return its context.
 
     Raises:
@@ -71,9 +73,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
         return await _start(repository, options, say, interruption)
 
 
-async def _start(
-    repository: Repository, options: RunOptions, say: Callable[[str], None], interruption: Interruption
-) -> Context:
+async def _start(repository: Repository, options: RunOptions, say: Display, interruption: Interruption) -> Context:
     refuse_recursion(options.environ)
     tip = repository.resolve("HEAD") or ""
     flags = options.flags
@@ -124,7 +124,7 @@ async def _start(
         say(f"{run.info.run_id}: {options.issue} on {start_point.branch}, {facts}")
         for line in without_effect(loaded):
             say(f"    {line}")
-        return await finish(ctx, interruption)
+        return await finish(ctx, say, interruption)
     finally:
         lease.release()
 
@@ -133,7 +133,7 @@ async def go_on(
     repository: Repository,
     folder: Path,
     options: RunOptions,
-    say: Callable[[str], None],
+    say: Display,
     prepare: Callable[[Context], None],
 ) -> Context:
     """Go on with an existing run: *prepare* answers its gate, or resumes it.
@@ -152,7 +152,7 @@ async def _go_on_with(
     repository: Repository,
     folder: Path,
     options: RunOptions,
-    say: Callable[[str], None],
+    say: Display,
     prepare: Callable[[Context], None],
     interruption: Interruption,
 ) -> Context:
@@ -182,12 +182,12 @@ async def _go_on_with(
         await interruption.checkpoint()
         ctx.go_on = partial(_go_on, ctx, loaded, given)
         prepare(ctx)
-        return await finish(ctx, interruption)
+        return await finish(ctx, say, interruption)
     finally:
         lease.release()
 
 
-async def finish(ctx: Context, interruption: Interruption) -> Context:
+async def finish(ctx: Context, display: Display, interruption: Interruption) -> Context:
     """Drive the run; afterwards its ref holds everything and, when it has ended, its checkout is gone.
 
     Raises:
@@ -197,7 +197,8 @@ async def finish(ctx: Context, interruption: Interruption) -> Context:
         end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
         ctx.checkout.open(ctx.state.start)
         with interruption.driving(ctx):
-            await drive_issue(ctx, STEPS)
+            async with shown(ctx, display):
+                await drive_issue(ctx, STEPS)
         if ctx.state.outcome is None:  # a signal took away what was going on
             ctx.run.decide(stopped(ctx))
     except (UserError, OSError, ExceptionGroup) as error:

@@ -16,6 +16,7 @@ from pipeline.runs.events import JournalLine
 from pipeline.runs.facts import BoxFacts, Counter, UsageFacts
 from pipeline.runs.gates import OpenGate
 from pipeline.runs.info import Usage, ViolationRecord
+from pipeline.runs.now import Doing
 
 
 class _Document(BaseModel):
@@ -143,6 +144,8 @@ class ShowDocument(_Document):
     gate: str | None
     at_gate: OpenGate | None = None
     note: str
+    now: tuple[Doing, ...]
+    """What its driver is doing, and since when; empty where none is at work."""
     plan_revision: int
     tasks: tuple[TaskShown, ...]
     reviews: tuple[ReviewShown, ...]
@@ -209,14 +212,19 @@ class EvidenceLine(_Document):
 
 
 class TestsLine(_Document):
-    """One test run of the harness: what was run, over which tree, how the tests ended."""
+    """One test run of the harness: what was run, over which tree, how the tests ended, how long that took.
 
+    `what` and `seconds` are empty and null for runs of older versions.
+    """
+
+    what: str
     tree: str
     selected: tuple[str, ...] | None
     state: str
     outcomes: Mapping[str, int]
     collection_errors: tuple[str, ...]
     command: tuple[str, ...]
+    seconds: float | None
 
 
 class DecisionLine(_Document):

@@ -9,6 +9,7 @@ from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.drafts import put_back, vain_edit
+from pipeline.runs.facts import task_words
 from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.run_ref import keep, trees_of
 from pipeline.steps.asking.stopping import stopped
@@ -78,7 +79,7 @@ def tell(ctx: Context, decision: Decision, event: Event) -> None:
     """Say a decision on the progress stream: step, signal, what follows; of a run that was stopped its end says it."""
     if event.signal is Signal.CANCELLED:
         return
-    task = f" task {decision.task}" if decision.task else ""
+    task = f" {task_words(ctx.state, decision.task)}" if decision.task else ""
     paid = "".join(f" ({key.split('@', 1)[0]} {count})" for key, count in decision.counters.items())
     waits = gate_place(ctx.run)
     followed = ctx.state.outcome.value if ctx.state.outcome else ctx.lane.step.value

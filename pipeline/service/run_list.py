@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipeline.config.folders import state_folder
@@ -157,26 +156,12 @@ def _unread(folder: Path, why: str, *, live: bool, issue: str | None = None, sta
 
 
 def _driven(run: Run, now: datetime | None) -> int | None:
-    """Return the seconds that processes drove the run: until it parked or they died, and again from its resumption.
-
-    Args:
-        run: The run.
-        now: The time, while it is driven.
-    """
-    from pipeline.engine.events import RunParked, RunResumed  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.facts import driven_s  # noqa: PLC0415  (heavy; most lines are kept)
 
     try:
-        moments = [(line.kind, datetime.fromisoformat(line.at)) for line in run.journal.lines]
+        return int(driven_s(run, now))
     except ValueError:
         return None
-    took = [
-        (later - earlier).total_seconds()
-        for (kind, earlier), (following, later) in pairwise(moments)
-        if kind != RunParked.KIND and following != RunResumed.KIND
-    ]
-    if now is not None and moments:
-        took.append((now - moments[-1][1]).total_seconds())
-    return int(sum(seconds for seconds in took if seconds > 0))
 
 
 def _age(started_at: str, now: datetime) -> int | None:

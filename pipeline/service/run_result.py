@@ -10,8 +10,9 @@ from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import safe_next_actions, usage_of
+from pipeline.runs.facts import driven_s, safe_next_actions, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
+from pipeline.runs.spending import spent
 from pipeline.steps.asking.reviews import all_last_reviews
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class RunDocument(_Document):
     run_dir: str
     sandbox: BoxLine
     usage: UsageLine
+    seconds: float
+    """How long it was driven, all its drivers together."""
+    spent: str
+    """What its dispatches took, in words."""
     gate: str | None = None
     at_gate: OpenGate | None = None
 
@@ -107,4 +112,6 @@ def run_document(ctx: Context) -> RunDocument:
         usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),
         gate=gate_of(ctx.run),
         at_gate=open_gate(ctx.run),
+        seconds=round(driven_s(ctx.run), 3),
+        spent=str(spent(ctx.run)),
     )

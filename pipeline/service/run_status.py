@@ -15,6 +15,7 @@ from pipeline.runs.facts import box_facts_of, commits_of, counters_of, place_of,
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
+from pipeline.runs.now import read_now
 from pipeline.runs.roster import find_run
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
@@ -93,6 +94,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         gate=gate_of(run),
         at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
         note=run.history[-1].event.note if run.history else "",
+        now=read_now(folder, run.journal.epoch) if live else (),
         plan_revision=state.plan_revision,
         tasks=_tasks(run),
         reviews=reviews,

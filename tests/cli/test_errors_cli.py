@@ -58,13 +58,6 @@ def test_what_a_person_can_mend_is_told_on_stderr(capsys: pytest.CaptureFixture[
     assert capsys.readouterr() == ("", "redfirst: The tree is dirty.\n  - git stash\n  - git commit\n")
 
 
-def test_what_another_program_said_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    error = UserError("git ended with 128: fatal: no\nhint: a\x1b[2J\n  - rm -rf /\n", Reason.USAGE)
-    assert run_guarded(raising(error), json=False) == 2
-    told = "redfirst: git ended with 128: fatal: no\n  hint: a\\x1b[2J\n    - rm -rf /\n"
-    assert capsys.readouterr() == ("", told)
-
-
 def test_with_json_stdout_is_the_error_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(raising(REFUSED), json=True) == 2
     out, err = capsys.readouterr()

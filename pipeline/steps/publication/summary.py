@@ -24,7 +24,7 @@ from pipeline.steps.publication.follow_ups import not_testable_manifest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.evidence.ledger import RedLedger
+    from pipeline.evidence.red_tests import RedTests
     from pipeline.git.values import FileStat
     from pipeline.steps.context import Context
 
@@ -115,7 +115,7 @@ def _evidence(ctx: Context) -> str:
     return "\n\n".join(parts)
 
 
-def ledger_lines(ledger: RedLedger) -> list[str]:
+def ledger_lines(ledger: RedTests) -> list[str]:
     """Return what was RED and what passed before and after; the cases of one function are one line."""
     red: dict[tuple[str, str], list[str]] = {}
     for entry, found in sorted(ledger.red.items()):

@@ -1,0 +1,202 @@
+"""Where a driver's progress goes: a line at the bottom of a terminal, redrawn in place, or a heartbeat in a pipe.
+
+Both are told of each line that is said. Nothing here waits, starts a thread or decides anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
+
+import typer
+
+from pipeline.cli.text import terminal_width, wrapped
+from pipeline.policy.characters import columns as columns_of
+from pipeline.policy.characters import visible
+from pipeline.progress import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from types import FrameType
+
+    from pipeline.service.progress import Display, Standing, Status
+
+_NARROW: Final = 60
+_USUAL: Final = 80
+_ERASE: Final = "\r\x1b[J"
+"""To the first column, and what is from there to the end of the screen goes: all of a line that became two, too."""
+
+_SILENCES: Final = ((30.0, 15.0), (60.0, 30.0), (600.0, 60.0))
+"""Until how long a silence: how often a pipe hears of it."""
+_LONG_SILENCE_S: Final = 300.0
+
+
+@contextlib.contextmanager
+def opened_display(stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> Generator[Display]:
+    """Lend where progress goes: *stream* (stderr) if it is a terminal that can redraw a line, else lines on it."""
+    where = stream or sys.stderr
+    if where is None or not _can_redraw(where, environ):
+        yield Heartbeat(partial(_say, where))
+        return
+    line = StatusLine(where)
+    with line.put_away_when_suspended():
+        try:
+            yield line
+        finally:
+            line.erase()
+
+
+def _say(stream: TextIO | None, text: str) -> None:
+    if stream is not None:  # as it is where stderr is closed
+        typer.echo("\n".join(wrapped(visible(text), terminal_width(stream))), file=stream)
+
+
+def _can_redraw(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    return stream.isatty() and environ.get("TERM", "dumb") not in {"", "dumb"} and not environ.get("CI")
+
+
+class _Said(Protocol):
+    """What a heartbeat asks of how a run stands."""
+
+    @property
+    def place(self) -> tuple[str, str]: ...
+    @property
+    def doing(self) -> tuple[tuple[str, ...], float]: ...
+
+
+class Heartbeat:
+    """Says lines, and in a silence what is being done and for how long, less and less often."""
+
+    def __init__(self, emit: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._emit = emit
+        self._clock = clock
+        self._silent_since = self._last = clock()
+
+    def __call__(self, text: str) -> None:
+        """Say a line."""
+        self._emit(text)
+        self._silent_since = self._last = self._clock()
+
+    def show(self, standing: Standing | _Said) -> None:
+        """Say what is being done, if it is time."""
+        now = self._clock()
+        silence = self._last - self._silent_since
+        if now - self._last < next((each for until, each in _SILENCES if silence < until), _LONG_SILENCE_S):
+            return
+        self._last = now
+        doing, seconds = standing.doing
+        where, what = ", ".join(filter(None, standing.place)), " and ".join(doing)
+        self._emit(f"    {where}, {duration(seconds)} so far{f': {what}' if what else ''}")
+
+
+class StatusLine:
+    """Says lines above one line that says how the run stands and is redrawn in place.
+
+    The cursor stays in the first column, so that what others print begins there and what is erased is all of it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._standing: Standing | None = None
+        self._drawn = False
+
+    def __call__(self, text: str) -> None:
+        """Say a line above."""
+        self.erase()
+        _say(self._stream, text)
+        self._draw()
+
+    def show(self, standing: Standing) -> None:
+        """Redraw the line."""
+        self._standing = standing
+        self._draw()
+
+    def erase(self) -> None:
+        """Leave nothing of the line."""
+        if self._drawn:
+            self._write(_ERASE)
+            self._drawn = False
+
+    def _draw(self) -> None:
+        if self._standing is None or not self._may_write():
+            return
+        try:
+            columns = os.get_terminal_size(self._stream.fileno()).columns or _USUAL
+        except OSError:
+            return
+        self._drawn = True
+        # one less: behind the last column some terminals begin another line
+        text = line_of(self._standing.status(), columns - 1, self._stream.encoding)
+        self._write(f"{_ERASE}{text}\r")
+
+    def _write(self, text: str) -> None:
+        data = text.encode(self._stream.encoding, "backslashreplace")
+        with contextlib.suppress(OSError):  # the terminal is gone; what counts is told elsewhere
+            os.write(self._stream.fileno(), data)  # not through a buffer: Ctrl-Z may come in the middle of a write
+
+    def _may_write(self) -> bool:
+        """Return whether the terminal takes it now: not while it is stopped, or another job has it."""
+        handle = self._stream.fileno()
+        with contextlib.suppress(OSError):  # no terminal that controls jobs
+            if os.tcgetpgrp(handle) != os.getpgrp():
+                return False
+        return bool(select.select([], [handle], [], 0)[1])
+
+    @contextlib.contextmanager
+    def put_away_when_suspended(self) -> Generator[None]:
+        """Erase the line before Ctrl-Z stops the process; the next second draws it again."""
+        before = signal.getsignal(signal.SIGTSTP)
+        if before is not signal.SIG_DFL:
+            yield
+            return
+
+        def suspend(number: int, _frame: FrameType | None) -> None:
+            self.erase()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            signal.signal(number, suspend)
+
+        signal.signal(signal.SIGTSTP, suspend)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTSTP, before)
+
+
+def line_of(status: Status, columns: int, encoding: str = "utf-8") -> str:
+    """Return how a run stands as one line of at most so many columns; parts for which there is no room are left out."""
+    task = status.task
+    if columns < _NARROW:
+        task = task.removeprefix("task ").replace(" of ", "/")
+    head = f"{status.place}{' ' if columns < _NARROW else ', '}{task}" if task else status.place
+    doing = f"{clock_words(status.doing_s)} {' and '.join(status.doing)}".rstrip()
+    line = f"{head} | {doing}"
+    for part in (f"run {clock_words(status.run_s)}", status.spent, *status.left):
+        longer = f"{line} | {part}"
+        if part and columns_of(longer) <= columns:
+            line = longer
+    shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
+    return _cut(shown, columns)
+
+
+def clock_words(seconds: float) -> str:
+    """Return a time as a clock shows it: `0:42`, `12:05`, `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _cut(text: str, room: int) -> str:
+    """Return the beginning of *text* for which there is room."""
+    taken = 0
+    for at, char in enumerate(text):
+        taken += columns_of(char)
+        if taken > room:
+            return text[:at]
+    return text

@@ -1,0 +1,158 @@
+"""What is known of a run while it is driven: place, activity, times, what it took, what is left; and who shows it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+
+from pipeline.routing.machine import limit_of
+from pipeline.routing.vocabulary import Loop
+from pipeline.runs.facts import counters_of, driven_s, task_words
+from pipeline.runs.now import forget_now, write_now
+from pipeline.runs.spending import spent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from anyio.abc import TaskStatus
+
+    from pipeline.runs.spending import Spent
+    from pipeline.steps.context import Context
+
+_EACH_S: Final = 1.0
+"""How often a display is asked to show how things stand."""
+_AFRESH_S: Final = 10.0
+"""How old what was spent may be: finding it out reads a file of each dispatch that is not finished."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run stands at one moment; what is not known is not in it.
+
+    Args:
+        place: Phase and step: `[7] implement`.
+        task: `task 2 of 3`, or empty.
+        doing: What is done now, in words.
+        doing_s: Since how many seconds the oldest of it is being done.
+        run_s: How many seconds the run was driven, all its drivers together.
+        spent: Dispatches, and tokens and cost as far as they are known.
+        left: The loops that were paid from where the run stands, and how much of each.
+    """
+
+    place: str
+    task: str = ""
+    doing: tuple[str, ...] = ()
+    doing_s: float = 0.0
+    run_s: float = 0.0
+    spent: str = ""
+    left: tuple[str, ...] = ()
+
+
+class Display(Protocol):
+    """Where a driver says what happened, line by line, and shows how the run stands in between."""
+
+    def __call__(self, text: str) -> None:
+        """Say a line."""
+        ...
+
+    def show(self, standing: Standing) -> None:
+        """Show how the run stands now, as far as there is something to show it on."""
+        ...
+
+
+class Standing:
+    """Answers how the run of one driver stands; each part is found out when it is asked for."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._clock = ctx.progress.clock
+        self._began = self._step_began = self._clock()
+        self._before_s = driven_s(ctx.run)
+        self._step = ctx.lane.visit
+        self._spent = (-1, 0.0, "")
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return phase and step, and the task with its place among all, or nothing."""
+        step, state = self._ctx.lane.step, self._ctx.state
+        return f"[{step.phase}] {step.value}", task_words(state, state.current) if state.current else ""
+
+    @property
+    def doing(self) -> tuple[tuple[str, ...], float]:
+        """Return what is done in words, nothing while the driver itself works, and for how many seconds."""
+        if self._ctx.lane.visit != self._step:
+            self._step, self._step_began = self._ctx.lane.visit, self._clock()
+        activities = self._ctx.progress.activities
+        began = activities[0].began if activities else self._step_began
+        return tuple(each.what for each in activities), self._clock() - began
+
+    def status(self) -> Status:
+        """Return all that is known."""
+        place, task = self.place
+        doing, seconds = self.doing
+        return Status(
+            place=place,
+            task=task,
+            doing=doing,
+            doing_s=seconds,
+            run_s=self._before_s + self._clock() - self._began,
+            spent=self._spent_words(),
+            left=tuple(
+                f"{counter.loop.value.replace('_', ' ')} {counter.spent} of {counter.limit}"
+                for counter in counters_of(self._ctx.run)
+                if counter.holds and counter.loop is not Loop.DISPATCHES and counter.limit is not None
+            ),
+        )
+
+    def _spent_words(self) -> str:
+        lines, now = len(self._ctx.run.journal.lines), self._clock()
+        if lines != self._spent[0] or now - self._spent[1] >= _AFRESH_S:
+            self._spent = (lines, now, _spent_words(self._ctx, spent(self._ctx.run)))
+        return self._spent[2]
+
+
+def _spent_words(ctx: Context, taken: Spent) -> str:
+    limit = limit_of(ctx.state, Loop.DISPATCHES)
+    parts = [f"{ctx.state.dispatches}{'' if limit is None else f' of {limit}'} dispatches"]
+    budget = ctx.config.budget
+    if taken.asked and (taken.tokens or not taken.uncounted):
+        of = "" if budget.tokens is None else f" of {budget.tokens:,}"
+        parts.append(f"{'at least ' if taken.uncounted else ''}{taken.tokens:,}{of} tokens")
+    if taken.asked and (taken.cost_usd or not taken.unpriced):
+        of = "" if budget.cost_usd is None else f" of {budget.cost_usd:.2f}"
+        parts.append(f"{'at least ' if taken.unpriced else ''}{taken.cost_usd:.2f}{of} USD")
+    return ", ".join(parts)
+
+
+@contextlib.asynccontextmanager
+async def shown(ctx: Context, display: Display) -> AsyncGenerator[None]:
+    """Show how the run stands each second and whenever something begins or ends, while the body drives it.
+
+    What is being done is in `now.json` of the run folder meanwhile.
+    """
+    async with anyio.create_task_group() as group:
+        await group.start(_show, ctx, display)
+        yield
+        group.cancel_scope.cancel()
+
+
+async def _show(ctx: Context, display: Display, *, task_status: TaskStatus[None]) -> None:
+    standing = Standing(ctx)
+
+    def changed() -> None:
+        write_now(ctx.run.folder, ctx.run.journal.epoch, ctx.progress.activities)
+        display.show(standing)
+
+    ctx.progress.changed = changed
+    changed()
+    task_status.started()
+    try:
+        while True:
+            await anyio.sleep(_EACH_S)
+            display.show(standing)
+    finally:
+        ctx.progress.changed = lambda: None
+        forget_now(ctx.run.folder)
