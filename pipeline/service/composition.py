@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from functools import partial
 from pathlib import Path
@@ -10,18 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 from pipeline import VERSION
 from pipeline.boxes.orphans import end_lost
-from pipeline.config.folders import state_folder
 from pipeline.config.load import without_effect
-from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
+from pipeline.dispatch.roles import prompts_hash
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError
-from pipeline.languages.projects.detection import choose
-from pipeline.languages.table import DEFAULT
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.lease import FileLease
@@ -29,10 +23,11 @@ from pipeline.runs.preconditions import examine
 from pipeline.runs.roster import next_name
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
-from pipeline.runs.store import state_of_run, workflow_folder
+from pipeline.runs.store import workflow_folder
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.orchestrator import drive_issue
+from pipeline.service.ports import build_context, place_of_run
 from pipeline.service.progress import shown
 from pipeline.service.run_config import (
     RunOptions,
@@ -45,19 +40,16 @@ from pipeline.service.run_config import (
 )
 from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, usable
 from pipeline.steps.asking.stopping import stopped
-from pipeline.steps.context import Context
 from pipeline.steps.table import STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from pipeline.boxes.box import ProvableBox
     from pipeline.config.layers import Flags
     from pipeline.config.load import Loaded
-    from pipeline.config.model import Config
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Toolchain
     from pipeline.service.progress import Display
+    from pipeline.steps.context import Context
 
 
 async def start(repository: Repository, options: RunOptions, say: Display) -> Context:
@@ -231,57 +223,6 @@ def _expected(error: Exception, folder: Path) -> UserError | None:
     if isinstance(error, UserError):
         return error
     return full_disk(error, folder) if isinstance(error, OSError) else None
-
-
-def place_of_run(repository: Repository, run: Run, environ: Mapping[str, str]) -> Path:
-    """Return the folder outside the repository that is the run's own."""
-    return state_of_run(state_folder(environ), repository, run.info.run_id)
-
-
-def build_context(
-    repository: Repository,
-    run: Run,
-    config: Config,
-    box: ProvableBox,
-    environ: Mapping[str, str],
-    say: Callable[[str], None],
-) -> Context:
-    """Return the ports of one driver."""
-    checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
-    search_path = environ.get("PATH", os.defpath)
-    dispatcher = Dispatcher(
-        run_folder=run.folder,
-        repository=repository,
-        checkout=checkout,
-        config=config,
-        box=box,
-        roles=load_roles(),
-        templates=load_templates(),
-        search_path=search_path,
-        run_id=run.info.run_id,
-        results=run.results,
-        environ=environ,
-        say=say,
-    )
-    return Context(
-        run=run,
-        repository=repository,
-        checkout=checkout,
-        config=config,
-        box=box,
-        dispatcher=dispatcher,
-        toolchain=_toolchain(repository, config, run.info.start_commit),
-        search_path=search_path,
-        environ=environ,
-        say=say,
-        box_facts=isolation(config, box),
-        secrets=dispatcher.secrets,
-    )
-
-
-def _toolchain(repository: Repository, config: Config, start: str) -> Toolchain:
-    tracked = (entry.path for entry in repository.entries(start))
-    return choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain
 
 
 def _go_on(ctx: Context, loaded: Loaded, given: Flags) -> None:

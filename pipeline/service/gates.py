@@ -26,9 +26,10 @@ from pipeline.runs.roster import Roster, is_named, orphans
 from pipeline.runs.run import Run
 from pipeline.runs.store import give_back
 from pipeline.service import in_the_way
-from pipeline.service.composition import build_context, place_of_run, put_away
+from pipeline.service.composition import put_away
 from pipeline.service.gate_edits import check_edits, refuse_removal
 from pipeline.service.orchestrator import undo_edits
+from pipeline.service.ports import build_context, place_of_run
 from pipeline.steps import failure
 
 if TYPE_CHECKING:

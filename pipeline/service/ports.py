@@ -1,0 +1,77 @@
+"""The ports of one driver, built: checkout, dispatcher, toolchain, box."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pipeline.config.folders import state_folder
+from pipeline.dispatch.dispatcher import Dispatcher
+from pipeline.dispatch.roles import load_roles, load_templates
+from pipeline.languages.projects.detection import choose
+from pipeline.languages.table import DEFAULT
+from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.store import state_of_run
+from pipeline.service.isolation import isolation
+from pipeline.steps.context import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.boxes.box import ProvableBox
+    from pipeline.config.model import Config
+    from pipeline.git import Repository
+    from pipeline.languages.protocol import Toolchain
+    from pipeline.runs.run import Run
+
+
+def place_of_run(repository: Repository, run: Run, environ: Mapping[str, str]) -> Path:
+    """Return the folder outside the repository that is the run's own."""
+    return state_of_run(state_folder(environ), repository, run.info.run_id)
+
+
+def build_context(
+    repository: Repository,
+    run: Run,
+    config: Config,
+    box: ProvableBox,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+) -> Context:
+    """Return the ports of one driver."""
+    checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
+    search_path = environ.get("PATH", os.defpath)
+    dispatcher = Dispatcher(
+        run_folder=run.folder,
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        box=box,
+        roles=load_roles(),
+        templates=load_templates(),
+        search_path=search_path,
+        run_id=run.info.run_id,
+        results=run.results,
+        environ=environ,
+        say=say,
+    )
+    return Context(
+        run=run,
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        box=box,
+        dispatcher=dispatcher,
+        toolchain=_toolchain(repository, config, run.info.start_commit),
+        search_path=search_path,
+        environ=environ,
+        say=say,
+        box_facts=isolation(config, box),
+        secrets=dispatcher.secrets,
+    )
+
+
+def _toolchain(repository: Repository, config: Config, start: str) -> Toolchain:
+    tracked = (entry.path for entry in repository.entries(start))
+    return choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain
