@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shutil
 import sys
 import tempfile
 from dataclasses import replace
@@ -138,19 +140,27 @@ def _edited(folder: Path, wanted: NewIssue) -> str:
     path.write_text(text, encoding="utf-8")
     try:
         open_editor(path)
-        _filed(folder, replace(wanted, id=issue_id), path.read_bytes().decode())
+        _filed(folder, replace(wanted, id=issue_id), _written(path))
+    except BaseException:
+        if path.exists() and path.read_bytes() == text.encode():
+            path.unlink()
+        with contextlib.suppress(OSError):
+            place.rmdir()  # what an editor keeps beside a file may be all that is left of a text
+        if place.exists():
+            kept = path if path.exists() else place
+            print_text(visible(f"Nothing was filed; your text is kept in {kept}"), err=True)
+        raise
+    shutil.rmtree(place, ignore_errors=True)
+    return issue_id
+
+
+def _written(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise UserError(f"Nothing was filed: the editor left no {path.name}.", Reason.USAGE) from None
     except UnicodeDecodeError:
         raise UserError(f"Nothing was filed: {path} is not UTF-8.", Reason.USAGE, path=str(path)) from None
-    except BaseException:
-        if path.exists() and path.read_bytes() != text.encode():
-            print_text(visible(f"Nothing was filed; your text is kept in {path}"), err=True)
-        else:
-            path.unlink(missing_ok=True)
-            place.rmdir()
-        raise
-    path.unlink()
-    place.rmdir()
-    return issue_id
 
 
 def _prefix(folder: Path) -> str:

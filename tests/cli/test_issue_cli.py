@@ -292,7 +292,8 @@ def test_a_new_issue_is_filed_as_the_editor_left_it(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    editor(tmp_path, monkeypatch, """sed -i 's/title: Next/title: Better/; s/^labels: .*/labels: [ui]/' "$2" """)
+    script = """cp "$2" "$2~"; sed -i 's/title: Next/title: Better/; s/^labels: .*/labels: [ui]/' "$2" """
+    editor(tmp_path, monkeypatch, script)
     assert repository.out("new", "--title", "Next", "--edit") == "GAL-41\n"
     assert "title: Better\n" in repository.text("GAL-41.md")
     assert "[GAL-41](GAL-41.md) Better" in repository.text("README.md")
@@ -303,6 +304,7 @@ def test_a_new_issue_is_filed_as_the_editor_left_it(
     ("script", "says"),
     [
         ("exit 3", "ended with exit code 3"),
+        ("""rm "$2" """, "the editor left no GAL-41.md"),
         ("""sed -i 's/^status: .*/status: Soon/' "$2" """, "`Soon` is not a status"),
         ("""echo more >> "$2"; cp "$2" TODO_OF_THE_REPOSITORY""", "already an issue GAL-41"),
         ("""sed -i 's/^depends-on:/depend-on:/' "$2" """, "`depends-on` is meant"),
@@ -320,7 +322,7 @@ def test_what_cannot_be_filed_is_kept_for_the_person(
     assert isinstance(error, UserError)
     assert says in error.message
     kept = list(place.rglob("*.md"))
-    assert [path.name for path in kept] == ([] if script.startswith("exit") else ["GAL-41.md"])
+    assert [path.name for path in kept] == ([] if script.startswith(("exit", "rm")) else ["GAL-41.md"])
     theirs = {str(repository.root / "TODO" / "GAL-41.md")} if "already" in says else set[str]()
     assert repository.files().keys() - before == {str(path) for path in kept} | theirs
 
