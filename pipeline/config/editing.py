@@ -46,7 +46,7 @@ def with_value(text: str, path: KeyPath, value: object) -> str:
 def _above_comments(old: str, changed: str) -> str:
     """Return *changed* with a line that is new in it above the comments before it: they belong to what follows."""
     before, after = old.splitlines(keepends=True), changed.splitlines(keepends=True)
-    at = next((at for at, line in enumerate(before) if line != after[at]), len(before))
+    at = next((at for at, (was, now) in enumerate(zip(before, after, strict=False)) if was != now), len(before))
     if len(after) == len(before) + 2 and not after[at + 1].strip():
         del after[at + 1]
     if len(after) != len(before) + 1 or after[at + 1 :] != before[at:] or after[at].startswith("["):
