@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -151,7 +152,7 @@ def _unsound(file: Path, problems: Sequence[Problem]) -> UserError:
         path=str(file),
         pointer=problems[0].pointer,
         details={"problems": _values(problems)},
-        actions=(f"redfirst recipes lint {file}",),
+        actions=(f"redfirst recipes lint {shlex.quote(str(file))}",),
     )
 
 

@@ -108,7 +108,12 @@ def _faults(error: ValidationError, value: dict[str, object]) -> list[Problem]:
     schema = Recipe.model_json_schema()
     faults = {pointer_of(place_of(fault, value)): fault for fault in error.errors()}
     texts = {fault.pointer: fault.text for fault in explain(error.errors(), value, schema)}
-    return [_fault(pointer, fault, texts[pointer], value, schema) for pointer, fault in faults.items()]
+    return [
+        _fault(pointer, fault, texts[pointer], value, schema)
+        for pointer, fault in faults.items()
+        # a list whose every entry is wrong is called empty, too
+        if fault["type"] != "too_short" or not any(other.startswith(f"{pointer}/") for other in faults)
+    ]
 
 
 def _fault(

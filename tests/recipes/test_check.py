@@ -35,6 +35,11 @@ def test_the_examples_of_the_page_are_sound(text: str) -> None:
     assert isinstance(recipe, Recipe)
 
 
+def test_the_only_step_that_is_wrong_makes_no_empty_list() -> None:
+    assert rules(f"name: x\nsteps:\n  - {{id: a, agent: chek, {ASK}}}\n") == [("unknown_role", 3)]
+    assert rules("name: x\nsteps: []\n") == [("wrong_type", 2)]
+
+
 BROKEN: Final[dict[str, list[str]]] = {
     "unknown_key": [step(f"id: a, agent: check, {ASK}, timeout: 3"), step("id: a, gate: ask, write_set: [b]")],
     "missing_key": ["name: x\n", step("agent: check, prompt: p"), step("id: a, agent: check")],
