@@ -28,6 +28,7 @@ from pipeline.runs.events import (
     MeasuredTests,
     Published,
     PublishIntended,
+    PublishMoving,
     PublishOnto,
     TaskDone,
     TrackerWritten,
@@ -118,6 +119,8 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return commit[:12]
         case PublishIntended(commits=commits, base=base):
             return _commits(commits) + (f" on {base[:12]}" if base is not None else "")
+        case PublishMoving(commit=commit):
+            return f"files to {commit[:12]}" if commit is not None else "files as they were"
         case Published() as said:
             return f"{said.branch}: {_commits(said.commits)}"
         case _:

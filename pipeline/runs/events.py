@@ -137,6 +137,14 @@ class PublishIntended(JournalEvent):
     base: ObjectName | None = None
 
 
+class PublishMoving(JournalEvent):
+    """The user's index and files are about to be taken to a commit; without one: they are as they were again."""
+
+    KIND = "publish_moving"
+
+    commit: ObjectName | None = None
+
+
 class Published(JournalEvent):
     """The user's branch holds the commits."""
 

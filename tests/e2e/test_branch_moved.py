@@ -134,6 +134,17 @@ def test_a_test_that_is_not_red_any_more_parks_the_run_with_a_recipe_that_works(
     assert "status: Done" in (project.root / "TODO" / "GAL-1.md").read_text(encoding="utf-8")
 
 
+def test_what_a_person_takes_over_by_hand_stays_theirs_when_the_run_is_given_up(tmp_path: Path) -> None:
+    code = {"greet.sum": FILES["greet.sum"], "other.sum": "other n = n\ngreet n = n * 2\n"}
+    project = parked(tmp_path, code)
+    commit(project, {"zzz.sum": "greet n = n * 2\n"})
+    note = refused(project, "approve", "GAL-1")["note"]
+    result = note.partition("..")[2].partition(",")[0]
+    project.git("checkout", result, "--", "greet.check", "other.sum")
+    assert project.redfirst("abandon", "GAL-1").returncode == 0
+    assert project.git("status", "--porcelain").split("\n") == ["M  greet.check", "M  other.sum"]
+
+
 def test_what_the_users_commit_breaks_for_the_result_is_found(tmp_path: Path) -> None:
     project = parked(tmp_path)
     commit(project, {"zzz.sum": "greet n = n\n"})

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from pipeline.engine.events import RunStopped
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
-from pipeline.runs.events import PublishIntended
+from pipeline.runs.events import PublishIntended, PublishMoving
 from pipeline.runs.store import publish_ref
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def intend(ctx: Context, commits: Sequence[str], follow_ups: Sequence[str], base
     ctx.run.journal.append(PublishIntended.model_validate(said))
 
 
-def move(ctx: Context, new: str, base: Base, tried: Sequence[Line[PublishIntended]]) -> Event | None:
+def move(ctx: Context, new: str, base: Base) -> Event | None:
     """Take worktree, index and branch to *new*; None, or the event of a refusal that changed nothing.
 
-    What a crash left in index and files of a publication that was *tried* is taken back first.
+    What a crash left in index and files of an earlier move is taken back first.
     """
-    repository, info = ctx.repository, ctx.run.info
+    repository, info, tried = ctx.repository, ctx.run.info, _begun(ctx)
     ref = f"refs/heads/{info.branch}"
     old, began = base.tip, _began(ctx)
     if is_published(ctx, new):
@@ -45,20 +46,27 @@ def move(ctx: Context, new: str, base: Base, tried: Sequence[Line[PublishIntende
         why = f"another git holds {lock}; if none is running, remove that file, then resume"
         return Event(signal=Signal.WORKTREE_CHANGED, note=why)
     if not (tried and repository.index_is(new)):  # it is, when a crash came between the files and the branch
-        _take_back_all(ctx, old, tried)
+        stays = _take_back_all(ctx, old, tried)
+        if tried and not stays:
+            ctx.run.journal.append(PublishMoving())
         changed = tracker.put_back(ctx.run, repository.worktree, _committed(ctx, old))
         if changed:
             why = f"{', '.join(changed)} changed while the run held the issue; commit or undo that, then resume"
             return _refused(ctx, why)
         repository.refresh_index()
+        ctx.run.journal.append(PublishMoving(commit=new))
         refusal = repository.move_worktree(old, new)
         if refusal is not None:
+            if not stays:
+                ctx.run.journal.append(PublishMoving())
             return _refused(ctx, f"git refused to update the files: {refusal}")
     repository.free_branch(ref, new, began)
     if repository.set_ref(ref, new, old):
         return None
     undone = repository.move_worktree(new, old)
     kept = "" if undone is None else f" (the files could not be taken back: {undone})"
+    if undone is None:
+        ctx.run.journal.append(PublishMoving())
     tracker.show_again(ctx.run, repository.worktree)
     now = repository.resolve(ref)
     if now == old:
@@ -83,11 +91,23 @@ def take_back(ctx: Context) -> tuple[str, ...]:
     now = repository.resolve("HEAD")
     if now is None or repository.branch() != info.branch or not repository.is_ancestor(info.start_commit, now):
         return ()
-    tried = ctx.run.journal.of(PublishIntended)
+    tried = _begun(ctx)
     left = _intended(ctx, now, tried)
     if left and repository.index_lock(_began(ctx)) is not None:
         return tuple(change.path for tree in left for change in repository.diff(now, tree))
     return _take_back_all(ctx, now, tried)
+
+
+def _begun(ctx: Context) -> list[Line[PublishIntended]]:
+    """Return the publications that index and files may still hold something of: their move began, and did not end."""
+    journal = ctx.run.journal
+    intended, moving = journal.of(PublishIntended), journal.of(PublishMoving)
+    if not moving:  # an earlier version did not say so: then a driver that died before it stopped the run
+        stopped = max((line.seq for line in journal.of(RunStopped)), default=0)
+        return [line for line in intended if line.seq > stopped]
+    clean = max((line.seq for line in moving if line.data.commit is None), default=0)
+    begun = {line.data.commit for line in moving if line.seq > clean}
+    return [line for line in intended if line.data.commits[-1] in begun]
 
 
 def _take_back_all(ctx: Context, now: str, tried: Sequence[Line[PublishIntended]]) -> tuple[str, ...]:
