@@ -51,16 +51,27 @@ class ReportForm:
     def opened(self) -> str:
         """Return the form as it is opened: the one that was begun, or an empty one; it lies in its file."""
         try:
-            text = with_head(self.desk.form.read_text(encoding="utf-8"), self._head())
-        except (OSError, UnicodeDecodeError):
+            text = with_head(self._written(), self._head())
+        except FileNotFoundError:
             text = form_text(self._blank(), self._head(), self._begun(), self._notes())
         self.desk.put(self.file, text)
         return text
 
     def read(self) -> tuple[str, Filled]:
         """Return the text that was saved, without our remarks, and what it says."""
-        text = unmarked(self.file.read_text(encoding="utf-8-sig", errors="replace"))
+        text = unmarked(self._written())
         return text, read_form(self._blank(), text, self._begun())
+
+    def _written(self) -> str:
+        """Return the text of the form; one in another encoding is kept aside, since letters of it are lost."""
+        content = self.file.read_bytes()
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self.desk.set_aside(self.file)
+            text = content.decode("utf-8-sig", errors="replace")
+            self.desk.put(self.file, text)
+            return text
 
     def report(self, filled: Filled) -> dict[str, Any]:
         """Return the report that a form says; ACCEPTABLE says yes wherever nothing else is said."""

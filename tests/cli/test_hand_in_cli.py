@@ -369,6 +369,16 @@ def test_a_form_that_says_nothing_hands_nothing_in(repository: Repository, tmp_p
     assert not desk.report.exists()
 
 
+def test_a_form_in_another_encoding_is_opened_again_and_kept(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository)
+    theirs = b"result: incomplete\nblocking_issue: caf\xe9\n"
+    desk.form.write_bytes(theirs)
+    code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, "sys.exit(3)"))
+    assert code == 2, told
+    assert "blocking_issue: caf\ufffd" in desk.form.read_text(encoding="utf-8")
+    assert [path.read_bytes() for path in desk.folder.glob("form.old-*")] == [theirs]
+
+
 def test_open_findings_stand_in_the_form_and_files_are_judged_before(repository: Repository, tmp_path: Path) -> None:
     desk = lay_out(repository, Role.CHECK, "review-plan")
     asked = desk.asked()
