@@ -23,8 +23,11 @@ class Worktree:
 
     @property
     def is_there(self) -> bool:
-        """Return whether its folder is there."""
-        return os.path.lexists(self.path / ".git")
+        """Return whether its folder is there, and no other repository in its place."""
+        place = self.path / ".git"
+        said = _line(place)  # nothing of a folder
+        own = place if said is None else self.path / said.removeprefix("gitdir:").strip()
+        return os.path.lexists(place) and (not own.is_dir() or own.resolve() == self.git_dir.resolve())
 
 
 def linked_in_files(common: Path) -> list[Worktree]:

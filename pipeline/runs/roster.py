@@ -52,7 +52,7 @@ class Roster:
         self.problems: dict[Path, UserError] = {}
         for worktree in self.worktrees:
             folder = worktree.path / WORKFLOW
-            if not os.path.lexists(folder):
+            if not worktree.is_there or not os.path.lexists(folder):
                 continue
             try:
                 self.runs += [RunPlace(worktree, name) for name in run_names(repository.at(worktree))]

@@ -90,6 +90,15 @@ def test_a_new_run_takes_no_name_that_another_worktree_has_or_had(main: Reposito
     assert next_name(main, "GAL-40") == "run-GAL-40@3"
 
 
+def test_another_repository_in_the_place_of_a_worktree_has_no_runs_of_this_one(main: Repository) -> None:
+    place = add(main, "linked").worktree
+    shutil.rmtree(place)
+    begin(make_repository(place), "run-GAL-40")
+    assert Roster(main).runs == []
+    with pytest.raises(UserError, match="is not a run of this repository"):
+        find_run(main, "run-GAL-40")
+
+
 @pytest.mark.parametrize("name", ["run-GAL-93", "GLA-39", "rnu-gal-39"])
 def test_a_name_that_is_nearly_one_is_answered_with_it(main: Repository, name: str) -> None:
     begin(main, "run-GAL-39")
