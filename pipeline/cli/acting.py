@@ -63,14 +63,15 @@ def acted(act: Callable[[Display], Awaitable[Context]], here: Repository, worktr
     import anyio  # noqa: PLC0415
 
     from pipeline.cli.status_line import opened_display  # noqa: PLC0415
-    from pipeline.service.elsewhere import advice_as_typed, as_typed, gate_as_typed  # noqa: PLC0415
+    from pipeline.service.elsewhere import advice_as_typed, as_typed, gate_as_typed, text_as_typed  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
     with advice_as_typed(here, worktree, run), opened_display() as display:
         document = run_document(anyio.run(act, display))
     actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
     gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)
-    return document.model_copy(update={"safe_next_actions": actions, "at_gate": gate})
+    note = text_as_typed(document.note, here, worktree, document.run_id)
+    return document.model_copy(update={"safe_next_actions": actions, "at_gate": gate, "note": note})
 
 
 def tell(document: RunDocument, *, as_document: bool) -> None:

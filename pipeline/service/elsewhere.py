@@ -28,6 +28,8 @@ _ANYWHERE: Final = frozenset(
     }
 )
 """The commands that name a run, or mean no worktree."""
+_WITHIN_TEXT: Final = re.compile(r"\b(?:git (?=cherry-pick|switch|stash|log|status)|redfirst (?=issue|verify))")
+"""Where a command begins, within a sentence, that means the worktree in which it is typed."""
 
 
 def located(here: Repository, name: str) -> tuple[Repository, Path]:
@@ -61,6 +63,20 @@ def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str 
     return tuple(_from_elsewhere(action, shlex.quote(str(worktree))) for action in named)
 
 
+def text_as_typed(text: str, here: Repository, worktree: Path, run: str = "") -> str:
+    """Return a text with the commands in it as they work where somebody stands."""
+    if not text:
+        return text
+    spoken = Roster(here).spoken(worktree / WORKFLOW / run)
+    said = _with_name(text, run, spoken) if run else text
+    if worktree.resolve() == here.worktree.resolve():
+        return said
+    there = shlex.quote(str(worktree))
+    return _WITHIN_TEXT.sub(
+        lambda found: f"git -C {there} " if found[0].startswith("git") else f"cd {there} && {found[0]}", said
+    )
+
+
 def gate_as_typed(gate: OpenGate | None, here: Repository, worktree: Path, run: str) -> OpenGate | None:
     """Return an open gate with its answers as they work where somebody stands."""
     if gate is None:
@@ -72,16 +88,17 @@ def gate_as_typed(gate: OpenGate | None, here: Repository, worktree: Path, run: 
 
 @contextmanager
 def advice_as_typed(here: Repository, worktree: Path, run: str = "") -> Generator[None]:
-    """Let the commands of an error be those that work where somebody stands."""
+    """Let the commands of an error, and those in its message, be those that work where somebody stands."""
     try:
         yield
     except UserError as error:
         error.actions = as_typed(error.actions, here, worktree, run)
+        error.message = text_as_typed(error.message, here, worktree, run)
         raise
 
 
 def _with_name(action: str, name: str, spoken: str) -> str:
-    return action if name == spoken else re.sub(rf"(?<=\s){re.escape(name)}(?=\s|\Z)", lambda _: spoken, action)
+    return action if name == spoken else re.sub(rf"(?<=\s){re.escape(name)}(?=[\s,;:]|\.?\Z)", lambda _: spoken, action)
 
 
 def _from_elsewhere(action: str, there: str) -> str:

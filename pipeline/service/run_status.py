@@ -20,7 +20,7 @@ from pipeline.runs.roster import find_run
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
-from pipeline.service.elsewhere import as_typed, gate_as_typed
+from pipeline.service.elsewhere import as_typed, gate_as_typed, text_as_typed
 from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.run_list import newest
 from todo import MappingSource, Tracker, TrackerError
@@ -93,7 +93,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         place=place_of(run),
         gate=gate_of(run),
         at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
-        note=run.history[-1].event.note if run.history else "",
+        note=text_as_typed(run.history[-1].event.note if run.history else "", here, folder.parents[1], folder.name),
         now=read_now(folder, run.journal.epoch) if live else (),
         plan_revision=state.plan_revision,
         tasks=_tasks(run),

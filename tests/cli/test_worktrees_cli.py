@@ -103,3 +103,14 @@ def test_what_is_refused_elsewhere_is_mended_where_it_is_said(project: Project) 
     assert parked["reason"] == "worktree_changed"
     assert f"git -C {there} status" in parked["safe_next_actions"]
     all_work(project, [each for each in parked["safe_next_actions"] if each.startswith("git")])
+
+
+def test_commands_within_a_sentence_are_for_the_worktree_of_the_run(project: Project) -> None:
+    there = project.root.parent / "project-gal-1"
+    (there / "greet.py").write_text("mine\n", encoding="utf-8")
+    project.git("commit", "--quiet", "--message", "mine", "--only", "--", "greet.py", cwd=there)
+    parked = project.document("approve", "GAL-1")
+    assert parked["reason"] == "branch_moved"
+    for document in (parked, project.document("show", "GAL-1")):
+        assert f"git -C {there} cherry-pick" in document["note"]
+        assert "git cherry-pick" not in document["note"]
