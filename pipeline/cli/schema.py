@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import Annotated, Any, Final, Literal, cast
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from pipeline.cli import completion
 from pipeline.config.model import Config
@@ -84,6 +85,14 @@ def _schema_in(module: str, document: str) -> dict[str, Any]:
     return _of(getattr(import_module(module), document))()
 
 
+def _runs() -> dict[str, Any]:
+    """Return the schema of a document that is a plain dataclass, so that `runs` is answered without pydantic."""
+    from pipeline.service.run_lines import RunsDocument  # noqa: PLC0415  (heavy; not on the path of --help)
+
+    strict = pydantic_dataclass(RunsDocument, frozen=True, config=ConfigDict(extra="forbid"))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(strict).json_schema()}
+
+
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "config": _of(Config),
     "error": _of(ErrorDocument),
@@ -93,9 +102,10 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "dispatch-result": _of(DispatchResult),
     "demo": _of(DemoDocument),
     "run": _loaded("pipeline.service.run_result", "RunDocument"),
+    "runs": _runs,
     **{
         name: _loaded("pipeline.service.documents", f"{name.title()}Document")
-        for name in ("runs", "show", "log", "explain", "diff")
+        for name in ("show", "log", "explain", "diff")
     },
     "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),

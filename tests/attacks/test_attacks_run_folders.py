@@ -119,9 +119,14 @@ def test_a_tracked_run_is_opened_by_no_command(project: Project, run: Run, *, st
     before = (run.folder / "journal.jsonl").read_bytes()
     for words in (*READING, *ANSWERING, ("run", "GAL-1"), ("verify", RUN)):
         done = ask(project, *words)
-        assert done.returncode == 2, (words, done.stdout, done.stderr)
-        assert "git rm -r --cached .workflow" in done.stderr, words
-        assert "tracks .workflow" in done.stderr, words
+        if words == ("runs",):  # it lists all worktrees: a bad one costs its line, and not the others
+            assert (done.returncode, RUN in done.stdout) == (0, False), (done.stdout, done.stderr)
+            said = done.stdout
+        else:
+            assert done.returncode == 2, (words, done.stdout, done.stderr)
+            said = done.stderr
+        assert "git rm -r --cached .workflow" in said, words
+        assert "tracks .workflow" in said, words
     assert (run.folder / "journal.jsonl").read_bytes() == before
     checks = {check["id"]: check for check in project.document("doctor")["checks"]}
     assert checks["leftovers"]["status"] == "fail"
