@@ -40,13 +40,14 @@ def diff(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.patches import diff_run  # noqa: PLC0415  (the same)
-    from pipeline.service.run_status import find  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     repository = Repository.find(Path.cwd())
     if name is None:
-        name = find(repository, None).name
+        name = find(Roster(repository), None).name
         say(f"{name}: the newest run")
     document = diff_run(repository, name, task=task, stat=stat)
     if as_document:

@@ -62,11 +62,12 @@ def explain(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.explanation import explain_run  # noqa: PLC0415  (the same)
-    from pipeline.service.run_status import find  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = explain_run(find(Repository.find(Path.cwd()), name), last=last)
+    document = explain_run(find(Roster(Repository.find(Path.cwd())), name), last=last)
     width = terminal_width(sys.stdout)
     if as_document:
         print_document(document)

@@ -1,4 +1,4 @@
-"""Answers what is asked again and again (`runs`, `issue ready`) without loading the command line.
+"""Answers what is asked again and again (`runs`, `show`, `issue ready`) without loading the command line.
 
 The parser and what it validates with take longer than these answers. Only the plainest words are taken; anything else,
 and whatever goes wrong, is left to the whole program, which does the same again and has the words for it.
@@ -22,6 +22,8 @@ def answered(words: list[str]) -> bool:
                 print_runs(as_document=as_document)
             case ["issue", "ready"]:
                 _issue_ready(as_json=as_document)
+            case ["show", *names] if not as_document and len(names) <= 1 and not "".join(names).startswith("-"):
+                _show(next(iter(names), None))
             case _:
                 return False
     except (BrokenPipeError, KeyboardInterrupt) as error:
@@ -48,3 +50,14 @@ def _issue_ready(*, as_json: bool) -> None:
 
     top = Repository.find(Path.cwd()).worktree
     print_ready(Tracker(FolderSource(top / FOLDER)).ready(), claims_of(top), as_json=as_json)
+
+
+def _show(name: str | None) -> None:
+    from pipeline.cli.show_page import page_of_run, page_text  # noqa: PLC0415  (the same)
+    from pipeline.cli.text import print_text, terminal_width  # noqa: PLC0415  (the same)
+    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
+
+    roster = Roster(Repository.find(Path.cwd()))
+    print_text(page_text(page_of_run(find(roster, name), roster), terminal_width(sys.stdout)))

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.gate_text import answer_rows, reading_rows
 from pipeline.cli.journal_lines import log_line
-from pipeline.cli.text import columned, counted, dispatch_text, first_rows, print_text, several_lines, terminal_width
+from pipeline.cli.text import print_text, terminal_width
 from pipeline.engine.journal import Journal
-from pipeline.outcomes import Outcome, Reason
-from pipeline.policy.characters import visible
-from pipeline.progress import duration
-from pipeline.routing.state import TaskStatus
+from pipeline.outcomes import Reason
 from pipeline.runs.folder import RunFolder
-from pipeline.service.run_facts import TO_FIX, finding_text
-from pipeline.terminal import paint
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pipeline.service.documents import EvidenceShown, ReviewShown, ShowDocument, TaskShown
-
-
-_LINES: Final = 20
-_SECONDS: Final = len("2026-11-20T14:02:07")
-
-Rows = list[tuple[str, str]]
 
 
 def show(
@@ -56,15 +41,19 @@ def show(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
+    from pipeline.cli.show_page import page_of_run, page_text  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.service.run_status import find, log_document, show_run  # noqa: PLC0415  (the same)
+    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
+    from pipeline.service.run_status import log_document, show_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     if follow and (as_document or not log):
         raise UserError("--follow belongs to --log, and prints lines as they come: no --json.", Reason.USAGE)
     here = Repository.find(Path.cwd())
-    folder = find(here, name)
+    roster = Roster(here)
+    folder = find(roster, name)
     width = terminal_width(sys.stdout)
     if follow:
         follow_log(folder, print_text)
@@ -74,196 +63,14 @@ def show(
         print_text(log_text(folder))
     elif as_document:
         print_document(show_run(folder, here))
+    elif verbose:
+        from pipeline.cli.show_text import whole_text  # noqa: PLC0415  (the same)
+
+        print_text(whole_text(show_run(folder, here), width))
     else:
-        document = show_run(folder, here)
-        print_text(whole_text(document, width) if verbose else show_text(document, width))
+        print_text(page_text(page_of_run(folder, roster), width))
 
 
 def log_text(folder: Path) -> str:
     """Return the journal for a person."""
     return "\n".join(log_line(line) for line in Journal.read(RunFolder(folder)).lines)
-
-
-def show_text(document: ShowDocument, width: int | None = None) -> str:
-    """Return how a run stands in 20 lines, what matters most first; the last says how to see the rest."""
-    rest = f"evidence, reviews, dispatches: redfirst show {visible(document.run_id)} -v"
-    head = _head(document)
-    following = _following(document)
-    known: list[Rows] = [
-        _edits(document),
-        reading_rows(document.at_gate) if document.at_gate else [],
-        [("blocker", finding_text(finding)) for finding in document.blockers],
-        [("task", line) for line in map(_task_line, document.tasks)],
-        _last_reviews(document),
-        [("filed", ", ".join(map(visible, document.follow_ups)))] if document.follow_ups else [],
-    ]
-    groups = [group for group in known if group]
-    room = _LINES - 2 - len(columned([*head, *following], width))
-    rows = [*head]
-    for place, group in enumerate(groups):
-        fitting = first_rows(group, max(room - (len(groups) - place - 1), 1), width)
-        taken = len(columned(fitting, width))
-        if taken > room:
-            break
-        rows += fitting
-        room -= taken
-    return "\n".join([_title(document), *columned([*rows, *following, ("rest", rest)], width)])
-
-
-def whole_text(document: ShowDocument, width: int | None = None) -> str:
-    """Return all that is known of a run; what comes last is what to do next."""
-    parts = [
-        "\n".join([_title(document), *columned([*_head(document), *_details(document)], width)]),
-        _section("Tasks", [line for task in document.tasks for line in _task_text(task)]),
-        _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
-        _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
-        _section("Limits used", [str(counter) + ("" if counter.holds else ", past") for counter in document.counters]),
-        _section("Dispatches", [line for dispatch in document.dispatches for line in dispatch_text(dispatch)]),
-        _section(
-            "Costs", [f"{'@' if line.of == 'role' else 'phase '}{line.name}: {line.known}" for line in document.costs]
-        ),
-        _section("Commits", [*document.commits, *(f"filed {visible(issue)}" for issue in document.follow_ups)]),
-        _section(
-            "Artifacts", [f"{visible(document.run_dir)}/", *(f"  {visible(name)}" for name in document.artifacts)]
-        ),
-        _section("Gate", columned(reading_rows(document.at_gate), None, indent=0) if document.at_gate else []),
-        _section("No effect", [line for _, text in _edits(document) for line in text.split("\n")]),
-        _section("Next", [text for _, text in _following(document)]),
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _section(title: str, lines: list[str]) -> str:
-    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
-
-
-def _title(document: ShowDocument) -> str:
-    return visible(document.run_id + (f": {document.title}" if document.title else ""))
-
-
-def _head(document: ShowDocument) -> Rows:
-    rows = [("state", _state_text(document))]
-    good = document.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
-    if not good and document.at_gate is None:
-        rows.append(("stands", visible(document.place)))
-    rows += [("now", f"{visible(each.what)}, {_since(each.since)}") for each in document.now]
-    # What the last decision said is why the run stopped only where that decision stopped it.
-    if document.note and document.outcome is not None and not good and document.reason is not Reason.ABANDONED:
-        rows.append(("because", several_lines(document.note)))
-    done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
-    rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
-    if document.sandbox.backend == "none":
-        rows.append(("sandbox", _box_text(document)))
-    rows.append(("usage", _usage_text(document)))
-    rows.append(("time", f"begun {_moment(document.started_at)}, last event {_moment(document.last_at)} (UTC)"))
-    return rows
-
-
-def _details(document: ShowDocument) -> Rows:
-    rows = [("start", document.start_commit)]
-    return [*rows, ("sandbox", _box_text(document))] if document.sandbox.backend != "none" else rows
-
-
-def _moment(at: str) -> str:
-    return at[:_SECONDS].replace("T", " ")
-
-
-def _since(began: datetime) -> str:
-    seconds = (datetime.now(UTC) - began).total_seconds()
-    return f"for {duration(max(0.0, seconds))}, since {began:%H:%M:%S} UTC"
-
-
-def _state_text(document: ShowDocument) -> str:
-    if document.outcome is None:
-        if document.live:
-            return paint("running", "cyan")
-        return paint("interrupted: the process that drove it is gone", "red")
-    good = document.outcome is Outcome.COMPLETED
-    bad = document.outcome in {Outcome.FAILED, Outcome.REJECTED}
-    colour = "green" if good else "red" if bad else "yellow"
-    if document.at_gate is not None:
-        return f"{paint(document.outcome.value, colour)} at {document.at_gate.place}, exit code {document.exit_code}"
-    reason = document.reason.value if document.reason else "?"
-    return f"{paint(document.outcome.value, colour)} ({reason}), exit code {document.exit_code}"
-
-
-def _box_text(document: ShowDocument) -> str:
-    facts = document.sandbox
-    if facts.backend is None:
-        return "not on record"
-    warning = ": NOTHING WAS ISOLATED, as configured" if facts.backend == "none" else ""
-    return f"{visible(facts.backend)}, network {visible(facts.network or 'unknown')}{warning}"
-
-
-def _following(document: ShowDocument) -> Rows:
-    if document.at_gate is not None and not document.live:
-        return answer_rows(document.at_gate)
-    return [("next", visible(action)) for action in document.safe_next_actions]
-
-
-def _edits(document: ShowDocument) -> Rows:
-    edits = document.edits_without_effect
-    commands = (f":\n  {visible(edit.instead)}" if edit.instead else "" for edit in edits)
-    return [
-        ("no effect", f"{visible(edit.path)} was edited: {edit.says}{command}")
-        for edit, command in zip(edits, commands, strict=True)
-    ]
-
-
-def _usage_text(document: ShowDocument) -> str:
-    usage = document.usage
-    if not usage.dispatches:
-        return "no agent was asked"
-    number = counted(usage.dispatches, "dispatch")
-    told = [line.usage.cost_usd for line in document.dispatches if line.usage is not None]
-    if not document.costs and all(cost is None for cost in told):
-        return f"{number}; no agent reported a cost"
-    cost = "cost not fully known" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    tokens = (usage.input_tokens, usage.output_tokens)
-    known = "tokens not fully known" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"
-    return f"{number}, {cost}, {known}"
-
-
-def _task_line(task: TaskShown) -> str:
-    return f"{visible(task.id)} [{task.state.value}] {visible(task.title)}".rstrip()
-
-
-def _task_text(task: TaskShown) -> list[str]:
-    lines = [_task_line(task)]
-    if task.evidence is not None and task.state is not TaskStatus.DROPPED:
-        lines += [f"  {line}" for line in _evidence_text(task.evidence)]
-    return lines
-
-
-def _evidence_text(evidence: EvidenceShown) -> list[str]:
-    lines = [
-        f"RED {visible(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {visible(red.message)}"
-        for red in evidence.red
-    ]
-    lines += [f"guard {visible(id_)}: passes before and after" for id_ in evidence.guards]
-    if evidence.not_testable is not None:
-        said = visible(str(evidence.not_testable.get("reason", "")))
-        signed = f", signed off in {visible(evidence.judged_by)}" if evidence.judged_by else ""
-        lines.append(f"without tests ({said}){signed}")
-    if evidence.green is not None:
-        flaky = f", {len(evidence.green.flaky)} flaky" if evidence.green.flaky else ""
-        passed = counted(len(evidence.green.passed), "test")
-        lines.append(f"GREEN: {passed} of the task, and {evidence.green.kept} that passed before{flaky}")
-    return lines
-
-
-def _last_reviews(document: ShowDocument) -> Rows:
-    return [("review", _review_line(review)) for review in {each.stage: each for each in document.reviews}.values()]
-
-
-def _review_line(review: ReviewShown) -> str:
-    said = visible(review.verdict or "no verdict on record")
-    counts = "" if said.replace(" ", "_") == review.signal.value else f", counted as {review.signal.value}"
-    advice = f"; @simplify: {visible(review.advice)}" if review.advice else ""
-    return f"{review.stage} {review.number}: {said}{counts}{advice}"
-
-
-def _review_text(review: ReviewShown) -> list[str]:
-    must = review.must_fix if review.signal in TO_FIX else ()
-    found = [f"  {'to fix' if finding.id in must else 'left open'}: {finding_text(finding)}" for finding in review.open]
-    return [_review_line(review), *found]

@@ -68,13 +68,14 @@ def verify(
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.service.run_status import find  # noqa: PLC0415  (the same)
+    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
     if what is None:
-        what = find(Repository.find(Path.cwd()), None).name
+        what = find(Roster(Repository.find(Path.cwd())), None).name
         say(f"{what}: the newest run")
     with opened_without_run(Path.cwd(), os.environ, say) as ctx:
         document = anyio.run(verified, ctx, what)

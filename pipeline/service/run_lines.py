@@ -1,20 +1,13 @@
-"""What `runs` tells of each run, and where the lines of runs are kept that have not changed since they were read.
-
-A run's line follows from its run.json and its journal: as long as lstat says the same of both, the line is the same,
-and nothing that reads journals has to be loaded. Who changes a file cannot set its change time back (`runs/seal.py`).
-"""
+"""What `runs` tells of each run. A run's line follows from its run.json and its journal."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from pipeline import VERSION
 from pipeline.outcomes import Outcome, Reason
 
 if TYPE_CHECKING:
@@ -65,51 +58,14 @@ class RunsDocument:
     runs: tuple[RunLine, ...]
 
 
-class KeptLines:
-    """Lines of runs in a file of the user's state. It may be lost, or not be written, at any time."""
+FIELDS: Final = tuple(field.name for field in fields(RunLine))
 
-    def __init__(self, state: Path, common_dir: Path) -> None:
-        self._file = state / "lists" / f"{hashlib.sha256(os.fsencode(common_dir)).hexdigest()[:16]}.json"
-        self._shape = [VERSION, *(field.name for field in fields(RunLine))]
-        self._kept = self._read()
-        self._changed = False
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            said = json.loads(self._file.read_bytes())
-            if said["shape"] == self._shape:
-                return dict(said["lines"])
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
-            pass
-        return {}
-
-    def get(self, folder: Path) -> RunLine | None:
-        """Return the line of the run in *folder*, if it is as it was when that line was made."""
-        found = self._kept.get(str(folder))
-        if found is None or found["facts"] != facts_of(folder):
-            return None
-        line: dict[str, Any] = dict(found["line"])
-        outcome: str | None = line.pop("outcome")
-        reason: str | None = line.pop("reason")
-        return RunLine(**line, outcome=Outcome(outcome) if outcome else None, reason=Reason(reason) if reason else None)
-
-    def put(self, folder: Path, facts: list[int] | None, line: RunLine) -> None:
-        """Keep a line of a run that could be read; *facts* were taken before."""
-        if facts is not None and line.problem is None:
-            self._kept[str(folder)] = {"facts": facts, "line": asdict(line)}
-            self._changed = True
-
-    def save(self) -> None:
-        """Write what is new, without the runs whose folder is gone; a disk that does not take it costs nothing."""
-        if not self._changed:
-            return
-        lines = {folder: kept for folder, kept in self._kept.items() if os.path.lexists(folder)}
-        text = json.dumps({"shape": self._shape, "lines": lines})
-        aside = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_text(text, encoding="utf-8")
-            aside.replace(self._file)
+def kept_line(line: dict[str, Any]) -> RunLine:
+    """Return a line as it was kept."""
+    outcome: str | None = line.pop("outcome")
+    reason: str | None = line.pop("reason")
+    return RunLine(**line, outcome=Outcome(outcome) if outcome else None, reason=Reason(reason) if reason else None)
 
 
 def facts_of(folder: Path) -> list[int] | None:

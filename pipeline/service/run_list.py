@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import as_utf8
 from pipeline.runs.claimants import GONE, RUNNING, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
 from pipeline.runs.store import WORKFLOW
-from pipeline.service.run_lines import KeptLines, RunLine, RunsDocument, facts_of
+from pipeline.service.kept import Kept
+from pipeline.service.run_lines import FIELDS, RunLine, RunsDocument, facts_of, kept_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,10 +44,26 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
     return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
 
 
-def newest(repository: Repository) -> Path | None:
+def find(roster: Roster, name: str | None) -> Path:
+    """Return the folder of the run called *name*; without a name the newest one here, else of the other worktrees.
+
+    Raises:
+        UserError: there is no such run, or no run at all.
+    """
+    if name is not None:
+        return roster.find(name).folder
+    folder = newest(roster)
+    if folder is None:
+        raise UserError(
+            "There are no runs in this repository yet.", Reason.USAGE, actions=("redfirst run ISSUE", "redfirst runs")
+        )
+    return folder
+
+
+def newest(roster: Roster) -> Path | None:
     """Return the folder of the run that was started last, in this worktree if any; readable ones first."""
-    folders = [run.folder for run in Roster(repository).newest()]
-    readable = zip(folders, lines_of(repository, folders), strict=True)
+    folders = [run.folder for run in roster.newest()]
+    readable = zip(folders, lines_of(roster.repository, folders), strict=True)
     # Where none can be read, whoever opens the newest says what is wrong with it.
     return next((folder for folder, line in readable if line.problem is None), folders[0] if folders else None)
 
@@ -55,7 +71,7 @@ def newest(repository: Repository) -> Path | None:
 def lines_of(repository: Repository, folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:
     """Return the lines of some runs, as they are now."""
     moment = now or datetime.now(UTC)
-    kept = KeptLines(state_folder(os.environ), repository.common_dir)
+    kept = Kept("lists", repository.common_dir, FIELDS)
     found = [_line(folder, kept, moment) for folder in folders]
     kept.save()
     return found
@@ -72,16 +88,17 @@ def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, 
     }
 
 
-def _line(folder: Path, kept: KeptLines, now: datetime) -> RunLine:
+def _line(folder: Path, kept: Kept, now: datetime) -> RunLine:
     live = FileLease.is_held(folder)
-    line = None if live else kept.get(folder)
+    facts = None if live else facts_of(folder)  # what a driver does in between is not in its journal yet
+    line = kept.get(folder, facts, kept_line)
     if line is None:
-        facts = None if live else facts_of(folder)  # what a driver does in between is not in its journal yet
         try:
             line = _folded(folder, now if live else None)
         except UserError as error:
             return _unread(folder, error.message, live=live)
-        kept.put(folder, facts, line)
+        if facts is not None:
+            kept.put(folder, facts, asdict(line))
     status = line.outcome.value if line.outcome is not None else RUNNING if live else "interrupted"
     return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.engine.journal import Journal
-from pipeline.errors import UserError
-from pipeline.outcomes import Reason, exit_code
+from pipeline.outcomes import exit_code
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.drafts import vain_edit, without_effect
 from pipeline.runs.events import PublishIntended
@@ -16,13 +15,11 @@ from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
 from pipeline.runs.now import read_now
-from pipeline.runs.roster import find_run
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
 from pipeline.service.elsewhere import as_typed, gate_as_typed, text_as_typed
 from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, read_evidence, read_review
-from pipeline.service.run_list import newest
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
@@ -35,22 +32,6 @@ if TYPE_CHECKING:
     from pipeline.service.documents import FindingLine
 
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")
-
-
-def find(repository: Repository, name: str | None) -> Path:
-    """Return the folder of the run called *name*; without a name the newest one here, else of the other worktrees.
-
-    Raises:
-        UserError: there is no such run, or no run at all.
-    """
-    if name is not None:
-        return find_run(repository, name)
-    folder = newest(repository)
-    if folder is None:
-        raise UserError(
-            "There are no runs in this repository yet.", Reason.USAGE, actions=("redfirst run ISSUE", "redfirst runs")
-        )
-    return folder
 
 
 def log_document(folder: Path) -> LogDocument:

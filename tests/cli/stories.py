@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runs.real import begin, dispatch, event, tree_with
+from runs.real import begin, dispatch, event, start_dispatch, to_first_task, to_split, tree_with
 
 from pipeline.evidence.red_classes import RedClass
 from pipeline.evidence.red_tests import RedEntry, RedTests
@@ -176,3 +176,38 @@ def finished(repository: Repository) -> Run:
 def tree_of(run: Run, files: dict[str, str | None]) -> str:
     """Return the run's present tree with these files."""
     return tree_with(Repository.find(run.folder.parent.parent), run.state.head, files)
+
+
+def at_a_gate(repository: Repository) -> Run:
+    run = begin(repository, gates=("plan",))
+    to_split(run)
+    return run
+
+
+def out_of_budget(repository: Repository) -> Run:
+    run = retries_used_up(repository)
+    run.decide(event(Signal.BUDGET, role=Role.TEST, note="40 of 40 dispatches are used up, " + "and more words " * 9))
+    return run
+
+
+def interrupted(repository: Repository) -> Run:
+    run = begin(repository)
+    to_first_task(run)
+    start_dispatch(run, Role.TEST, "write-tests")
+    return run
+
+
+def abandoned(repository: Repository) -> Run:
+    run = interrupted(repository)
+    run.abandon()
+    return run
+
+
+def rejected(repository: Repository) -> Run:
+    run = begin(repository)
+    run.decide(event(Signal.BASELINE_IMPOSSIBLE, note="pytest is not installed"))
+    return run
+
+
+ENDINGS = [finished, at_a_gate, out_of_budget, interrupted, abandoned, rejected]
+"""Every way in which a run stands still."""

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from cli.loading import HEAVY, loaded
 from kit import FILES, REDFIRST, Project, make_project
 from runs.real import begin, event
 
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-HEAVY = (
-    "typer",
-    "pydantic",
-    "anyio",
-    "importlib.metadata",
-    "tempfile",
-    "pipeline.routing",
-    "pipeline.engine",
-    "pipeline.cli.main",
-)
 WHOLE = "import sys; from pipeline.cli.main import run; sys.argv[0] = 'redfirst'; run()"
 
 
@@ -44,12 +35,6 @@ def project(tmp_path: Path) -> Project:
 
 def run_of(project: Project, name: str) -> Run:
     return begin(Repository.find(project.root), name, started_at="2026-11-20T14:00:00.000Z")
-
-
-def loaded(project: Project, *words: str) -> set[str]:
-    argv = [sys.executable, "-X", "importtime", str(REDFIRST), *words]
-    done = subprocess.run(argv, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=True)
-    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 
 def whole(project: Project, *words: str) -> tuple[str, str]:

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli import stories
-from runs.real import alone, begin, dispatch, event, make_repository, start_dispatch, to_first_task, to_split
+from runs.real import alone, begin, dispatch, event, make_repository, to_first_task
 from terminals import on_terminal
 
 from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
 from pipeline.cli.routes import routes_text
-from pipeline.cli.show import show_text, whole_text
+from pipeline.cli.show_text import show_text, whole_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.runs.roster import Roster
 from pipeline.service.explanation import explain_run
-from pipeline.service.run_status import find, show_run
+from pipeline.service.run_list import find
+from pipeline.service.run_status import show_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,41 +43,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     return make_repository(tmp_path / "project")
 
 
-def at_a_gate(repository: Repository) -> Run:
-    run = begin(repository, gates=("plan",))
-    to_split(run)
-    return run
-
-
-def out_of_budget(repository: Repository) -> Run:
-    run = stories.retries_used_up(repository)
-    run.decide(event(Signal.BUDGET, role=Role.TEST, note="40 of 40 dispatches are used up, " + "and more words " * 9))
-    return run
-
-
-def interrupted(repository: Repository) -> Run:
-    run = begin(repository)
-    to_first_task(run)
-    start_dispatch(run, Role.TEST, "write-tests")
-    return run
-
-
-def abandoned(repository: Repository) -> Run:
-    run = interrupted(repository)
-    run.abandon()
-    return run
-
-
-def rejected(repository: Repository) -> Run:
-    run = begin(repository)
-    run.decide(event(Signal.BASELINE_IMPOSSIBLE, note="pytest is not installed"))
-    return run
-
-
-ENDINGS = [stories.finished, at_a_gate, out_of_budget, interrupted, abandoned, rejected]
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", stories.ENDINGS)
 def test_a_run_is_told_in_20_lines_of_80_columns(repository: Repository, ending: Callable[[Repository], Run]) -> None:
     run = ending(repository)
     document, explained = show_run(run.folder, repository), explain_run(run.folder)
@@ -94,7 +62,7 @@ def test_a_run_is_told_in_20_lines_of_80_columns(repository: Repository, ending:
 
 
 def test_a_run_that_a_person_ended_does_not_say_what_else_ended_it(repository: Repository) -> None:
-    run = abandoned(repository)
+    run = stories.abandoned(repository)
     text = whole_text(show_run(run.folder, repository))
     assert "cancelled (abandoned)" in text
     assert "no answer: it was cut off" in text
@@ -112,7 +80,7 @@ def test_a_finding_that_may_stay_is_not_said_to_have_to_be_fixed(repository: Rep
 def test_a_run_that_cannot_be_read_is_not_no_run(repository: Repository) -> None:
     (begin(repository).folder / "journal.jsonl").write_text("gossip\n")
     with pytest.raises(UserError, match="damaged at line 1"):
-        show_run(find(repository, None), repository)
+        show_run(find(Roster(repository), None), repository)
 
 
 def test_a_cost_that_nobody_reports_is_not_a_cost_of_nothing(repository: Repository) -> None:
@@ -135,7 +103,7 @@ def test_the_matrix_fits_on_a_terminal() -> None:
 
 
 def test_the_program_wraps_what_it_shows(repository: Repository) -> None:
-    out_of_budget(repository)
+    stories.out_of_budget(repository)
     for words in (("show", "-v"), ("explain", "GAL-39"), ("routes",)):
         code, text = on_terminal(*words, cwd=repository.worktree, env=os.environ)
         wide = [line for line in text.splitlines() if columns(line) > WIDTH and "/" not in line]
