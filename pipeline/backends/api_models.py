@@ -1,4 +1,4 @@
-"""A model behind the gateway: the SDK of its dialect, talking through a socket that leads nowhere else.
+"""A model behind the gateway: the SDK of its dialect, which talks through a socket to the gateway and to nothing else.
 
 Only this package's `api` modules import the SDKs, and only when an agent of `backend = "api"` is asked.
 """

@@ -1,4 +1,4 @@
-"""What Codex's stream of events says (`codex exec --json`), and what it refused, which stands on stderr only."""
+"""Reads Codex's stream of events (`codex exec --json`), and on stderr, where alone Codex says it, what was refused."""
 
 from __future__ import annotations
 

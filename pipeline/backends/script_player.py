@@ -1,4 +1,4 @@
-"""Runs inside the box, alone: does what one entry of a script says, as an agent would. See `script.Answer`."""
+"""A program that runs in the box: it does what one entry of a script says, as an agent would. See `script.Answer`."""
 
 from __future__ import annotations
 

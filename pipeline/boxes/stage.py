@@ -1,4 +1,4 @@
-"""Runs alone, started by the driver: makes mounts in namespaces of its own, then becomes the box, or ends.
+"""A program that the driver starts: it makes mounts in namespaces of its own, then runs the box in its place.
 
 Two orders (JSON on a descriptor). `overlay`: mount a writable layer over read-only ones and hand its descriptors to the
 driver, which keeps the namespace alive by them. `box`: show the box's mounts to an unprivileged user, give it a network

@@ -1,4 +1,4 @@
-"""A run is acted on where it is, and how it stands is told where somebody stands."""
+"""Runs a command on a run, wherever its worktree is, and prints how the run stands afterwards."""
 
 from __future__ import annotations
 

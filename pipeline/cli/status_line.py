@@ -1,4 +1,4 @@
-"""Where a driver's progress goes: a line at the bottom of a terminal, redrawn in place, or a heartbeat in a pipe.
+"""Shows a driver's progress: one line at the bottom of a terminal, or a line now and then in a pipe.
 
 Both are told of each line that is said. Nothing here waits, starts a thread or decides anything.
 """

@@ -1,4 +1,4 @@
-"""Which files a language means by the name of a module or package; each language says it in a part of its own."""
+"""Finds the files that the name of a module or package means; each language has a `Part` for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reviews found, review after review: ids, severities that evidence supports, the rising floor, convergence.
+"""The findings of a stage, review after review: ids, severities, what must be fixed still, and when reviews end.
 
 Theory of operation (matrix 3). A stage's review loop carries one `Ledger`. `apply_review` folds one more review into
 it: answers to the open findings first, then what is new, then the signal. A verdict never routes by itself, it has to

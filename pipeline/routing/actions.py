@@ -1,4 +1,4 @@
-"""What a row of the matrix may say. Values only: a cell that cannot be printed or compared is not a cell."""
+"""The actions that a row of the matrix may name: plain values, which can be printed and compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that another worktree keeps: it is acted on there, and what is advised is typed where somebody stands."""
+"""Runs in other worktrees: a command acts there, and what it advises is written for where it was typed."""
 
 from __future__ import annotations
 

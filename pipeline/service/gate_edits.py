@@ -1,4 +1,4 @@
-"""What a person edited at a gate is checked as a draft is, before it counts (contract 5)."""
+"""Checks the files that a person edited at a gate by the rules for drafts, before they count (contract 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run that is meant where none is named: for what changes something only where exactly one can be."""
+"""Chooses the run where a command names none; for what changes something there has to be exactly one."""
 
 from __future__ import annotations
 

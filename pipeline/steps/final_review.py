@@ -1,4 +1,4 @@
-"""FINAL_REVIEW (phase 8): @check and @simplify read the whole result; `[checks]` speak first, as measured findings."""
+"""FINAL_REVIEW (phase 8): `[checks]` run, then @check and @simplify read the whole result and what failed there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commits a word means: one commit, a range, or those of a run; and what their checks say together."""
+"""The commits that `verify ARGUMENT` means (one, a range, those of a run), and the verdict on all of them together."""
 
 from __future__ import annotations
 

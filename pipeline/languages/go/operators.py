@@ -1,4 +1,4 @@
-"""Go: which nodes have which role in small faults. Types, imports and logging are left alone.
+"""Go: which nodes of a syntax tree a small fault may change, and how. Types, imports and logging are left alone.
 
 Go refuses a variable that is not used. What is left out therefore stays in the text, behind `if false`.
 """

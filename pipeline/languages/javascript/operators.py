@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: which nodes have which role in small faults. Types, keys and logging are left alone."""
+"""JavaScript and TypeScript: which nodes of a syntax tree a small fault may change. Types, keys and logging stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are tests where several runners look, or one looks below a folder: one `Layout` that says the same.
+"""Which files are tests where a repository has several runners, or one below a folder: one `Layout` made of theirs.
 
 Each runner has its own names for test files and its own folders for them; names of one in the folders of another would
 make tests of production. So names and folders are bound together, as patterns of whole paths. A star in such a pattern

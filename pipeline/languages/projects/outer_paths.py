@@ -1,4 +1,4 @@
-"""How what is said in a folder of the repository is said outside of it: paths, ids, whole observations.
+"""Translates paths, ids and observations of a project in a folder to those of the whole repository, and back.
 
 An id that begins with a path gets the folder in front, `web/a.test.js::x`; one that names packages is told apart from
 those of another folder, `web::crate::lib::x`. Both are undone by taking the same text away again.

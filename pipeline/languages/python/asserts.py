@@ -1,4 +1,4 @@
-"""Python for `suite_walk`: assertions of pytest, unittest, numpy and its kin, and what keeps them from failing."""
+"""Python for `suite_walk`: assertions of pytest, unittest, numpy and its kin, and what keeps one from failing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytecode of the project that outlives a measurement: what the baseline compiled serves later files of the same bytes.
+"""A cache of the project's bytecode: what the baseline compiled is used again for files of the same bytes.
 
 Python, and older versions of pytest for the tests that they rewrite, believe a compiled file whose source has the size
 and the second that are noted in it. Two trees can hold different bytes of one size, written in one second, at one path.

@@ -1,4 +1,4 @@
-"""Python: which nodes have which role in small faults. Types, decorators, messages and logging are left alone."""
+"""Python: which nodes of a syntax tree a small fault may change. Types, decorators, messages and logging stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which package brings an option, a setting or a plugin that a project's settings name and pytest does not know."""
+"""The package to install where pytest does not know an option, a setting or a plugin that the project names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a measurement is made: the box, the view, and a private folder with a program of ours, which is asked there."""
+"""The place of a measurement: a box, a view, and a private folder with our program, which runs the tests there."""
 
 from __future__ import annotations
 

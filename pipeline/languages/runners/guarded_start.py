@@ -1,4 +1,4 @@
-"""Starts a process that no other program can replace, and notices which of its threads ends it.
+"""Starts a process that cannot be replaced by execve, and notices which of its threads ends it.
 
 Runners inside the box use it: the standard library only. What a test process says is believed because of what was
 started, so nothing else may say it: execve(2) puts another program in its place, with its number and its streams. The

@@ -1,4 +1,4 @@
-"""From what a failing test prints, and from what the compiler says, to a `Fault`.
+"""Makes a `Fault`, why a test failed, of what the test printed or the compiler said.
 
 Kinds are Rust's own words; `bases` say in the vocabulary of `pipeline.evidence` what they amount to. The innermost
 frame in the workspace decides there, so places are those of the backtrace; a place in a test region of a production

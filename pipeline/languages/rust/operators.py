@@ -1,4 +1,4 @@
-"""Rust: which nodes have which role in small faults. Test regions, types, patterns and macros are left alone.
+"""Rust: which nodes of a syntax tree a small fault may change. Test regions, types, patterns and macros stay.
 
 A statement that is left out stays in the text, behind `if false`: without it a variable would be unused, or not moved,
 and the change would say nothing.

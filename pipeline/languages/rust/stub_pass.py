@@ -1,4 +1,4 @@
-"""Reads Rust sources for stub passes (see `sources.stub_pass`).
+"""Reads Rust sources, so that `sources.stub_pass` can say whether @make scaffolded stubs and nothing else.
 
 All `impl` blocks of a type are one scope; two traits of it may have functions of one name. Test regions are not
 production; that a stub pass leaves them alone is the gate's to see.

@@ -1,4 +1,4 @@
-"""Production that knows what the tests ask: notes for @check on values and examples that code and new tests share.
+"""Finds production code that has the answers of the tests in it: notes for @check on values that both share.
 
 Read word by word, for all languages alike. Honest code has such values, too (a limit that the issue gives is in its
 words, and no note); a reader decides. Several values of one test side by side are told in any case: an issue gives

@@ -1,4 +1,4 @@
-"""Finds what a stub pass changed that is no stub (ADR-7): two texts are compared by what they define and what they run.
+"""Finds changes that are no stubs in what @make scaffolded (ADR-7): two texts are compared by what they define and run.
 
 Each language reads its files into one shape, `Content`; how they are compared is the same for all.
 """

@@ -1,4 +1,4 @@
-"""Nothing else may break: a suspect counts only if it fails 2 of 2 here and keeps 2 of 2 before (matrix 5)."""
+"""Finds old tests that break: one counts if it fails in two runs of two, and passes in two of two before (matrix 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that fail though nobody wrote them anew, and are to be made to pass: which the task or @test takes up."""
+"""Old tests that fail and are to pass: a task names them, or @test takes them up, and nobody writes them anew."""
 
 from __future__ import annotations
 

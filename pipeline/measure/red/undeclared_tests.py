@@ -1,4 +1,4 @@
-"""Tests that nothing compiles: over production without their module they are a file that nobody declares.
+"""Rust tests that cannot be compiled, because the production before has no `mod` line for their file.
 
 In Rust tests stand in the file of the code. Over a tree that does not have this file yet, what is left of it is its
 test modules, and no `mod` leads to it, so that the compiler says nothing at all. It is to these tests what a failing

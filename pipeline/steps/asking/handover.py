@@ -1,4 +1,4 @@
-"""What goes on from one role to the next: remarks that stopped nothing, and work that was sent back."""
+"""What one role hands to the next: findings that did not block, and work that was sent back."""
 
 from __future__ import annotations
 

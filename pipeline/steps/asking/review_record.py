@@ -1,4 +1,4 @@
-"""A review as it is on disk: what reads runs loads it without what asks for reviews."""
+"""A review as it is kept on disk; `show` and `explain` load it without the code that asks for reviews."""
 
 from __future__ import annotations
 

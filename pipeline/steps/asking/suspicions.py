@@ -1,4 +1,4 @@
-"""What a reviewer is told of the whole change: means to forge tests, and values that only one side has."""
+"""What a reviewer is told of the whole change: means to forge tests, and values that only tests, or only code, have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving the user's index, files and branch to what is published, and taking back what a crash left between them."""
+"""Moves the user's index, files and branch to the published commits, and takes back what a crash left half done."""
 
 from __future__ import annotations
 
