@@ -96,7 +96,7 @@ def _tell_of_commits(ctx: Context, base: Base, ours: frozenset[str]) -> None:
     met = sorted(ours.intersection(change.path for change in ctx.repository.diff(start, base.commit)))
     told = f"{branch} is at {base.tip[:12]} now"
     if met:
-        ctx.say(f"    {told}, and {_few(met)} changed there: files that the run writes, too")
+        ctx.say(f"    {told}; {_few(met)} changed there, and the run writes there, too")
     else:
         ctx.say(f"    {told}; the result is put on top of it, and measured there")
 

@@ -90,15 +90,19 @@ def test_what_meets_is_named_and_merged_only_when_a_person_says_so(tmp_path: Pat
     note = document["note"]
     assert f"greet.sum was changed by {mine[:12]} (mine) and by task 1" in note
     assert "redfirst resume run-GAL-1 --onto work" in note
-    ahead = project.git("commit-tree", "-p", mine, "-m", "ahead", f"{mine}^{{tree}}")
-    project.git("branch", "ahead", ahead)
+    ahead = commit(project, {"docs/notes.txt": "ahead of the branch\n"})
+    project.git("branch", "ahead")
+    project.git("reset", "--quiet", "--keep", mine)
     wrong = project.document("resume", "GAL-1", "--onto", "main")
     assert (wrong["_code"], wrong["error"]["kind"]) == (2, "branch_moved"), wrong
-    document = project.document("resume", "GAL-1", "--onto", "ahead")
+    assert die_at(project, "before git read-tree -m", 1, "resume", "GAL-1", "--onto", "ahead") == KILLED
+    project.write({"docs/notes.txt": "ahead of"})  # as a git that is killed leaves it
+    document = project.document("resume", "GAL-1")
     check_on_top(project, document, ahead)
     assert project.git("show", "work:greet.sum") == CODE["greet.sum"].replace("# 1", "# mine").strip()
 
 
+@pytest.mark.broad
 def test_where_both_change_the_same_lines_no_recipe_is_printed(tmp_path: Path) -> None:
     project = parked(tmp_path)
     commit(project, {"greet.sum": FILES["greet.sum"].replace("= n", "= n + 0")})
@@ -145,6 +149,7 @@ def test_what_a_person_takes_over_by_hand_stays_theirs_when_the_run_is_given_up(
     assert project.git("status", "--porcelain").split("\n") == ["M  greet.check", "M  other.sum"]
 
 
+@pytest.mark.broad
 def test_what_the_users_commit_breaks_for_the_result_is_found(tmp_path: Path) -> None:
     project = parked(tmp_path)
     commit(project, {"zzz.sum": "greet n = n\n"})
@@ -152,6 +157,7 @@ def test_what_the_users_commit_breaks_for_the_result_is_found(tmp_path: Path) ->
     assert "task 1: greet.check::two: does not pass" in note
 
 
+@pytest.mark.broad
 def test_a_branch_without_the_start_is_left_alone(tmp_path: Path) -> None:
     project = parked(tmp_path)
     project.write({"docs/notes.txt": "amended\n"})

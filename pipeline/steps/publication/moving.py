@@ -136,6 +136,9 @@ def _intended(ctx: Context, now: str, tried: Sequence[Line[PublishIntended]]) ->
     found: list[str] = []
     for line in tried:
         base, new = line.data.base or ctx.run.info.start_commit, line.data.commits[-1]
+        if repository.is_ancestor(now, base):  # `--onto` may have named a commit that the branch does not have yet
+            found.append(repository.tree_of(new))
+            continue
         was = {entry.path: entry for entry in repository.entries(repository.tree_of(base))}
         changes = [c for c in repository.diff(base, new) if here.get(c.path) == was.get(c.path)]
         if changes:
