@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from pipeline import VERSION
 from pipeline.boxes.orphans import end_lost
+from pipeline.config.folders import state_folder
 from pipeline.config.load import without_effect
 from pipeline.dispatch.roles import prompts_hash
 from pipeline.dispatch.transcript import secrets_of_run
@@ -23,7 +24,7 @@ from pipeline.runs.preconditions import examine
 from pipeline.runs.roster import next_name
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
-from pipeline.runs.store import workflow_folder
+from pipeline.runs.store import state_of_run, workflow_folder
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.orchestrator import drive_issue
@@ -38,7 +39,7 @@ from pipeline.service.run_config import (
     refuse_recursion,
     require_programs,
 )
-from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, usable
+from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, require_own, usable
 from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.table import STEPS
 
@@ -109,6 +110,9 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
             park_on_blockers=config.final_review.on_blockers == "park",
             started_at=stamp(utc_now()),
         )
+        own = state_of_run(state_folder(options.environ), repository, info.run_id)
+        with disk(own):
+            own.mkdir(mode=0o700, parents=True, exist_ok=True)  # says that the run is ours, also after a crash
         run = Run.create(folder, info, sandbox=isolation(config, box))
         ctx = build_context(repository, run, config, box, options.environ, say)
         ctx.start = start_point
@@ -163,6 +167,8 @@ async def _go_on_with(
                 actions=(then, f"redfirst show {run.info.run_id}"),
             )
         given = options.flags
+        if not place_of_run(repository, run, options.environ).exists():
+            require_own(run, given)
         flags = given.over(flags_of(run))
         loaded = load_config(repository, run.info.start_commit, usable(flags), options.environ)
         require_hidden(flags, loaded)

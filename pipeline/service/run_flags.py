@@ -62,6 +62,26 @@ def usable(flags: Flags) -> Flags:
     return Flags({key: text for key, text in flags.values.items() if text != HIDDEN}, flags.agents)
 
 
+def require_own(run: Run, given: Flags) -> None:
+    """Refuse the flags of a run folder that was not made here, unless each is *given* again: it may be a stranger's.
+
+    Raises:
+        UserError: reason `untrusted`: it names them.
+    """
+    kept = given.over(flags_of(run))
+    said = [f"--set {key}={text}" for key, text in kept.values.items() if key not in given.values]
+    said += [f"--agent {role}={name}" for role, name in kept.agents.items() if role not in given.agents]
+    if said:
+        raise UserError(
+            f"{run.info.run_id} was begun elsewhere, with flags that could start programs here: "
+            f"{', '.join(said)}. Read them, then give each key again with this command, with the value "
+            "that you want.",
+            Reason.UNTRUSTED,
+            details={"flags": said},
+            actions=(f"redfirst show {run.info.run_id}",),
+        )
+
+
 def require_hidden(flags: Flags, loaded: Loaded) -> None:
     """Refuse to go on without a value that a flag gave, that was not kept, and that nothing else gives now.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -102,6 +103,20 @@ def test_a_value_that_may_be_a_secret_is_not_kept_and_is_asked_for_again(tmp_pat
     kept = "".join((project.run_folder() / name).read_text() for name in ("run.json", "journal.jsonl"))
     for value in (secret, "another-secret-of-ada", "something-else"):
         assert value not in kept
+
+
+def test_flags_in_a_run_folder_that_was_not_made_here_are_shown_and_never_obeyed(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    project.run(*flags, *GATES)
+    shutil.rmtree(project.home / "state")  # as where the folder was unpacked from an archive
+    before = project.journal()
+    refused = project.document("approve", "GAL-1")
+    assert (refused["_code"], refused["error"]["kind"]) == (2, "untrusted"), refused
+    assert "--set agents.backend=scripted" in refused["error"]["message"]
+    assert project.journal() == before
+    script = flags[-1].partition("=")[2]
+    again = project.document("approve", "GAL-1", "--set", "agents.backend=scripted", "--set", f"agents.script={script}")
+    assert again["reason"] == "approval", again["_stderr"]
 
 
 def test_a_run_of_an_earlier_version_has_no_flags_and_goes_on(tmp_path: Path) -> None:
