@@ -17,7 +17,7 @@ class HistoryDoor(ReadDoor):
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether *old* is *new* or one of its ancestors."""
-        return self._answers("merge-base", "--is-ancestor", old, new) is not None
+        return old == new or self._answers("merge-base", "--is-ancestor", old, new) is not None
 
     def trailers(self, commit: str) -> tuple[tuple[str, str], ...]:
         """Return the trailers of a commit's message, in order, as git reads them."""

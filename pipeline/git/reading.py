@@ -125,10 +125,21 @@ class ReadDoor(SettingsDoor):
 
         On a file system that takes upper and lower case for the same, each spelling is the same folder.
         """
-        staged = self._git("--icase-pathspecs", "ls-files", "-z", "--full-name", "--", f":/{name}").split(b"\0")
-        committed = (self._answers("ls-tree", "-z", "--full-tree", "--name-only", "HEAD") or b"").split(b"\0")
+        argv = ("--icase-pathspecs", "ls-files", "-z", "--full-name", "--", f":/{name}")
+        staged = self._kept.get((argv, self._index_state()), lambda: self._git(*argv)).split(b"\0")
+        tree = self.resolve("HEAD^{tree}")
+        argv = ("ls-tree", "-z", "--full-tree", "--name-only", tree or "")
+        committed = self._of_objects(*argv, of=(tree,)).split(b"\0") if tree is not None else []
         found = [*staged, *(entry for entry in committed if entry.decode(errors="replace").lower() == name.lower())]
         return next((path.decode(errors="surrogateescape") for path in found if path), None)
+
+    def _index_state(self) -> tuple[int, ...]:
+        """Return what differs whenever git has written the index: it puts a new file in its place."""
+        try:
+            found = (self.git_dir / "index").stat()
+        except OSError:
+            return ()
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def blobs(self, oids: Iterable[str], limit: int = LARGEST) -> dict[str, bytes]:
         """Return the bytes of many blobs by object name, through one process.

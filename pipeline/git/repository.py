@@ -54,7 +54,8 @@ class Repository(PublishDoor):
 
     def at(self, worktree: Worktree) -> Repository:
         """Return the same repository as seen from another of its worktrees."""
-        return Repository(worktree.path, worktree.git_dir, self.common_dir)
+        is_here = worktree.path == self.worktree.resolve()  # then what is known already need not be asked again
+        return self if is_here else Repository(worktree.path, worktree.git_dir, self.common_dir)
 
 
 def _asked(start: Path, what: Sequence[str]) -> str:
