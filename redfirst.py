@@ -4,6 +4,7 @@ It drops entries of PATH that are relative or tracked by the repository, too: pr
 within it.
 """
 
+import gc
 import os
 import sys
 
@@ -26,8 +27,10 @@ def main() -> None:
             os.environ["PATH"] = without_the_repository(os.environ["PATH"])
         from pipeline.cli.quick import answered  # noqa: PLC0415  (the same)
 
+        gc.disable()  # what answers at once has ended before there is anything to collect
         if answered(sys.argv[1:]):
             return
+        gc.enable()
         from pipeline.cli.main import run  # noqa: PLC0415  (the same)
 
         run()

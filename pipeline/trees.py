@@ -7,7 +7,6 @@ become links, folders may have lost their permissions.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import itertools
 import os
@@ -22,15 +21,6 @@ if TYPE_CHECKING:
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OWNER_ALL: Final = 0o700
-_LIBC: Final = ctypes.CDLL(None, use_errno=True)
-_OPENAT2: Final = 437  # the same number on every architecture
-_BENEATH: Final = 0x08 | 0x02  # RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS
-
-
-class _How(ctypes.Structure):
-    """`struct open_how` of openat2(2)."""
-
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
 class NotRegularError(OSError):
@@ -171,16 +161,16 @@ class Files:
     def _descriptor(self, path: str, flags: int) -> int:
         if "\0" in path:
             raise NotRegularError(errno.EINVAL, "no path has a zero byte", path)
-        how = _How(os.O_RDONLY | os.O_CLOEXEC | flags, 0, _BENEATH)
+        from pipeline.openat2 import open_below  # noqa: PLC0415  (slow to load; what only reads records asks for none)
+
         where = os.fsencode(os.path.join(self.inner, path))  # noqa: PTH118  (it may be no text)
         top = os.open(self.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            found: int = _LIBC.syscall(_OPENAT2, top, where, ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
+            return open_below(top, where, os.O_RDONLY | os.O_CLOEXEC | flags)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
         finally:
             os.close(top)
-        if found < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
-        return found
 
 
 def remove_entry(parent: int, name: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -143,6 +142,8 @@ def misspelt_keys(document: Document) -> list[tuple[str, str]]:
 
 def _meant(key: str) -> str:
     """Return the key of ours that is nearest to *key*, itself where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415  (only where a key is misspelt)
+
     plain = key.strip().lower().replace("_", "-")
     return next(iter(get_close_matches(plain, _KEYS, n=1, cutoff=_NEAR)), plain)
 

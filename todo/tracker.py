@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +71,8 @@ class Tracker:
 
     def nearest(self, text: str) -> tuple[str, ...]:
         """Return the ids that are nearly *text*, the nearest first."""
+        from difflib import get_close_matches  # noqa: PLC0415  (only for who has mistyped an id)
+
         by_word = {issue_id.casefold(): issue_id for issue_id in self.ids}
         return tuple(by_word[word] for word in get_close_matches(text.casefold(), by_word, n=_NEAREST, cutoff=_NEAR))
 

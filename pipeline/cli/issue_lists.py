@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.issue_documents import ClaimRecord, IssueListDocument, IssueRecord
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.policy.characters import as_utf8, visible
@@ -17,6 +16,7 @@ from todo import file_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.cli.issue_documents import ClaimRecord, IssueRecord
     from todo import Issue
 
 FOLDER: Final = "TODO"
@@ -37,6 +37,7 @@ def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
     readable = {issue: claim for issue, claim in claims(repository).items() if isinstance(claim, Claim)}
     if not readable:
         return {}
+    from pipeline.cli.issue_documents import ClaimRecord  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import claimants  # noqa: PLC0415  (the same)
 
     found = claimants(repository, readable)
@@ -51,6 +52,8 @@ def claim_words(issue: str, claim: ClaimRecord) -> str:
 
 def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
     """Return the issue as documents have it."""
+    from pipeline.cli.issue_documents import IssueRecord  # noqa: PLC0415  (the same)
+
     return IssueRecord(
         id=issue.id,
         title=issue.title,
@@ -66,6 +69,8 @@ def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
 def print_issues(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
     """Print a list of issues."""
     if as_json:
+        from pipeline.cli.issue_documents import IssueListDocument  # noqa: PLC0415  (the same)
+
         echo(json.dumps(asdict(IssueListDocument(issues=tuple(record_of(issue, claims) for issue in issues)))))
         return
     width = max((len(issue.id) for issue in issues), default=0)

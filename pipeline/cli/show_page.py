@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import time
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -114,22 +113,28 @@ def _facts(folder: Path, roster: Roster) -> list[str] | None:
     """Return what the page of a run follows from; None where it may be another one at any moment."""
     if FileLease.is_held(folder):
         return None
-    newest, digest = 0, hashlib.sha256()
-    for count, (path, said) in enumerate(_below(str(folder))):
-        if count > _MOST_FILES:
-            return None
-        newest = max(newest, said.st_ctime_ns)
-        facts = (path, said.st_mode, said.st_dev, said.st_ino, said.st_size, said.st_mtime_ns, said.st_ctime_ns)
-        digest.update(repr(facts).encode("utf-8", "surrogateescape"))
+    found: list[tuple[str, int, int, int, int, int, int]] = []
+    newest = 0
+    try:
+        for path, said in _below(str(folder)):
+            if len(found) >= _MOST_FILES:
+                return None
+            newest = max(newest, said.st_ctime_ns)
+            times = (said.st_size, said.st_mtime_ns, said.st_ctime_ns)
+            found.append((path, said.st_mode, said.st_dev, said.st_ino, *times))
+    except OSError:  # something is not to be looked into, or has just gone
+        return None
     if not 0 < newest < time.time_ns() - TICK_S * 1e9:
         return None
+    digest = hashlib.sha256(repr(sorted(found)).encode("utf-8", "surrogateescape"))
     return [digest.hexdigest(), roster.spoken(folder), str(roster.repository.worktree), str(Path.cwd())]
 
 
 def _below(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(folder) as found:
-        for entry in sorted(found, key=lambda each: each.name):
-            said = entry.stat(follow_symlinks=False)
-            yield entry.path, said
-            if stat.S_ISDIR(said.st_mode):
-                yield from _below(entry.path)
+    waiting = [folder]
+    while waiting:
+        with os.scandir(waiting.pop()) as found:
+            for entry in found:
+                yield entry.path, entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)

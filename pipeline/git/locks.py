@@ -12,8 +12,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.pids import pids
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -80,6 +78,8 @@ def git_at_work(common_dir: Path) -> bool:
 
     A process that does not say where it stands counts, and so does a system that does not say what runs.
     """
+    from pipeline.pids import pids  # noqa: PLC0415  (hardly ever needed)
+
     if not Path("/proc/self/cwd").exists():
         return True
     tops = tuple(_tops(common_dir))

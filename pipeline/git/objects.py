@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.git.history import HistoryDoor
 from pipeline.git.locks import free
-from pipeline.git.new_tree import NewTree
 from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.values import GitError, Signature, SigningError, TreeChange
 
@@ -63,6 +62,8 @@ class ObjectDoor(HistoryDoor):
 
         A path that no checkout may have is left out.
         """
+        from pipeline.git.new_tree import NewTree  # noqa: PLC0415  (what only reads builds none)
+
         wanted = sorted(changes, key=lambda change: change.entry is not None)  # a file may give way to a folder
         if not wanted:
             return base

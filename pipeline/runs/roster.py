@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -132,6 +131,8 @@ class Roster:
         )
 
     def _unknown(self, name: str) -> UserError:
+        from difflib import get_close_matches  # noqa: PLC0415  (only for who has mistyped a name)
+
         for issue, claim in orphans(self.repository).items():
             if is_named(claim, issue, name):
                 return UserError(
