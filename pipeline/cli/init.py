@@ -124,11 +124,11 @@ def _chosen(
                 "service is set.",
                 Reason.CONFIG,
                 actions=(
-                    "npm install -g @anthropic-ai/claude-code, then: redfirst init",
-                    "redfirst init --agent human: do the work yourself, with the same gate",
-                    "redfirst init --agent command: a program of your own",
-                    f"redfirst init --agent NAME for one that you will install: {', '.join(names())}",
-                    "redfirst demo: see the whole way with scripted agents",
+                    "npm install -g @anthropic-ai/claude-code && redfirst init",
+                    "redfirst init --agent human   # do the work yourself, with the same gate",
+                    "redfirst init --agent command   # a program of your own",
+                    f"redfirst init --agent NAME   # for one that you will install: {', '.join(names())}",
+                    "redfirst demo   # see the whole way with scripted agents",
                 ),
             )
         return known[0]
@@ -154,7 +154,10 @@ def _refuse_second(repository: Repository) -> None:
             f"This repository is configured already, in {name}; nothing was written.",
             Reason.USAGE,
             path=str(repository.worktree / name),
-            actions=("redfirst config show", f"redfirst init --dry-run shows what to add, once {name} is moved away"),
+            actions=(
+                "redfirst config show",
+                f"redfirst init --dry-run   # shows what to add, once {name} is moved away",
+            ),
         )
 
 
@@ -224,7 +227,7 @@ def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) ->
     steps += ["redfirst trust"] if asks or start.lacks_program else []
     steps.append("redfirst doctor --agents")
     if tracker or not (repository.worktree / FOLDER).exists():
-        steps.append("redfirst issue new --title TITLE --edit, and commit TODO/")
+        steps.append(f"redfirst issue new --title TITLE --edit && git add {FOLDER} && git commit -m 'the first issue'")
     return [*steps, "redfirst run ISSUE --worktree"]
 
 

@@ -123,7 +123,7 @@ def require_agents(loaded: Loaded, roles: Iterable[Role] = tuple(Role)) -> None:
                     details={"role": role.value, "backend": agent.backend.value, "missing": key},
                     actions=(
                         f"set {key} in [agents] or [agents.{role}] of your redfirst.toml",
-                        "redfirst init writes one for the agents that are installed here",
+                        "redfirst init   # writes one for the agents that are installed here",
                         "without any agent: redfirst demo, or do a role's work yourself: --agent ROLE=human",
                     ),
                 )

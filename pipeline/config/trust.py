@@ -115,7 +115,7 @@ def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Map
         Reason.UNTRUSTED,
         path=str(common_dir),
         details={"widening": as_json(widening), "sha256": fingerprint(widening)},
-        actions=("read these values, then run: redfirst trust", *instead(widening), f"in CI: {VARIABLE}=1"),
+        actions=("redfirst trust   # shows these values, and asks", *instead(widening), f"in CI: {VARIABLE}=1"),
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RUNNING = "running"
 GONE = "gone"
+DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Claimant:
         worktree: Where it is, or was.
         status: One word: how it stands (its outcome, `running`, `interrupted`), `damaged`, or `gone` with its folder.
         locked: Why git keeps the worktree although it is gone (a disk that is not mounted); None if it does not.
+        gate: Where among its gates it waits for an answer; None where it does not.
     """
 
     issue: str
@@ -36,6 +38,7 @@ class Claimant:
     worktree: str
     status: str
     locked: str | None = None
+    gate: str | None = None
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -45,7 +48,10 @@ class Claimant:
         if self.status == GONE:
             kept = (f"git worktree unlock {shlex.quote(self.worktree)}",) if self.locked is not None else ()
             return (*kept, f"redfirst abandon {self.issue}")
-        return (f"redfirst show {self.run}", f"redfirst resume {self.run}", f"redfirst abandon {self.run}")
+        if self.status == DAMAGED:
+            return (f"redfirst show {self.run}", f"redfirst abandon {self.run}")
+        on = "resume" if self.gate is None else "approve"
+        return (f"redfirst show {self.run}", f"redfirst {on} {self.run}", f"redfirst abandon {self.run}")
 
     def refusal(self) -> UserError:
         """Return the error that says so to somebody who wants to start on the issue."""
@@ -64,6 +70,13 @@ class Claimant:
             return f"which is not there; git keeps that worktree as locked{why}. Attach its disk, or unlock and abandon"
         if self.status == GONE:
             return f"which is gone with its folder. Free the issue: redfirst abandon {self.issue}"
+        if self.status == DAMAGED:
+            return f"which is damaged. Give it up: redfirst abandon {self.run}"
+        if self.gate is not None:
+            return (
+                f"which is {self.status} at {self.gate}. Look at it: redfirst show {self.run}; then answer it, "
+                f"or give it up: redfirst abandon {self.run}"
+            )
         return (
             f"which is {self.status}. Go on with that run: redfirst resume {self.run}; "
             f"or give it up: redfirst abandon {self.run}"
@@ -83,15 +96,19 @@ def claimant(roster: Roster, issue: str, claim: Claim, status: str | None = None
         path = Path(claim.worktree)
         locked = next((each.locked for each in roster.worktrees if each.path == path and not each.is_there), None)
         return Claimant(issue, claim.name, claim.worktree, GONE, locked)
-    return Claimant(issue, roster.spoken(claim.folder), claim.worktree, status or _status(claim.folder))
+    how, gate = (status, None) if status else _standing_of(claim.folder)
+    return Claimant(issue, roster.spoken(claim.folder), claim.worktree, how, gate=gate)
 
 
-def _status(folder: Path) -> str:
+def _standing_of(folder: Path) -> tuple[str, str | None]:
+    """Return how the run stands, and where among its gates it waits for an answer."""
+    from pipeline.runs.gates import gate_place  # noqa: PLC0415  (heavy, and only where somebody is refused)
     from pipeline.runs.run import Run  # noqa: PLC0415  (heavy, and only where somebody is refused)
 
     live = FileLease.is_held(folder)
     try:
-        outcome = Run.load(folder, driving=False).state.outcome
+        run = Run.load(folder, driving=False)
     except UserError:
-        return "damaged"
-    return outcome.value if outcome is not None else RUNNING if live else "interrupted"
+        return DAMAGED, None
+    outcome = run.state.outcome
+    return outcome.value if outcome is not None else RUNNING if live else "interrupted", gate_place(run)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.engine.events import RunParked, RunResumed, RunStarted
+from pipeline.engine.events import DecisionMade, RunParked, RunResumed, RunStarted
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.machine import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
@@ -229,6 +231,7 @@ _GO_ON: Final = ("redfirst resume {run}", "redfirst abandon {run}")
 _AGAIN: Final = ("redfirst run {issue}",)
 _WHY: Final = ("redfirst explain {run} --last",)
 _RESULT: Final = ("git log --stat {start}..{branch}", "redfirst diff {run}")
+_LIMIT: Final = re.compile(r"(budget(?:\.\w+)*\.(?:cost_usd|tokens)) = ")
 _WORK: Final = ("redfirst explain {run}", "redfirst diff {run}")
 
 ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
@@ -260,8 +263,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
         Reason.BUDGET: (
             "redfirst show {run}",
             "redfirst explain {run} --last",
-            "redfirst resume {run} --set budget.cost_usd=AMOUNT",
-            "redfirst resume {run} --set limits.dispatches=NUMBER",
+            "redfirst resume {run} --set {limit}",
             "redfirst abandon {run}",
         ),
         Reason.AGENT_UNAVAILABLE: ("redfirst doctor", *_GO_ON),
@@ -302,6 +304,13 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
 """What is safe to do next, by outcome and reason; commands, with capital words for what only the user knows."""
 
 
+def _reached(run: Run) -> str:
+    """Return the limit that parked the run, as it is raised with `--set`."""
+    decisions = run.journal.of(DecisionMade)
+    named = _LIMIT.search(decisions[-1].data.note) if decisions else None
+    return f"{named[1]}=AMOUNT" if named is not None else "limits.dispatches=NUMBER"
+
+
 def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
     """Return the commands that are safe now.
 
@@ -316,5 +325,7 @@ def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
         found = _GO_ON  # its driver died
     else:
         found = ACTIONS[state.outcome].get(state.reason, _WHY)
-    words = {"run": info.run_id, "issue": info.issue, "branch": info.branch, "start": info.start_commit[:12]}
+    branch = shlex.quote(info.branch)  # git allows $, ; and quotes in its name
+    words = {"run": info.run_id, "issue": info.issue, "branch": branch, "start": info.start_commit[:12]}
+    words["limit"] = _reached(run)
     return tuple(action.format_map(words) for action in found)

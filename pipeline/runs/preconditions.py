@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
 
+_COMMIT = "git add --all && git commit"
 _ANY_DAY = date(2000, 1, 1)
 
 
@@ -70,7 +71,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     commit = repository.resolve("HEAD")
     if commit is None:
         raise UserError(
-            f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=("git commit",)
+            f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=(_COMMIT,)
         )
     base_branch = _base_branch(repository, base)
     if branch == base_branch:
@@ -174,8 +175,8 @@ def _check_clean(repository: Repository) -> None:
         Reason.DIRTY_TREE,
         details={"paths": list(found.paths), "ignorable": list(found.patterns)},
         actions=(
-            *(("git status", "git stash --include-untracked", "git commit") if found.work else ()),
-            *found.actions(),
+            *found.actions(),  # first: the others would take what tools made with them
+            *(("git status", "git stash --include-untracked", _COMMIT) if found.work else ()),
         ),
     )
 

@@ -164,7 +164,7 @@ async def _go_on_with(
             raise UserError(
                 f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). {said}: {then}",
                 Reason.USAGE,
-                actions=(then, f"redfirst show {run.info.run_id}"),
+                actions=tuple(dict.fromkeys((then, f"redfirst show {run.info.run_id}"))),
             )
         given = options.flags
         if not place_of_run(repository, run, options.environ).exists():

@@ -118,7 +118,11 @@ def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
     if branch is None:
         found.append(_warned("repository", "HEAD is detached: a run commits to a branch", "git switch -c NAME"))
     elif commit is None:
-        found.append(_failed_with("repository", f"{branch} has no commit yet: a run starts from one", "git commit"))
+        found.append(
+            _failed_with(
+                "repository", f"{branch} has no commit yet: a run starts from one", "git add --all && git commit"
+            )
+        )
     elif not bases:
         advice = 'name it: redfirst run ISSUE --base REF, or base = "REF" in redfirst.toml'
         found.append(_warned("repository", f"the base branch {base or 'main or master'} does not exist", advice))
@@ -176,7 +180,7 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded 
     sources = sorted({origin.source for origin in loaded.origins.values() if origin.source})
     message = f"from {', '.join(sources)}" if sources else "defaults only"
     if notes := uncounted(repository):
-        return loaded, _warned("config", "; ".join((message, *notes)), "git commit")
+        return loaded, _warned("config", "; ".join((message, *notes)), "git commit --all")
     return loaded, Check(id="config", status="ok", message=message)
 
 

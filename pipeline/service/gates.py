@@ -111,8 +111,8 @@ def reject(ctx: Context, feedback: str, to: str | None, at: str | None = None) -
     """
     gate = _open_gate(ctx, at)
     ways = WAYS_BACK[gate]
-    if not feedback.strip():
-        raise UserError("--feedback is empty: the next draft has nothing to go by.", Reason.USAGE)
+    if not feedback.strip(" .\t\n"):  # a line of advice as it was printed has dots there
+        raise UserError("--feedback says nothing: the next draft has nothing to go by.", Reason.USAGE)
     where = to or ways[0]
     if where not in ways:
         raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)

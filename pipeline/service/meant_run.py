@@ -37,6 +37,9 @@ _MEANT: Final[Mapping[str, tuple[Callable[[Run], bool], str]]] = {
     "abandon": (_unfinished, "is unfinished"),
 }
 
+_NEEDS = {"reject": ' --feedback "..."'}
+"""What a command cannot do without."""
+
 
 def meant_by(command: str, repository: Repository) -> tuple[str, str]:
     """Return the only run of this worktree that a command could mean, and why it is the one.
@@ -58,7 +61,7 @@ def meant_by(command: str, repository: Repository) -> tuple[str, str]:
         f"More than one run of this worktree {words}: {', '.join(found)}. Name the one that is meant.",
         Reason.USAGE,
         details={"runs": found},
-        actions=tuple(f"redfirst {command} {name}" for name in found),
+        actions=tuple(f"redfirst {command} {name}{_NEEDS.get(command, '')}" for name in found),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shlex
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -40,7 +41,9 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     base = options.base or next((n for n in ("main", "master") if repository.resolve(f"refs/heads/{n}")), None)
     tip = repository.resolve(base) if base else None
     if base is None or tip is None:
-        raise UserError("Name the base branch: --base REF.", Reason.USAGE, actions=("redfirst run ISSUE --base REF",))
+        raise UserError(
+            "Name the base branch: --base REF.", Reason.USAGE, actions=("redfirst run ISSUE --worktree --base REF",)
+        )
     with tracker.as_user_errors():
         title = tracker.in_tree(repository, repository.tree_of(tip)).read(options.issue).title
     refuse_claimed(repository, options.issue)
@@ -81,7 +84,7 @@ def _refuse_done(repository: Repository, issue: str, tip: str) -> None:
                 f"redfirst run {issue}",
                 Reason.USAGE,
                 path=str(place.worktree.path),
-                actions=(f"redfirst show {name}", f"git log --stat {tip[:12]}..{run.info.branch}"),
+                actions=(f"redfirst show {name}", f"git log --stat {tip[:12]}..{shlex.quote(run.info.branch)}"),
             )
 
 

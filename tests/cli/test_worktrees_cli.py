@@ -69,10 +69,10 @@ def test_a_claimed_issue_is_not_ready_and_a_second_start_says_who_has_it(project
     for again in (["run", "GAL-1"], ["run", "GAL-1", "--worktree"]):
         refused = project.document(*again)
         assert (refused["error"]["kind"], refused["_code"]) == ("claimed_elsewhere", 75)
-        assert f"run-GAL-1 in {there}, which is parked" in refused["error"]["message"]
+        assert f"run-GAL-1 in {there}, which is parked at gate plan (1 of 1)" in refused["error"]["message"]
         assert "remove" not in refused["error"]["message"]
         actions = refused["error"]["safe_next_actions"]
-        assert actions == ["redfirst show run-GAL-1", "redfirst resume run-GAL-1", "redfirst abandon run-GAL-1"]
+        assert actions == ["redfirst show run-GAL-1", "redfirst approve run-GAL-1", "redfirst abandon run-GAL-1"]
     all_work(project, [actions[0], actions[2]])
     assert [issue["id"] for issue in listed(project, "ready")] == ["GAL-1"]
 

@@ -63,7 +63,7 @@ def test_every_way_to_stand_has_something_safe_to_do() -> None:
             actions = ACTIONS[Outcome(outcome)][Reason(reason)]
             assert actions, (outcome, reason)
             for action in actions:
-                words = action.format_map({"run": "R", "issue": "I", "branch": "B", "start": "S"})
+                words = action.format_map({"run": "R", "issue": "I", "branch": "B", "start": "S", "limit": "L=N"})
                 assert re.match(r"(redfirst|git) ", words), action
     assert set(ACTIONS) == set(EXIT_CODES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -58,10 +59,8 @@ def choose(ctx: Context) -> Base | Blocked:
         return Blocked(f"the branch {info.branch} is gone; it began at {info.start_commit[:12]}")
     if here != info.branch:
         where = "HEAD is detached" if here is None else f"you are on {here}"
-        name = info.run_id
-        return Blocked(
-            f"{where}, and the run publishes to {info.branch}: git switch {info.branch}, redfirst resume {name}"
-        )
+        back = f"git switch {shlex.quote(info.branch)}, redfirst resume {info.run_id}"
+        return Blocked(f"{where}, and the run publishes to {info.branch}: {back}")
     if not repository.is_ancestor(info.start_commit, tip):
         return Blocked(
             f"{info.branch} at {tip[:12]} no longer holds {info.start_commit[:12]}, where the run began", tip=tip

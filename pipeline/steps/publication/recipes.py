@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from pipeline.runs import tracker
@@ -25,7 +26,7 @@ def carried(ctx: Context, tip: str) -> str | None:
 
 def onto_line(ctx: Context) -> str:
     """Return the command that goes on onto the branch as it is now."""
-    return f"redfirst resume {ctx.run.info.run_id} --onto {ctx.run.info.branch}"
+    return f"redfirst resume {ctx.run.info.run_id} --onto {shlex.quote(ctx.run.info.branch)}"
 
 
 def by_hand(ctx: Context, tip: str, commits: Sequence[str]) -> str:

@@ -1,0 +1,271 @@
+"""Situation -> the commands that are advised in it -> what each does there: what the tests of `next:` lines hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from next_lines import READS, Promise
+
+PLAN: Final = "parked/approval"
+ABANDONED: Final = Promise(0, "cancelled/abandoned")
+COMPLETED: Final = Promise(0, "completed/done")
+PARKED: Final = Promise(4, PLAN)
+CLEAN: Final = '$ test -z "$(git status --porcelain)"'
+ON_WORK: Final = '$ test "$(git branch --show-current)" = work'
+ON_MINE: Final = '$ test "$(git branch --show-current)" = mine'
+TWO_COMMITS: Final = '$ test "$(git rev-list --count main..HEAD)" = 2'
+SENT_BACK: Final = Promise(2, "$ test -f .workflow/run-GAL-1/feedback-1.md")
+"""Its next dispatch is one that the script has no answer for."""
+ENDED: Final = "$ test -d .workflow/run-GAL-1@2"
+SHOW, DIFF = "redfirst show run-GAL-1", "redfirst diff run-GAL-1"
+APPROVE, RESUME, ABANDON = "redfirst approve run-GAL-1", "redfirst resume run-GAL-1", "redfirst abandon run-GAL-1"
+REJECT = 'redfirst reject run-GAL-1 --feedback "..."'
+WHY = "redfirst explain run-GAL-1 --last"
+AGAIN = "redfirst run GAL-1"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The commands of a situation, and the modules that have them in their source."""
+
+    sources: tuple[str, ...]
+    lines: dict[str, Promise]
+    stands: str | None = None
+    """`outcome/reason` of the run, where it is a run's."""
+
+
+FACTS: Final = ("runs/facts.py",)
+
+TABLE: Final[dict[str, Advice]] = {
+    "gate plan": Advice(
+        FACTS, {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED}, "parked/approval"
+    ),
+    "answers at gate plan": Advice(("runs/gates.py",), {APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED}),
+    "answers at gate commit": Advice(
+        ("runs/gates.py",),
+        {
+            DIFF: READS,
+            APPROVE: COMPLETED,
+            REJECT: SENT_BACK,
+            'redfirst reject run-GAL-1 --to split --feedback "..."': SENT_BACK,
+            'redfirst reject run-GAL-1 --to plan --feedback "..."': SENT_BACK,
+            ABANDON: ABANDONED,
+        },
+    ),
+    "resume at a gate": Advice(("service/gates.py",), {APPROVE: COMPLETED, REJECT: PARKED}),
+    "another gate is approved": Advice(("service/gates.py",), {SHOW: READS}),
+    "gate plan of a linked worktree": Advice(
+        ("runs/facts.py", "service/elsewhere.py"),
+        {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED},
+    ),
+    "completed": Advice(FACTS, {"git log --stat COMMIT..work": READS, DIFF: READS}, "completed/done"),
+    "completed in a linked worktree": Advice(
+        ("runs/facts.py", "service/elsewhere.py"),
+        {"git -C 'PLACE/project-gal-1' log --stat COMMIT..gal-1-reject-empty-names": READS, DIFF: READS},
+    ),
+    "an ended run is approved": Advice(("service/composition.py",), {SHOW: READS}),
+    "an abandoned run is approved": Advice(("service/composition.py",), {AGAIN: Promise(0, TWO_COMMITS), SHOW: READS}),
+    "an ended run is abandoned": Advice(("service/gates.py",), {"redfirst runs": READS}),
+    "no gate": Advice(("service/gates.py",), {RESUME: COMPLETED}),
+    "budget": Advice(
+        FACTS,
+        {
+            SHOW: READS,
+            WHY: READS,
+            "redfirst resume run-GAL-1 --set limits.dispatches=NUMBER": COMPLETED,
+            ABANDON: ABANDONED,
+        },
+        "parked/budget",
+    ),
+    "abandoned": Advice(
+        FACTS, {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(0, TWO_COMMITS)}, "cancelled/abandoned"
+    ),
+    "loops exhausted": Advice(
+        FACTS, {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(7, ENDED)}, "failed/loops_exhausted"
+    ),
+    "driver died": Advice(FACTS, {RESUME: COMPLETED, ABANDON: ABANDONED}),
+    "agent unusable": Advice(
+        FACTS,
+        {WHY: READS, "redfirst doctor": READS, RESUME: Promise(4, "parked/agent_unusable"), ABANDON: ABANDONED},
+        "parked/agent_unusable",
+    ),
+    "branch moved": Advice(
+        FACTS,
+        {
+            WHY: READS,
+            "git log COMMIT..work": READS,
+            RESUME: Promise(4, "parked/branch_moved"),
+            ABANDON: ABANDONED,
+        },
+        "parked/branch_moved",
+    ),
+    "worktree changed": Advice(
+        FACTS,
+        {WHY: READS, "git status": READS, RESUME: Promise(4, "parked/worktree_changed"), ABANDON: ABANDONED},
+        "parked/worktree_changed",
+    ),
+    "baseline impossible": Advice(
+        FACTS,
+        {WHY: READS, "redfirst doctor": Promise(2), AGAIN: Promise(2, "rejected/baseline_impossible")},
+        "rejected/baseline_impossible",
+    ),
+    "no runs": Advice(("service/run_status.py",), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}),
+    "unknown run": Advice(("runs/roster.py",), {"redfirst runs": READS}),
+    "claimed in a linked worktree": Advice(
+        ("runs/claimants.py",), {SHOW: READS, APPROVE: COMPLETED, ABANDON: ABANDONED}
+    ),
+    "claimed by a run whose driver died": Advice(
+        ("runs/claimants.py",), {SHOW: READS, RESUME: COMPLETED, ABANDON: ABANDONED}
+    ),
+    "the claim's worktree is gone": Advice(
+        ("runs/claimants.py", "runs/roster.py"),
+        {"redfirst abandon GAL-1": Promise(0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"')},
+    ),
+    "the claim's worktree is locked": Advice(
+        ("runs/claimants.py",),
+        {
+            "git worktree unlock 'PLACE/project-gal-1'": Promise(0, "$ true"),
+            "redfirst abandon GAL-1": Promise(0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"'),
+        },
+    ),
+    "a second run in one worktree": Advice(
+        ("runs/preconditions.py",),
+        {SHOW: READS, ABANDON: ABANDONED, "redfirst run GAL-2 --worktree": Promise(0, "$ test -d ../project-gal-2")},
+    ),
+    "detached": Advice(("runs/preconditions.py",), {"git switch -c BRANCH": Promise(0, ON_MINE)}),
+    "a branch with a space": Advice(("runs/preconditions.py",), {"git branch -m NAME": Promise(0, ON_MINE)}),
+    "no commit": Advice(
+        ("runs/preconditions.py",), {"git add --all && git commit": Promise(0, "$ git rev-parse HEAD && " + CLEAN[2:])}
+    ),
+    "on the base": Advice(
+        ("runs/preconditions.py",),
+        {
+            "git switch -c gal-1": Promise(0, '$ test "$(git branch --show-current)" = gal-1'),
+            "redfirst run ISSUE --worktree": Promise(0, "$ test -d ../project-gal-1"),
+        },
+    ),
+    "no base": Advice(("runs/preconditions.py",), {"redfirst run ISSUE --base REF": COMPLETED}),
+    "no base for a worktree": Advice(
+        ("service/worktrees.py",),
+        {"redfirst run ISSUE --worktree --base REF": Promise(0, "$ test -d ../project-gal-1")},
+    ),
+    "no such base": Advice(("runs/preconditions.py",), {"git branch --all": READS}),
+    "dirty": Advice(
+        ("runs/preconditions.py",),
+        {
+            "git status": READS,
+            "git stash --include-untracked": Promise(0, CLEAN),
+            "git add --all && git commit": Promise(0, CLEAN),
+        },
+    ),
+    "dirty with what tools made": Advice(
+        ("runs/preconditions.py", "runs/uncommitted.py"),
+        {
+            "printf '%s\\n' .venv/ >> \"$(git rev-parse --git-path info/exclude)\"": Promise(
+                0, "$ ! git status --porcelain | grep -q venv"
+            ),
+            "git status": READS,
+            "git stash --include-untracked": Promise(0, "$ test -d .venv || true"),
+            "git add --all && git commit": Promise(0, CLEAN),
+        },
+    ),
+    "a blocked issue": Advice(
+        ("runs/preconditions.py",), {"redfirst issue list": READS, "redfirst issue ready": READS}
+    ),
+    "no tracker": Advice(("runs/tracker.py",), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}),
+    "a broken tracker": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue lint": Promise(2)}),
+    "no such issue": Advice(("runs/preconditions.py",), {"redfirst issue list": READS, "redfirst issue ready": READS}),
+    "an issue that is not there": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue list": READS}),
+    "no id": Advice(("runs/tracker.py",), {"redfirst issue list": READS}),
+    "no identity": Advice(
+        ("git/settings.py",),
+        {
+            "git config user.name NAME": Promise(0, '$ test "$(git config user.name)" = mine'),
+            "git config user.email ADDRESS": Promise(0, '$ test "$(git config user.email)" = ada@example.org'),
+        },
+    ),
+    "bare": Advice(
+        ("git/repository.py",), {"git worktree add ../work BRANCH": Promise(0, "$ test -f ../work/greet.sum")}
+    ),
+    "done in a linked worktree": Advice(
+        ("service/worktrees.py",),
+        {SHOW: READS, "git log --stat COMMIT..gal-1-reject-empty-names": READS},
+    ),
+    ".workflow is committed": Advice(
+        ("runs/store.py",),
+        {"git rm -r --cached .workflow && git commit": Promise(0, '$ test -z "$(git ls-files .workflow)"')},
+    ),
+    "a wrong word": Advice(("cli/errors.py",), {"redfirst run --help": READS}),
+    "no such diagram": Advice(("cli/routes.py",), {"redfirst routes --format mermaid --diagram phase7": READS}),
+    "no such schema": Advice(("cli/schema.py",), {"redfirst schema": READS}),
+    "wrong signals": Advice(("cli/routes.py",), {"redfirst routes": READS, "redfirst simulate --help": READS}),
+    "an unknown key": Advice(("cli/config.py",), {"redfirst config show": READS}),
+    "rejected: dirty": Advice(
+        FACTS,
+        {"git status": READS, "git stash --include-untracked": Promise(0, CLEAN), AGAIN: Promise(2)},
+        "rejected/dirty_tree",
+    ),
+    "rejected: detached": Advice(
+        FACTS, {"git switch work": Promise(0, ON_WORK), AGAIN: Promise(2)}, "rejected/detached_head"
+    ),
+    "rejected: on the base": Advice(
+        FACTS,
+        {
+            "git switch -c NAME": Promise(0, ON_MINE),
+            "redfirst run GAL-1 --worktree": Promise(0, "$ test -d ../project-gal-1"),
+        },
+        "rejected/branch_is_base",
+    ),
+    "rejected: branch moved": Advice(FACTS, {AGAIN: Promise(0, ENDED)}, "rejected/branch_moved"),
+    "rejected: no tracker": Advice(
+        FACTS,
+        {"redfirst issue new --title TITLE --id GAL-1": Promise(0, "$ test -f TODO/GAL-1.md")},
+        "rejected/tracker_missing",
+    ),
+    "rejected: broken tracker": Advice(
+        FACTS, {"redfirst issue lint": Promise(2), AGAIN: Promise(2)}, "rejected/tracker_invalid"
+    ),
+    "rejected: no issue": Advice(FACTS, {"redfirst issue list": READS}, "rejected/issue_not_found"),
+    "rejected: missing dependency": Advice(
+        FACTS,
+        {"redfirst issue show GAL-1": READS, "redfirst issue lint": Promise(2)},
+        "rejected/dependency_missing",
+    ),
+    "rejected: unmet dependency": Advice(
+        FACTS, {"redfirst issue show GAL-1": READS, "redfirst issue ready": READS}, "rejected/dependency_unmet"
+    ),
+    "a draft was removed": Advice(("service/gate_edits.py",), {REJECT: PARKED, APPROVE: PARKED}),
+    "an edit would be overwritten": Advice(("service/in_the_way.py",), {"git status": READS, SHOW: READS}),
+    "onto an older commit": Advice(("service/in_the_way.py",), {"git log COMMIT..COMMIT": READS}),
+    "onto what cannot be merged": Advice(("service/in_the_way.py",), {DIFF: READS, "git log COMMIT..COMMIT": READS}),
+    "no run is meant": Advice(("service/meant_run.py",), {"redfirst runs": READS}),
+    "two runs are meant": Advice(
+        ("service/meant_run.py",),
+        {ABANDON: ABANDONED, "redfirst abandon run-GAL-2": Promise(0, "$ test -d .workflow/run-GAL-2")},
+    ),
+    "a claim that cannot be read": Advice(
+        ("runs/store.py",),
+        {
+            "git cat-file -p refs/redfirst/claims/GAL-1": READS,
+            "git update-ref -d refs/redfirst/claims/GAL-1": Promise(
+                0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"'
+            ),
+        },
+    ),
+    "an unknown run to verify": Advice(
+        ("verification/selection.py", "verification/claims.py"),
+        {"redfirst runs": READS, "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'": READS},
+    ),
+    "an unknown flag key": Advice(("config/layers.py",), {"redfirst config show": READS}),
+    "no role to explain": Advice(("cli/agents.py",), {"redfirst agents explain --help": READS}),
+    "init": Advice(
+        ("cli/init.py",),
+        {
+            "git add redfirst.toml && git commit -m 'configure redfirst'": Promise(0, CLEAN),
+            "redfirst doctor --agents": READS,
+            "redfirst run ISSUE --worktree": Promise(4, "$ test -d ../project-gal-1"),
+        },
+    ),
+    "init again": Advice(("cli/init.py",), {"redfirst config show": READS}),
+}

@@ -1,0 +1,162 @@
+"""What the program advises is typed as it was printed, where it was printed, each from the situation that it is for."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import forked
+from kit import REDFIRST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kit import Project
+
+FILLED: Final = {
+    '"..."': '"say which name"',
+    "AMOUNT": "100",
+    "NUMBER": "99",
+    "ISSUE": "GAL-1",
+    "RUN": "run-GAL-1",
+    "TITLE": '"A title"',
+    "NAME": "mine",
+    "ADDRESS": "ada@example.org",
+    "BRANCH": "mine",
+    "REF": "trunk",
+    "REMOTE": ".",
+}
+"""What only the user knows, and what they put there."""
+REFUSED: Final = ('"..."', "AMOUNT", "NUMBER", "ISSUE", "RUN", "REF")
+"""What is refused, with nothing changed, where it is typed as it was printed."""
+_PLACE: Final = re.compile(r'"\.\.\."|(?<![\w/-])[A-Z]{3,}(?![\w-])')
+_SHIM: Final = '#!/bin/sh\nprintf "%s\\0" "$PWD" "$@" > "$ASKED"\n'
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What an advised command does: its exit code, and what holds afterwards.
+
+    `then` is `outcome/reason` of the run, or a shell command after `$ ` that must succeed; empty: nothing has changed.
+    """
+
+    code: int = 0
+    then: str = ""
+
+
+READS: Final = Promise()
+
+
+@dataclass
+class Scene:
+    """A situation that is put back before each command."""
+
+    project: Project
+    place: Path
+    run: str = "run-GAL-1"
+    tried: list[str] = field(default_factory=list[str])
+
+    def each(self, actions: Sequence[str], promises: Mapping[str, Promise], *, cwd: Path | None = None) -> None:
+        """Assert that exactly these commands are advised, and that each of them does what it says."""
+        plain = [self._plain(action) for action in actions]
+        assert plain == list(promises), f"advised: {plain}"
+        kept = self.place.with_name("kept")
+        shutil.copytree(self.place, kept, symlinks=True)
+        for action, promise in zip(actions, promises.values(), strict=True):
+            if any(word in _PLACE.findall(action) for word in REFUSED):
+                before = self.state()
+                done = self.typed(action, cwd)
+                assert (done.returncode, self.state()) == (2, before), f"{action}: {done.stdout}{done.stderr}"
+            self._one(action, promise, cwd)
+            shutil.rmtree(self.place)
+            shutil.copytree(kept, self.place, symlinks=True)
+        shutil.rmtree(kept)
+
+    def in_turn(self, actions: Sequence[str], promises: Mapping[str, Promise], *, cwd: Path | None = None) -> None:
+        """Assert the same of commands of which each is for the situation that the ones before it leave."""
+        plain = [self._plain(action) for action in actions]
+        assert plain == list(promises), f"advised: {plain}"
+        for action, promise in zip(actions, promises.values(), strict=True):
+            self._one(action, promise, cwd)
+
+    def _one(self, action: str, promise: Promise, cwd: Path | None) -> None:
+        before = self.state()
+        done = self.typed(_PLACE.sub(lambda found: FILLED[found[0]], action), cwd)
+        said = f"{action}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        assert done.returncode == promise.code, said
+        if promise.then.startswith("$ "):
+            checked = self._shell(promise.then[2:], cwd or self.project.root)
+            assert checked.returncode == 0, f"{said}\n{promise.then}: {checked.stdout}{checked.stderr}"
+        elif promise.then:
+            shown = self.project.document("show", self.run)
+            assert f"{shown['outcome']}/{shown['reason']}" == promise.then, said
+        else:
+            assert self.state() == before, said
+        self.tried.append(action)
+
+    def typed(self, command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command with a shell; the redfirst that it starts last is a fork."""
+        folder = cwd or self.project.root
+        asked = self.place.with_name("asked")
+        asked.unlink(missing_ok=True)
+        done = self._shell(command, folder)
+        if not asked.exists():
+            return done
+        where, *words = asked.read_text(encoding="utf-8").split("\0")[:-1]
+        environ = self.project.environment()
+        return forked.run([str(REDFIRST), *words], cwd=Path(where), env=environ, timeout=120)
+
+    def _shell(self, command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        tools = self.place.with_name("bin")
+        tools.mkdir(exist_ok=True)
+        (tools / "redfirst").write_text(_SHIM, encoding="utf-8")
+        (tools / "redfirst").chmod(0o755)
+        environ = self.project.environment()
+        environ |= {"PATH": f"{tools}:{environ['PATH']}", "ASKED": str(self.place.with_name("asked"))}
+        environ |= {"GIT_EDITOR": "echo mine >", "GIT_PAGER": "cat"}
+        argv = ["sh", "-c", command]
+        return subprocess.run(
+            argv, cwd=cwd, env=environ, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        )
+
+    def state(self) -> tuple[str, ...]:
+        """Return what a command that only reads leaves as it is."""
+        asked = (
+            ["for-each-ref", "--format=%(refname) %(objectname)"],
+            ["status", "--porcelain"],
+            ["config", "--list", "--local"],
+        )
+        told = [
+            subprocess.run(
+                ["git", *argv],
+                cwd=self.project.root,
+                env=self.project.environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout
+            for argv in asked
+        ]
+        journals = sorted(self.place.glob("*/.workflow/*/journal.jsonl"))
+        return (*told, *(path.read_text(encoding="utf-8") for path in journals))
+
+    def _plain(self, action: str) -> str:
+        """Return a command with what differs from one machine to the next left out."""
+        plain = action.replace(shlex.quote(f"{self.place}"), "PLACE").replace(str(self.place), "PLACE")
+        return re.sub(r"\b[0-9a-f]{12,40}\b", "COMMIT", plain)
+
+
+def advised(text: str, label: str = "next: ") -> list[str]:
+    """Return the commands that a text for a person advises."""
+    return [line.strip().removeprefix(label) for line in text.splitlines() if line.strip().startswith(label)]
+
+
+def actions_of(document: Mapping[str, Any]) -> list[str]:
+    """Return the commands that a document advises."""
+    found: Iterable[str] = (document.get("error") or document)["safe_next_actions"]
+    return list(found)
