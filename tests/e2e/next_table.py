@@ -110,7 +110,7 @@ TABLE: Final[dict[str, Advice]] = {
         {WHY: READS, "redfirst doctor": Promise(2), AGAIN: Promise(2, "rejected/baseline_impossible")},
         "rejected/baseline_impossible",
     ),
-    "no runs": Advice(("service/run_status.py",), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}),
+    "no runs": Advice(("service/run_list.py",), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}),
     "unknown run": Advice(("runs/roster.py",), {"redfirst runs": READS}),
     "claimed in a linked worktree": Advice(
         ("runs/claimants.py",), {SHOW: READS, APPROVE: COMPLETED, ABANDON: ABANDONED}
@@ -226,7 +226,6 @@ TABLE: Final[dict[str, Advice]] = {
     "rejected: broken tracker": Advice(
         FACTS, {"redfirst issue lint": Promise(2), AGAIN: Promise(2)}, "rejected/tracker_invalid"
     ),
-    "rejected: no issue": Advice(FACTS, {"redfirst issue list": READS}, "rejected/issue_not_found"),
     "rejected: missing dependency": Advice(
         FACTS,
         {"redfirst issue show GAL-1": READS, "redfirst issue lint": Promise(2)},
@@ -234,15 +233,6 @@ TABLE: Final[dict[str, Advice]] = {
     ),
     "rejected: unmet dependency": Advice(
         FACTS, {"redfirst issue show GAL-1": READS, "redfirst issue ready": READS}, "rejected/dependency_unmet"
-    ),
-    "a draft was removed": Advice(("service/gate_edits.py",), {REJECT: PARKED, APPROVE: PARKED}),
-    "an edit would be overwritten": Advice(("service/in_the_way.py",), {"git status": READS, SHOW: READS}),
-    "onto an older commit": Advice(("service/in_the_way.py",), {"git log COMMIT..COMMIT": READS}),
-    "onto what cannot be merged": Advice(("service/in_the_way.py",), {DIFF: READS, "git log COMMIT..COMMIT": READS}),
-    "no run is meant": Advice(("service/meant_run.py",), {"redfirst runs": READS}),
-    "two runs are meant": Advice(
-        ("service/meant_run.py",),
-        {ABANDON: ABANDONED, "redfirst abandon run-GAL-2": Promise(0, "$ test -d .workflow/run-GAL-2")},
     ),
     "a claim that cannot be read": Advice(
         ("runs/store.py",),
@@ -253,19 +243,6 @@ TABLE: Final[dict[str, Advice]] = {
             ),
         },
     ),
-    "an unknown run to verify": Advice(
-        ("verification/selection.py", "verification/claims.py"),
-        {"redfirst runs": READS, "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'": READS},
-    ),
     "an unknown flag key": Advice(("config/layers.py",), {"redfirst config show": READS}),
     "no role to explain": Advice(("cli/agents.py",), {"redfirst agents explain --help": READS}),
-    "init": Advice(
-        ("cli/init.py",),
-        {
-            "git add redfirst.toml && git commit -m 'configure redfirst'": Promise(0, CLEAN),
-            "redfirst doctor --agents": READS,
-            "redfirst run ISSUE --worktree": Promise(4, "$ test -d ../project-gal-1"),
-        },
-    ),
-    "init again": Advice(("cli/init.py",), {"redfirst config show": READS}),
 }

@@ -15,10 +15,6 @@ from e2e.next_table import TABLE
 from e2e.shapes import TRACKER, answers
 from kit import ISSUE, README, make_project
 from next_lines import Scene, actions_of
-from runs.real import begin, event
-
-from pipeline.git import Repository
-from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,7 +251,6 @@ REFUSALS: dict[str, tuple[Callable[[Project], None], list[str]]] = {
     "no such schema": (_nothing, ["schema", "nonsense"]),
     "wrong signals": (_nothing, ["simulate", "--signals", "greet.sum"]),
     "a claim that cannot be read": (_odd_claim, ["run", "GAL-1"]),
-    "an unknown run to verify": (_nothing, ["verify", "run-GAL-9"]),
     "an unknown flag key": (_nothing, ["run", "GAL-1", "--set", "nonsense=1"]),
     "no role to explain": (_nothing, ["agents", "explain"]),
     "an unknown key": (_nothing, ["config", "get", "nonsense"]),
@@ -284,11 +279,6 @@ def _unmet(project: Project) -> None:
     project.write(UNMET)
 
 
-def _other_issue(project: Project) -> None:
-    project.git("rm", "--quiet", "--force", "TODO/GAL-1.md")
-    project.write({**SECOND, "TODO/README.md": README.replace("GAL-1", "GAL-2")})
-
-
 REJECTIONS: dict[str, Callable[[Project], object]] = {
     "rejected: dirty": _dirty,
     "rejected: detached": _detached,
@@ -296,7 +286,6 @@ REJECTIONS: dict[str, Callable[[Project], object]] = {
     "rejected: branch moved": lambda project: project.git("commit", "--quiet", "--allow-empty", "--message", "mine"),
     "rejected: no tracker": _no_tracker,
     "rejected: broken tracker": _issue("status: Todo", "status: Soon"),
-    "rejected: no issue": _other_issue,
     "rejected: missing dependency": _issue("depends-on: []", "depends-on: [GAL-9]"),
     "rejected: unmet dependency": _unmet,
 }
@@ -309,41 +298,3 @@ def test_where_a_run_is_rejected_that_had_begun(scene: Scene, name: str) -> None
     document = scene.project.document("resume", "GAL-1")
     assert f"{document.get('outcome')}/{document.get('reason')}" == TABLE[name].stands, document
     scene.each(actions_of(document), TABLE[name].lines)
-
-
-def test_in_the_way_of_a_gate(scene: Scene) -> None:
-    project = scene.project
-    parked(scene, "--approve", "plan,commit")
-    (project.run_folder() / "plan.md").unlink()
-    scene.each(actions_of(project.document("approve", "GAL-1")), TABLE["a draft was removed"].lines)
-    project.write({"greet.sum": "greet n = n + 5\n"})
-    overwritten = project.document("approve", "GAL-1")
-    scene.each(actions_of(overwritten), TABLE["an edit would be overwritten"].lines)
-    stash = overwritten["error"]["message"].rpartition("first: ")[2]
-    assert scene.typed(stash).returncode == 0, stash
-    assert project.document("approve", "GAL-1")["reason"] == "approval"
-    project.write({"greet.sum": "greet n = n + 5\n"})
-    project.git("commit", "--quiet", "--message", "mine", "--only", "greet.sum")
-    assert project.document("approve", "GAL-1")["reason"] == "branch_moved"
-    older = project.document("resume", "GAL-1", "--onto", "work^")
-    scene.each(actions_of(older), TABLE["onto an older commit"].lines)
-    onto = project.document("resume", "GAL-1", "--onto", "work")
-    scene.each(actions_of(onto), TABLE["onto what cannot be merged"].lines)
-
-
-def test_which_run_is_meant(scene: Scene) -> None:
-    project = scene.project
-    scene.each(actions_of(project.document("abandon")), TABLE["no run is meant"].lines)
-    here = Repository.find(project.root)
-    for name in ("run-GAL-1", "run-GAL-2"):
-        begin(here, name).decide(event(Signal.OK))
-    scene.each(actions_of(project.document("abandon")), TABLE["two runs are meant"].lines)
-
-
-def test_after_init(scene: Scene) -> None:
-    project = scene.project
-    (project.home / "config/redfirst/config.toml").unlink()
-    project.git("switch", "--quiet", "main")
-    steps = project.document("init", "--agent", "human")["next"]
-    scene.in_turn(steps, TABLE["init"].lines)
-    scene.each(actions_of(project.document("init"))[:1], TABLE["init again"].lines)

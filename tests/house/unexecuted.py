@@ -30,14 +30,18 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst hand-in --report FILE": "FILE is a report that a person wrote: tests/cli/test_hand_in_cli.py",
     },
     "cli/init.py": {
+        "git add {} && git commit -m 'configure redfirst'": INSTALL,
         "npm install -g @anthropic-ai/claude-code && redfirst init": INSTALL,
+        "redfirst config show": INSTALL,
         "redfirst demo   # see the whole way with scripted agents": INSTALL,
+        "redfirst doctor --agents": INSTALL,
         "redfirst init": INSTALL,
         "redfirst init --agent NAME   # for one that you will install: {}": INSTALL,
         "redfirst init --agent command   # a program of your own": INSTALL,
         "redfirst init --agent human   # do the work yourself, with the same gate": INSTALL,
         "redfirst init --dry-run   # shows what to add, once {} is moved away": INSTALL,
         "redfirst issue new --title TITLE --edit && git add {} && git commit -m 'the first issue'": INSTALL,
+        "redfirst run ISSUE --worktree": INSTALL,
         "redfirst trust": INSTALL,
     },
     "cli/issue_lists.py": {
@@ -120,6 +124,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git worktree add ../work {branch}": "of an outcome in OF_OUTCOMES",
         "redfirst --help": "of an outcome in OF_OUTCOMES",
         "redfirst config show": "of an outcome in OF_OUTCOMES",
+        "redfirst issue list": "of an outcome in OF_OUTCOMES",
         "redfirst issue list --label followup": "of an outcome in OF_OUTCOMES",
         "redfirst issue status {issue} todo": "of an outcome in OF_OUTCOMES",
         "redfirst runs": "of an outcome in OF_OUTCOMES",
@@ -165,6 +170,10 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "cd {} && {}": "the frame around a command; what stands in it is executed",
         "git -C {} ": "the frame around a command; what stands in it is executed",
     },
+    "service/gate_edits.py": {
+        "redfirst approve {}": "tests/e2e/test_edits_at_gates.py; the gates execute the same",
+        'redfirst reject {} --feedback "..."': "tests/e2e/test_edits_at_gates.py; the gates execute the same",
+    },
     "service/human_answer.py": {
         "git checkout -- {}": DESK,
         "redfirst run ISSUE --agent ROLE=human": DESK,
@@ -175,11 +184,21 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "service/human_report.py": {
         "fill in a copy of {} and give it with --report FILE": SENTENCE,
     },
+    "service/in_the_way.py": {
+        "git log {}..{}": "tests/e2e/test_branch_moved.py; commands that only read",
+        "git status": "tests/e2e/test_branch_moved.py; commands that only read",
+        "redfirst diff {}": "tests/e2e/test_branch_moved.py; commands that only read",
+        "redfirst show {}": "tests/e2e/test_branch_moved.py; commands that only read",
+    },
     "service/installed.py": {
         "redfirst init --agent {}": "needs an agent that is installed: tests/cli/test_init_cli.py",
     },
     "service/isolation.py": {
         "redfirst doctor": "a machine without a box: tests/e2e/test_bad_input.py",
+    },
+    "service/meant_run.py": {
+        "redfirst runs": "tests/cli/test_meant_run.py; each command is executed elsewhere",
+        "redfirst {} {}{}": "tests/cli/test_meant_run.py; each command is executed elsewhere",
     },
     "service/patches.py": {
         (
@@ -213,6 +232,12 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git cherry-pick {}..{} would stop: {}": SENTENCE,
         "redfirst resume {} --onto {}": "tests/e2e/test_branch_moved.py executes it",
     },
+    "verification/claims.py": {
+        "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'": "needs a remote that has the refs",
+    },
+    "verification/selection.py": {
+        "redfirst runs": "executed of an unknown run",
+    },
     "views/decoy.py": {
         "git failed in the view: {}": SENTENCE,
         "git failed in the view: {}: {}": SENTENCE,
@@ -231,6 +256,7 @@ OF_OUTCOMES: Final = {
     "failed/evidence_not_reached": 'as "loops exhausted"',
     "failed/cleanup_needed": "commands that only read",
     "cancelled/interrupted": 'tests/e2e/test_signals.py goes on with one; as "driver died"',
+    "rejected/issue_not_found": 'executed before a run begins: "no such issue"',
     "rejected/usage": "help alone",
     "rejected/config": "told before a run begins",
     "rejected/bare_repository": 'told before a run begins: "bare"',
