@@ -68,7 +68,7 @@ def _commit(ctx: Context, work: str) -> Event | None:
     if not tried or not is_published(ctx, tried[-1].data.commits[-1]):
         if not tried or (tried[-1].data.base or info.start_commit) != base.commit:
             _build(ctx, work, base)
-        refused = move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base)
+        refused = move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base, first=not tried)
         if refused is not None:
             return refused
     if not ctx.run.journal.of(Published):

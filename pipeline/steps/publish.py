@@ -74,7 +74,7 @@ async def _publish(ctx: Context) -> Event | None:
         refusal = await _make(ctx, base)
         if refusal is not None:
             return refusal
-    return move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base)
+    return move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base, first=not tried)
 
 
 async def _make(ctx: Context, base: Base) -> Event | None:

@@ -28,12 +28,12 @@ def intend(ctx: Context, commits: Sequence[str], follow_ups: Sequence[str], base
     ctx.run.journal.append(PublishIntended.model_validate(said))
 
 
-def move(ctx: Context, new: str, base: Base) -> Event | None:
+def move(ctx: Context, new: str, base: Base, *, first: bool) -> Event | None:
     """Take worktree, index and branch to *new*; None, or the event of a refusal that changed nothing.
 
-    What a crash left in index and files of an earlier move is taken back first.
+    What a crash left in index and files of an earlier move is taken back, unless this is the *first* one.
     """
-    repository, info, tried = ctx.repository, ctx.run.info, _begun(ctx)
+    repository, info, tried = ctx.repository, ctx.run.info, [] if first else _begun(ctx)
     ref = f"refs/heads/{info.branch}"
     old, began = base.tip, _began(ctx)
     if is_published(ctx, new):
