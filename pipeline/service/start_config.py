@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.discovery import KNOWN, Found, Known, Server, services
@@ -240,10 +241,15 @@ def _command(argv: Sequence[str]) -> Start:
     program = Line(f"argv = {json.dumps(list(argv), ensure_ascii=False)}", says)
     if not argv:
         program = Line('argv = ["PROGRAM", "ARGUMENT"]', f"needed: {says}", off=True)
+    beside = [word for word in argv[1:] if Path(word).is_absolute() and Path(word).exists()]
     lines = (
         Line('backend = "command"', "a program of yours: one JSON document in, one report out"),
         program,
-        Line("read = []", "folders of the host that it needs beside it", off=True),
+        Line(
+            f"read = {json.dumps(beside, ensure_ascii=False)}",
+            "what of the host is shown to it, read-only; add what else it needs",
+            off=not beside,
+        ),
         Line('network = "model"', "to reach a model through the gateway; then provider, too", off=True),
     )
     return Start(COMMAND, "a program", lines)

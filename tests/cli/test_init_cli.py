@@ -124,6 +124,13 @@ def test_a_program_of_one_s_own_is_configured_or_left_to_be_filled_in(project: P
     assert "No closing quotation" in init(project, "--agent", "command", "--argv", "'x", code=2)["error"]["message"]
 
 
+def test_files_that_a_program_is_started_with_are_shown_in_the_box(project: Project) -> None:
+    agent = project.home / "agent.py"
+    agent.write_text("")
+    init(project, "--agent", "command", "--argv", f"python3 {agent} --answers {project.home}/none")
+    assert written(project)["agents"]["read"] == [str(agent)]
+
+
 def test_a_key_that_is_set_chooses_the_service(project: Project) -> None:
     install(project, "opencode")
     project.env["GEMINI_API_KEY"] = "secret-of-the-user"
