@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.text import print_text
+from pipeline.cli.text import print_text, terminal_width, wrapped
 from pipeline.policy.characters import visible
 from pipeline.terminal import paint
 
@@ -42,6 +42,7 @@ def doctor(
       redfirst doctor --agents
     """
     import os  # noqa: PLC0415  (imports of the check-up are not on the path of --help)
+    import sys  # noqa: PLC0415  (the same)
     from functools import partial  # noqa: PLC0415  (the same)
     from pathlib import Path  # noqa: PLC0415  (the same)
 
@@ -54,7 +55,7 @@ def doctor(
     if as_document:
         print_document(document)
     else:
-        print_text(checkup_text(document, agents=agents))
+        print_text(checkup_text(document, agents=agents, width=terminal_width(sys.stdout)))
     if document.proceed == "block":
         raise typer.Exit(_BLOCKED)
 
@@ -91,17 +92,17 @@ def _access(each: AgentLine) -> list[str]:
     return ["; ".join(said) if said else "not logged in, as far as can be seen without reading secrets"]
 
 
-def checkup_text(document: DoctorDocument, *, agents: bool = False) -> str:
+def checkup_text(document: DoctorDocument, *, agents: bool = False, width: int | None = None) -> str:
     """Return the same for a person; the advice stands below what it is about."""
     told = _told_once(document.checks)
-    width = max(len(name) for name, _ in told)
+    column = max(len(name) for name, _ in told)
+    hang = column + 10  # below the messages
     lines = [f"redfirst {document.version}"]
     for name, check in told:
-        lines.append(
-            f"  {paint(f'{check.status:4}', _COLOURS[check.status])}  {name:{width}}  {visible(check.message)}"
-        )
+        status = paint(f"{check.status:4}", _COLOURS[check.status])
+        lines += wrapped(f"  {status}  {name:{column}}  {visible(check.message)}", width, hang=hang)
         if check.advice:
-            lines.append(f"  {'':4}  {'':{width}}  -> {visible(check.advice)}")
+            lines += wrapped(f"{'':{hang}}-> {visible(check.advice)}", width)
     if document.agents:
         more = "" if agents else " (versions, the box, how each is configured: redfirst doctor --agents)"
         lines += [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=agents)]

@@ -163,9 +163,10 @@ def _tracker(repository: Repository) -> Check:
         problems = lint(tracker)
         ready = len(tracker.ready())
     except TrackerError as error:
-        missing = error.kind is ErrorKind.TRACKER_MISSING
-        advice = "redfirst issue new --title TITLE" if missing else "redfirst issue lint"
-        return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice=advice)
+        if error.kind is ErrorKind.TRACKER_MISSING:
+            message = "there is no folder TODO/ yet: the first issue makes it"
+            return _warned("tracker", message, "redfirst issue new --title TITLE")
+        return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice="redfirst issue lint")
     if problems:
         message = f"TODO has {len(problems)} problem(s); the first: {problems[0].message}"
         return _warned("tracker", message, "redfirst issue lint")

@@ -14,12 +14,12 @@ from agent_clis import cli
 from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
-from pipeline.cli.doctor import doctor
+from pipeline.cli.doctor import checkup_text, doctor
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.store import run_ref, state_of_run, take_claim
-from pipeline.service.doctor_document import DoctorDocument
+from pipeline.service.doctor_document import Check, DoctorDocument
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +97,19 @@ def test_a_project_that_is_ready_has_only_the_warning_about_the_missing_box(repo
     assert checks["agent-pm"].message == "builtin"
 
 
+def test_what_does_not_fit_goes_on_below_its_own_column() -> None:
+    check = Check(
+        id="tracker", status="ok", message="one two three four five six seven", advice="eight nine ten eleven"
+    )
+    document = DoctorDocument(version="1", ok=True, proceed="true", checks=(check,))
+    assert checkup_text(document, width=40).split("\n")[1:-1] == [
+        "  ok    tracker  one two three four five",
+        "                 six seven",
+        "                 -> eight nine ten",
+        "                    eleven",
+    ]
+
+
 def test_for_a_person_the_advice_stands_below_what_it_is_about(repository: Repository) -> None:
     lines = [line.split() for line in CliRunner().invoke(app, []).stdout.splitlines()]
     at = next(number for number, line in enumerate(lines) if line[:2] == ["warn", "sandbox"])
@@ -155,7 +168,9 @@ def test_a_missing_or_broken_tracker_is_told_with_what_to_do(repository: Reposit
     (repository.worktree / "TODO/GAL-39.md").write_text(ISSUE.replace("Todo", "Perhaps"))
     assert ask(exit_code=2)["tracker"].advice == "redfirst issue lint"
     shutil.rmtree(repository.worktree / "TODO")
-    assert ask(exit_code=2)["tracker"].advice == "redfirst issue new --title TITLE"
+    tracker = ask()["tracker"]  # before the first issue: nothing is broken
+    assert (tracker.status, tracker.advice) == ("warn", "redfirst issue new --title TITLE")
+    assert tracker.message == "there is no folder TODO/ yet: the first issue makes it"
 
 
 def test_a_broken_configuration_blocks_and_hides_nothing_else(home: Path, repository: Repository) -> None:
