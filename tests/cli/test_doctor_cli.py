@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import typer
@@ -22,9 +22,6 @@ from pipeline.runs.store import run_ref, state_of_run, take_claim
 from pipeline.service.doctor_document import Check, DoctorDocument
 
 pytestmark = pytest.mark.slow
-
-if TYPE_CHECKING:
-    from pipeline.service.doctor_document import Check
 
 app = typer.Typer()
 app.command()(doctor)
