@@ -211,6 +211,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).": SENTENCE,
     },
     "service/run_flags.py": {
+        "redfirst show {}": "tests/e2e/test_flags_of_a_run.py; show is executed in every situation",
         "give {} with this command": SENTENCE,
     },
     "service/without_run.py": {
