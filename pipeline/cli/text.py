@@ -29,7 +29,8 @@ _VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s,;()]+)"""
 _ARGUMENT: Final = rf"""(?:--?[\w-]+(?:[= ]{_VALUE})?|"[^"]*"|'[^']*'|[^\s,;()]*[^a-z\s,;()][^\s,;()]*)"""
 _COMMAND: Final = re.compile(rf"`[^`]+`|(?<![\w./-]){_PROGRAM}(?: && {_PROGRAM}| {_ARGUMENT})*")
 """A command in a sentence: up to a word that is neither an option, its value, a path, an id nor CAPITALS."""
-_PIECE: Final = re.compile(r" +|[^ ]+")
+_PIECE: Final = re.compile(r" +|\(?\d[\d.]* s\b[^ ]*|[^ ]+")
+"""A word, or a number of seconds with its unit."""
 
 
 def print_text(text: str, *, err: bool = False) -> None:
