@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from pipeline.boxes.box import open_box
+from pipeline.config.layers import Flags
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates
@@ -24,14 +25,14 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
-from pipeline.service.run_config import RunOptions, load_config
+from pipeline.service.run_config import load_config
 
 
 async def opened(repository: Repository, place: Path) -> Dispatcher:
     """Return what a driver has before its first dispatch."""
     tip = repository.resolve("HEAD")
     assert tip is not None
-    config = load_config(repository, tip, RunOptions("B-1"))
+    config = load_config(repository, tip, Flags(), os.environ).config
     checkout = PrivateCheckout(repository, place / "state")
     checkout.open(repository.tree_of(tip))
     return Dispatcher(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git.answer_cache import Listing
 from pipeline.git.object_reader import ObjectReader
 from pipeline.git.process import LARGEST, TooLargeError
-from pipeline.git.ref_files import refs_in_files
+from pipeline.git.ref_files import branch_in_files, refs_in_files
 from pipeline.git.settings import SettingsDoor
 from pipeline.git.values import Entry, FileStat, GitError, TreeChange
 from pipeline.outcomes import Reason
@@ -33,6 +33,9 @@ class ReadDoor(SettingsDoor):
 
     def branch(self) -> str | None:
         """Return the short name of the branch that HEAD is on; None when HEAD is detached."""
+        known = branch_in_files(self.git_dir)
+        if known is not None:
+            return known
         ref = self._answers("symbolic-ref", "--quiet", "HEAD")
         return ref.decode(errors="surrogateescape").rstrip("\n").removeprefix("refs/heads/") if ref else None
 

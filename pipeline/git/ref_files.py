@@ -16,6 +16,16 @@ _POINTS: Final = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n?")
 _LOCK: Final = ".lock"
 
 
+def branch_in_files(git_dir: Path) -> str | None:
+    """Return the branch that HEAD names in its file; None: git has to be asked, as where HEAD is detached or a link."""
+    head = git_dir / "HEAD"
+    if head.is_symlink() or (git_dir / "reftable").exists():
+        return None
+    name = (_content(head) or b"").decode(errors="surrogateescape").removeprefix("ref: ").removesuffix("\n")
+    is_plain = name.startswith("refs/heads/") and _NAME.fullmatch(name) and not name.endswith(_LOCK)
+    return name.removeprefix("refs/heads/") if is_plain else None
+
+
 def refs_in_files(common: Path, prefixes: tuple[str, ...]) -> dict[str, str] | None:
     """Return the refs that are, or lie below, one of *prefixes*, and what they point to; None: git has to be asked.
 

@@ -140,8 +140,10 @@ def test_a_workflow_folder_that_is_a_link_is_opened_by_no_command(project: Proje
     run.folder.parent.symlink_to(elsewhere)
     assert (run.folder / "run.json").exists()  # a plain open goes through it
     for done in (*all_of_it(project), ask(project, "run", "GAL-1")):
-        assert done.returncode == 2, (done.args, done.stdout, done.stderr)
-        assert "is a link" in done.stderr
+        lists = "runs" in done.args  # it lists all worktrees: a bad one costs its line, and not the others
+        assert done.returncode == (0 if lists else 2), (done.args, done.stdout, done.stderr)
+        assert "is a link" in (done.stdout if lists else done.stderr)
+        assert not lists or RUN not in done.stdout
 
 
 @pytest.mark.broad

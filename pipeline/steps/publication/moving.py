@@ -36,7 +36,7 @@ def move(ctx: Context, new: str, base: Base, *, first: bool) -> Event | None:
     repository, info, tried = ctx.repository, ctx.run.info, [] if first else _begun(ctx)
     ref = f"refs/heads/{info.branch}"
     old, began = base.tip, _began(ctx)
-    if is_published(ctx, new):
+    if not first and is_published(ctx, new):
         return None  # before the crash
     now = repository.resolve(ref)
     if now != old or repository.branch() != info.branch:
