@@ -114,6 +114,17 @@ def put_back(run: Run, worktree: Path, committed: Collection[str] = ()) -> tuple
     return tuple(changed)
 
 
+def set_todo(run: Run, worktree: Path) -> bool:
+    """Set the issue to Todo, if it is In Progress, and keep what the user wrote in it; return whether it was."""
+    with as_user_errors():
+        issues = in_worktree(worktree)
+        if issues.read(run.info.issue).status is not Status.IN_PROGRESS:
+            return False
+        for name, content in issues.set_status(run.info.issue, Status.TODO).items():
+            _write_keeping_mode(run, worktree, name, content)
+    return True
+
+
 def _write_keeping_mode(run: Run, worktree: Path, name: str, content: bytes) -> None:
     path = worktree / FOLDER / name
     # Staged in the run folder: what a crash leaves beside the user's files would make their tree dirty.

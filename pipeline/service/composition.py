@@ -32,6 +32,7 @@ from pipeline.service.ports import build_context, place_of_run
 from pipeline.service.progress import shown
 from pipeline.service.run_config import (
     RunOptions,
+    changed_file,
     config_hash,
     limits_of,
     load_config,
@@ -239,9 +240,20 @@ def _go_on(ctx: Context, loaded: Loaded, given: Flags) -> None:
     if changed is not None:
         run.change_config(changed)
     said = [line for line in without_effect(loaded) if any(f"--set {key} " in line for key in given.values)]
-    for line in (*(changed.changes if changed is not None else ()), *said):
+    for line in (*(changed.changes if changed is not None else ()), *said, *_stale_file(ctx)):
         ctx.say(f"    {line}")
     _note_program(ctx)
+
+
+def _stale_file(ctx: Context) -> tuple[str, ...]:
+    """Return that the repository's configuration changed since the run began, which does not count for this run."""
+    info = ctx.run.info
+    name = changed_file(ctx.repository, info.start_commit)
+    told = (
+        f"{name} says something else than when this run began, and this run keeps that: give a value of this run with "
+        f"--set KEY=VALUE, or begin anew: redfirst abandon {info.run_id}, redfirst run {info.issue}"
+    )
+    return () if name is None else (told,)
 
 
 def _note_program(ctx: Context) -> None:

@@ -92,6 +92,12 @@ def load_config(repository: Repository, commit: str, flags: Flags, environ: Mapp
     return loaded
 
 
+def changed_file(repository: Repository, commit: str) -> str | None:
+    """Return the file in which the repository configures us, if it says something else now than at *commit*."""
+    then = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}", LARGEST))
+    return None if then is None or same_words(then, repository.worktree) else then.name
+
+
 def _require_figures(config: Config) -> None:
     """Refuse a budget of an agent that nobody measures: a limit that nobody keeps is worse than none.
 

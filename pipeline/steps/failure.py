@@ -117,6 +117,9 @@ def abandon(ctx: Context) -> tuple[str, ...]:
     if work != ctx.state.start:
         ctx.write(WORK_PATCH, ctx.repository.patch(ctx.state.start, work))
     left = (*take_back(ctx), *tracker.put_back(ctx.run, ctx.repository.worktree))
+    if left and tracker.set_todo(ctx.run, ctx.repository.worktree):
+        ctx.say(f"{ctx.issue} is Todo again; whatever else you changed in its file is as you left it")
+        left = tuple(path for path in left if path != f"{tracker.FOLDER}/{ctx.issue}.md")
     release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
     ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
     write_summary(ctx)

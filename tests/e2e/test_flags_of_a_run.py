@@ -77,6 +77,31 @@ def test_a_file_and_a_variable_that_changed_are_said_and_a_flag_beats_them(tmp_p
     assert len(changes(project)) == 1
 
 
+def test_a_file_of_the_repository_that_changed_since_the_run_began_is_said_to_be_for_new_runs(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    project.write({"redfirst.toml": "[limits]\nseam = 2\n"})
+    project.commit("configured")
+    project.run(*flags, *GATES)
+    assert said(project.document("approve", "GAL-1"), "redfirst.toml") == []
+    project.write({"redfirst.toml": "[limits]\nseam = 1\n"})
+    project.commit("configured otherwise")
+    (line,) = said(project.document("reject", "GAL-1", "--feedback", "no"), "redfirst.toml")
+    assert line.startswith("redfirst.toml says something else than when this run began"), line
+
+
+def test_an_issue_that_was_edited_while_its_run_was_parked_is_todo_again_when_that_is_abandoned(tmp_path: Path) -> None:
+    project, flags = make(tmp_path)
+    assert project.run(*flags, *GATES)["reason"] == "approval"
+    issue = project.root / "TODO" / "GAL-1.md"
+    issue.write_text(issue.read_text() + "\nOne more thought.\n")
+    document = project.document("abandon", "GAL-1")
+    assert said(document, "Todo again"), document["_stderr"]
+    assert issue.read_text().endswith("\nOne more thought.\n")
+    assert project.redfirst("issue", "lint").returncode == 0
+    project.commit("a thought")
+    assert project.run(*flags, *GATES)["reason"] == "approval", "what abandon advises works"
+
+
 def test_a_limit_that_is_raised_with_a_rejection_counts_for_it(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     project.run(*flags, "--set", "limits.plan_rework=0", *GATES)
