@@ -135,9 +135,10 @@ def _pieces(text: str, room: int) -> list[str]:
     at = 0
     for command in _COMMAND.finditer(text):
         end = command.end() + len(text[command.end() :].partition(" ")[0])  # with the comma or stop behind it
-        copied, is_last = text[command.start() : end], end == len(text)
+        begin = max(at, text.rfind(" ", 0, command.start()) + 1)  # with the bracket before it
+        copied, is_last = text[begin:end], end == len(text)
         if is_last or columns(copied) <= room:
-            pieces += [*_PIECE.findall(text[at : command.start()]), copied]
+            pieces += [*_PIECE.findall(text[at:begin]), copied]
             at = end
     return [*pieces, *_PIECE.findall(text[at:])]
 
