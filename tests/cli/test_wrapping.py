@@ -33,7 +33,7 @@ PATH = "/home/somebody/state/redfirst/runs/0123456789abcdef/run-GAL-39/tree"
         ("世界 世界 世界 世界 世界", ["世界 世界 世界 世界", "  世界"]),
         ("\x1b[32mone two three\x1b[0m four", ["\x1b[32mone two three\x1b[0m four"]),
         ("a    b    c    d    e    f", ["a    b    c    d", "  e    f"]),
-        ("see (redfirst show), then go on", ["see", "  (redfirst show),", "  then go on"]),
+        ("look (redfirst show), then go on", ["look", "  (redfirst show),", "  then go on"]),
         ("tests: 1 passed (0.4 s)", ["tests: 1 passed", "  (0.4 s)"]),
     ],
 )
