@@ -186,7 +186,7 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "bare": Advice(
-        ("git/repository.py",), {"git worktree add ../work BRANCH": Promise(0, "$ test -f ../work/greet.sum")}
+        ("git/repository.py",), {"git worktree add ../work BRANCH": Promise(0, "$ cd ../work && test -f greet.sum")}
     ),
     "done in a linked worktree": Advice(
         ("service/worktrees.py",),
