@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.engine.events import DecisionMade, RunParked, RunResumed, RunStarted
-from pipeline.outcomes import Outcome, Reason
+from pipeline.engine.events import RunParked, RunResumed, RunStarted
 from pipeline.routing.machine import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
@@ -21,8 +18,6 @@ from pipeline.runs.gates import gate_place
 from pipeline.runs.spending import spent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pipeline.routing.state import RunState
     from pipeline.runs.run import Run
 
@@ -222,110 +217,3 @@ def _present_counters(state: RunState) -> frozenset[str]:
     slots = {counter_key(state, Loop.REASK, role) for role in Role}
     loops = [loop for loop in Loop if loop is not Loop.REASK and (state.current is not None or loop not in per_task)]
     return frozenset(slots | {counter_key(state, loop, None) for loop in loops})
-
-
-# --- what to do next -----------------------------------------------------------------------------------------------
-
-_WATCH: Final = ("redfirst show {run} --log --follow",)
-_GO_ON: Final = ("redfirst resume {run}", "redfirst abandon {run}")
-_AGAIN: Final = ("redfirst run {issue}",)
-_WHY: Final = ("redfirst explain {run} --last",)
-_RESULT: Final = ("git log --stat {start}..{branch}", "redfirst diff {run}")
-_LIMIT: Final = re.compile(r"(budget(?:\.\w+)*\.(?:cost_usd|tokens)) = ")
-_WORK: Final = ("redfirst explain {run}", "redfirst diff {run}")
-
-ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
-    Outcome.COMPLETED: {
-        Reason.DONE: _RESULT,
-        Reason.NOTHING_TO_DO: (*_WHY, "git log --stat {start}..{branch}"),
-    },
-    Outcome.COMPLETED_WITH_BLOCKERS: {
-        Reason.BLOCKERS: ("redfirst show {run}", "redfirst issue list --label followup", *_RESULT),
-    },
-    Outcome.PARKED: {
-        Reason.APPROVAL: (
-            "redfirst show {run}",
-            "redfirst diff {run}",
-            "redfirst approve {run}",
-            'redfirst reject {run} --feedback "..."',
-            "redfirst abandon {run}",
-        ),
-        Reason.WORKTREE_CHANGED: (*_WHY, "git status", *_GO_ON),
-        Reason.BRANCH_MOVED: (*_WHY, "git log {start}..{branch}", *_GO_ON),
-        Reason.SIGNING: (
-            *_WHY,
-            "git config --show-origin --get-regexp '^(gpg|user.signingkey|commit.gpgsign)'",
-            *_GO_ON,
-        ),
-        Reason.REGRESSION: (*_WHY, "redfirst diff {run}", *_GO_ON),
-        Reason.ENVIRONMENT: (*_WHY, "redfirst doctor", *_GO_ON),
-        Reason.AGENT_UNUSABLE: (*_WHY, "redfirst doctor", *_GO_ON),
-        Reason.BUDGET: (
-            "redfirst show {run}",
-            "redfirst explain {run} --last",
-            "redfirst resume {run} --set {limit}",
-            "redfirst abandon {run}",
-        ),
-        Reason.AGENT_UNAVAILABLE: ("redfirst doctor", *_GO_ON),
-        Reason.LOCKED: _WATCH,
-    },
-    Outcome.FAILED: {
-        Reason.ESCAPE: ("redfirst explain {run} --last", "git status", "git reflog", "redfirst doctor"),
-        Reason.LOOPS_EXHAUSTED: (*_WORK, *_AGAIN),
-        Reason.EVIDENCE_NOT_REACHED: (*_WORK, *_AGAIN),
-        Reason.CLEANUP_NEEDED: (*_WHY, "git status", "redfirst doctor"),
-    },
-    Outcome.CANCELLED: {
-        Reason.INTERRUPTED: ("redfirst show {run}", *_GO_ON),
-        Reason.ABANDONED: (*_WORK, *_AGAIN),
-    },
-    Outcome.REJECTED: {
-        Reason.USAGE: ("redfirst --help",),
-        Reason.CONFIG: ("redfirst config show", "redfirst doctor", *_AGAIN),
-        Reason.BARE_REPOSITORY: ("git worktree add ../work {branch}",),
-        Reason.DETACHED_HEAD: ("git switch {branch}", *_AGAIN),
-        Reason.BRANCH_IS_BASE: ("git switch -c NAME", "redfirst run {issue} --worktree"),
-        Reason.BRANCH_MOVED: _AGAIN,
-        Reason.DIRTY_TREE: ("git status", "git stash --include-untracked", *_AGAIN),
-        Reason.UNTRUSTED: ("redfirst config show", "redfirst trust", *_AGAIN),
-        Reason.DISK: ("redfirst doctor", *_AGAIN),
-        Reason.ENVIRONMENT: (*_WHY, "redfirst doctor", *_AGAIN),
-        Reason.TRACKER_MISSING: ("redfirst issue new --title TITLE --id {issue}",),
-        Reason.TRACKER_INVALID: ("redfirst issue lint", *_AGAIN),
-        Reason.ISSUE_NOT_FOUND: ("redfirst issue list",),
-        Reason.ISSUE_NOT_TODO: ("redfirst issue show {issue}", "redfirst issue status {issue} todo", *_AGAIN),
-        Reason.DEPENDENCY_UNMET: ("redfirst issue show {issue}", "redfirst issue ready"),
-        Reason.DEPENDENCY_MISSING: ("redfirst issue show {issue}", "redfirst issue lint"),
-        Reason.CLAIMED_ELSEWHERE: ("redfirst runs", "git for-each-ref refs/redfirst/claims"),
-        Reason.LOCKED: _WATCH,
-        Reason.BASELINE_IMPOSSIBLE: (*_WHY, "redfirst doctor", *_AGAIN),
-    },
-}
-"""What is safe to do next, by outcome and reason; commands, with capital words for what only the user knows."""
-
-
-def _reached(run: Run) -> str:
-    """Return the limit that parked the run, as it is raised with `--set`."""
-    decisions = run.journal.of(DecisionMade)
-    named = _LIMIT.search(decisions[-1].data.note) if decisions else None
-    return f"{named[1]}=AMOUNT" if named is not None else "limits.dispatches=NUMBER"
-
-
-def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
-    """Return the commands that are safe now.
-
-    Args:
-        run: The run.
-        live: A process drives it; then there is nothing to do but to watch.
-    """
-    state, info = run.state, run.info
-    if live:
-        found = _WATCH
-    elif state.outcome is None or state.reason is None:
-        found = _GO_ON  # its driver died
-    else:
-        found = ACTIONS[state.outcome].get(state.reason, _WHY)
-    branch = shlex.quote(info.branch)  # git allows $, ; and quotes in its name
-    words = {"run": info.run_id, "issue": info.issue, "branch": branch, "start": info.start_commit[:12]}
-    words["limit"] = _reached(run)
-    return tuple(action.format_map(words) for action in found)

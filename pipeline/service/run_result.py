@@ -10,8 +10,9 @@ from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import driven_s, safe_next_actions, usage_of
+from pipeline.runs.facts import driven_s, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
+from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.spending import spent
 from pipeline.steps.asking.reviews import all_last_reviews
 

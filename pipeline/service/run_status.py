@@ -10,10 +10,11 @@ from pipeline.outcomes import exit_code
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.drafts import vain_edit, without_effect
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.facts import box_facts_of, commits_of, counters_of, place_of, safe_next_actions, usage_of
+from pipeline.runs.facts import box_facts_of, commits_of, counters_of, place_of, usage_of
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
+from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.now import read_now
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role

@@ -35,7 +35,7 @@ class Advice:
     """`outcome/reason` of the run, where it is a run's."""
 
 
-FACTS: Final = ("runs/facts.py",)
+FACTS: Final = ("runs/next_actions.py",)
 
 TABLE: Final[dict[str, Advice]] = {
     "gate plan": Advice(
@@ -56,12 +56,12 @@ TABLE: Final[dict[str, Advice]] = {
     "resume at a gate": Advice(("service/gates.py",), {APPROVE: COMPLETED, REJECT: PARKED}),
     "another gate is approved": Advice(("service/gates.py",), {SHOW: READS}),
     "gate plan of a linked worktree": Advice(
-        ("runs/facts.py", "service/elsewhere.py"),
+        ("runs/next_actions.py", "service/elsewhere.py"),
         {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED},
     ),
     "completed": Advice(FACTS, {"git log --stat COMMIT..work": READS, DIFF: READS}, "completed/done"),
     "completed in a linked worktree": Advice(
-        ("runs/facts.py", "service/elsewhere.py"),
+        ("runs/next_actions.py", "service/elsewhere.py"),
         {"git -C 'PLACE/project-gal-1' log --stat COMMIT..gal-1-reject-empty-names": READS, DIFF: READS},
     ),
     "an ended run is approved": Advice(("service/composition.py",), {SHOW: READS}),

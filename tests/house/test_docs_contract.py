@@ -19,7 +19,7 @@ from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Role
-from pipeline.runs.facts import ACTIONS
+from pipeline.runs.next_actions import ACTIONS
 from pipeline.service.run_result import RunDocument
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from e2e.next_table import TABLE
 from house.unexecuted import OF_OUTCOMES, UNEXECUTED
 
 import pipeline
-from pipeline.runs.facts import ACTIONS
+from pipeline.runs.next_actions import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

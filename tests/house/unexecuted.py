@@ -117,7 +117,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "runs/drafts.py": {
         'redfirst {} --feedback "..."': "part of a sentence; the gates execute it",
     },
-    "runs/facts.py": {
+    "runs/next_actions.py": {
         "git config --show-origin --get-regexp '^(gpg|user.signingkey|commit.gpgsign)'": "of an outcome in OF_OUTCOMES",
         "git for-each-ref refs/redfirst/claims": "of an outcome in OF_OUTCOMES",
         "git reflog": "of an outcome in OF_OUTCOMES",

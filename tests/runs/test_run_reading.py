@@ -1,4 +1,4 @@
-"""`pipeline.runs.facts`: the facts of a run for people, programs and summary.md."""
+"""`pipeline.runs.facts`, `next_actions`: the facts of a run for people, programs and summary.md."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import (
-    ACTIONS,
     TaskFacts,
     box_facts_of,
     commits_of,
     counters_of,
     place_of,
     progress_of,
-    safe_next_actions,
     tasks_of,
     work_tree,
 )
 from pipeline.runs.gates import gate_of
+from pipeline.runs.next_actions import ACTIONS, safe_next_actions
 
 if TYPE_CHECKING:
     from pathlib import Path
