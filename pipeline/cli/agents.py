@@ -139,7 +139,7 @@ class _WithCommand(TyperCommand):
 def explain(
     ctx: typer.Context,
     role: Annotated[Role, typer.Argument(help="Who.")],
-    path: Annotated[str | None, typer.Argument(help="A path relative to the repository; or -- CMD...")] = None,
+    path: Annotated[str | None, typer.Argument(help="A path relative to the repository; or -- and a command")] = None,
     change: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="OLD NEW", help="Two files: the content before and after; - means absent."),

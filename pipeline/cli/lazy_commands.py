@@ -6,8 +6,9 @@ program needs none of the modules. A test holds each line to the first sentence 
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -16,6 +17,8 @@ from pipeline.interrupts import StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+_SENTENCE_END: Final = re.compile(r"(?<=\.) ")
 
 
 class LazyCommand(TyperCommand):
@@ -36,7 +39,7 @@ class LazyCommand(TyperCommand):
         *,
         below: Iterable[LazyCommand] = (),
     ) -> None:
-        super().__init__(name, help=help, rich_markup_mode=None)
+        super().__init__(name, help=help, short_help=help, rich_markup_mode=None)
         self.place = place
         self.below = tuple(below)
 
@@ -83,7 +86,16 @@ def group_of(app: typer.Typer) -> TyperGroup:
     """Return the group that *app* describes; the examples of each command are lines that can be copied."""
     group = cast("TyperGroup", typer.main.get_command(app))
     _show_examples(group)
+    _show_first_sentences(group)
     return group
+
+
+def _show_first_sentences(command: TyperCommand | TyperGroup) -> None:
+    """Let the lists of commands show first sentences whole: what has no short help is cut at the width."""
+    paragraph = " ".join((command.help or "").partition("\n\n")[0].split())
+    command.short_help = _SENTENCE_END.split(paragraph)[0]
+    for below in getattr(command, "commands", {}).values():
+        _show_first_sentences(below)
 
 
 def _show_examples(command: TyperCommand | TyperGroup) -> None:

@@ -266,7 +266,7 @@ def demo(
     """
     from pipeline.demo.command import run_demo  # noqa: PLC0415
 
-    raise typer.Exit(run_demo(folder, as_document=as_document, say=say))
+    raise typer.Exit(run_demo(folder, as_document=as_document, say=say if as_document else print_text))
 
 
 def _gates(text: str) -> tuple[str, ...]:

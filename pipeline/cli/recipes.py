@@ -35,7 +35,7 @@ Recipe = Annotated[Path, typer.Argument(metavar="FILE", help="A recipe: a YAML f
 
 @app.command(name="lint")
 def lint(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Recipes: YAML files (docs/recipes.md).")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Recipes: YAML files (docs/recipes.md).")],
     as_document: AsDocument = False,
 ) -> None:
     """Say everything that is wrong with recipes; exit code 2 when there is something.
@@ -61,7 +61,7 @@ def lint(
 @app.command(name="show")
 def show(
     file: Recipe,
-    given: Annotated[list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values of its inputs.")] = None,
+    given: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Values of its inputs.")] = None,
     drawn: Annotated[bool, typer.Option("--mermaid", help="Its graph as a Mermaid diagram.")] = False,
     as_document: AsDocument = False,
 ) -> None:

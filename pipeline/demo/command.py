@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import typer
 
 from pipeline.boxes.box import open_box
 from pipeline.demo.document import DemoDocument
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
 REAL: Final = "What stands around them is the real program: views, sandbox, gate, test runs, routing, git."
 _PROGRAM: Final = "import redfirst; redfirst.main()"
-_LINE: Final = "-" * 112
+_LINE: Final = "-" * 79
 
 
 def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], None]) -> int:
@@ -40,8 +39,8 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
 
     Args:
         folder: Where the example is made; a new temporary folder, which is kept, if None.
-        as_document: Print one JSON document to stdout, and tell the story by *say*.
-        say: The progress stream.
+        as_document: Print one JSON document to stdout.
+        say: Is told the story.
 
     Raises:
         UserError: the folder is taken, or git is not there.
@@ -50,7 +49,7 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
 
     def tell(text: str) -> None:
         for line in text.split("\n"):
-            (say if as_document else typer.echo)(visible(line))
+            say(visible(line))
 
     tell(f"{SCRIPTED}\n{REAL}\n")
     place = lay_out(folder, sandbox=_sandbox(tell))
@@ -171,4 +170,4 @@ def _show_result(place: Place, tell: Callable[[str], None]) -> None:
         (f"ls .workflow/{place.run_folder.name}", "plan, tasks, reviews, evidence, dispatches, and what was refused"),
         (f"less ../{place.script.name}", "what the agents were given to say"),
     ):
-        tell(f"  {command:<28}  {shows}")
+        tell(f"  {command}\n      {shows}")

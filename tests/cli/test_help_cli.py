@@ -61,3 +61,13 @@ def test_every_command_has_examples_that_parse(
             command, rest = command_of(words)
             assert not isinstance(command, TyperGroup), words
             assert command.make_context(" ".join(words), list(rest)), words
+
+
+def test_no_list_of_commands_cuts_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = {names[:at] for names, _ in every_command() for at in range(len(names))}
+    for names in sorted(groups):
+        _, _, commands = help_of(capsys, *names, "-h").partition("\nCommands:\n")
+        rows = [line for line in commands.splitlines() if line[2:3].strip()]
+        assert rows, names
+        sentences = " ".join(commands.split())
+        assert "..." not in sentences.replace(sentences.partition("Examples:")[2], ""), names
