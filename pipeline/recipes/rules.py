@@ -1,0 +1,191 @@
+"""The rules for a recipe whose form is right: names, order, references, areas."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from pipeline.recipes.model import KEYS, SCHEMAS, Kind, Recipe, Step
+from pipeline.recipes.problems import Problem, misspelt
+from pipeline.recipes.references import AREAS, Scope, of_step, of_text
+from pipeline.scheduling.graph import CycleError, planned
+from pipeline.scheduling.graph import Step as Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MOST_PATTERNS: Final = 200
+"""Different patterns of one recipe: each is compared with each."""
+_PHASES: Final = ("issue", "plan", "split", "tasks", "review", "publish")
+_ISSUE_ID: Final = re.compile(r"[a-z][a-z0-9]*-[0-9]+(?:[._-][0-9]+)*", re.IGNORECASE)
+
+
+def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
+    """Return what is wrong with a recipe that is well typed, in no order."""
+    by_id = {step.id: step for step in recipe.steps}
+    inputs = tuple(one.name for one in recipe.inputs)
+    above = _ancestors(recipe.steps, by_id)
+    found = [*_names(recipe), *_patterns(recipe), *_phases(recipe, above), *_seams(recipe)]
+    for number, step in enumerate(recipe.steps):
+        at = f"/steps/{number}"
+        found += _dependencies(at, step, by_id)
+        found += _kind(at, step)
+        found += _targets(at, step, by_id, above)
+        scope = Scope(inputs, tuple(by_id), above[step.id], has_item=step.for_each is not None)
+        found += of_step(at, step, scope)
+    found += _cycle(recipe.steps, by_id)
+    if recipe.output is not None:
+        found += of_text("/output", recipe.output, Scope(inputs, tuple(by_id), frozenset(by_id)))
+    return tuple(found)
+
+
+def _names(recipe: Recipe) -> Iterator[Problem]:
+    if _ISSUE_ID.fullmatch(recipe.name):
+        yield Problem("name_is_issue", "/name", f"{recipe.name!r} could be the id of an issue, which `run` takes first")
+    for what, names in (("inputs", [one.name for one in recipe.inputs]), ("steps", [step.id for step in recipe.steps])):
+        seen: Counter[str] = Counter()
+        for number, name in enumerate(names):
+            seen[name] += 1
+            if seen[name] > 1:
+                key = "name" if what == "inputs" else "id"
+                yield Problem("duplicate_id", f"/{what}/{number}/{key}", f"{name!r} is there twice")
+    for number, one in enumerate(recipe.inputs):
+        if one.required and one.default is not None:
+            message = f"the input {one.name!r} is required, so its default never counts"
+            yield Problem("wrong_type", f"/inputs/{number}/default", message)
+
+
+def _dependencies(at: str, step: Step, by_id: Mapping[str, Step]) -> Iterator[Problem]:
+    for number, name in enumerate(step.depends_on):
+        if name not in by_id:
+            yield misspelt("unknown_step", f"{at}/depends_on/{number}", f"there is no step {name!r}", name, by_id)
+
+
+def _kind(at: str, step: Step) -> Iterator[Problem]:
+    if not step.kinds:
+        yield Problem("no_kind", at, f"the step {step.id!r} does nothing: say what it is", tuple(Kind))
+        return
+    if len(step.kinds) > 1:
+        yield Problem("two_kinds", at, f"the step {step.id!r} is several things: {', '.join(step.kinds)}")
+        return
+    given = {"with" if name == "with_" else name for name in step.model_fields_set}
+    for key in sorted(given - KEYS[step.kind]):
+        message = f"{key!r} means nothing for a step of the kind {step.kind.value!r}"
+        yield Problem("unknown_key", f"{at}/{key}", message, tuple(sorted(KEYS[step.kind])))
+    if step.kind is Kind.AGENT:
+        yield from _asked(at, step)
+    yield from _program(at, step.run or ())
+
+
+def _asked(at: str, step: Step) -> Iterator[Problem]:
+    if not (step.prompt or "").strip():
+        yield Problem("missing_key", at, f"the step {step.id!r} asks {step.agent} nothing: it needs a `prompt`")
+    for key in ("write_set", "workspace_mode", "accept"):
+        if step.agent != "make" and key in step.model_fields_set:
+            message = f"{step.agent} only reads, so {key!r} can mean nothing; the role that writes is make"
+            yield Problem("reader_writes", f"{at}/{key}", message)
+    if isinstance(step.payload, str) and step.payload not in SCHEMAS:
+        message = f"there is no schema {step.payload!r}"
+        yield misspelt("unknown_schema", f"{at}/payload", message, step.payload, sorted(SCHEMAS))
+
+
+def _program(at: str, argv: Sequence[str]) -> Iterator[Problem]:
+    for number, item in enumerate(argv):
+        if number == 0 and "{{" in item:
+            yield Problem("looks_like_option", f"{at}/run/0", "the program of a `run` is written down, not put in")
+        elif item.startswith("{{") and "--" not in argv[:number]:
+            message = "a value that begins an argument could be taken for an option: put `--` before it, or a word"
+            yield Problem("looks_like_option", f"{at}/run/{number}", message)
+
+
+def _targets(at: str, step: Step, by_id: Mapping[str, Step], above: Mapping[str, frozenset[str]]) -> Iterator[Problem]:
+    accepted = step.accept.tests if step.accept is not None else None
+    named = (("/apply_from", step.apply_from), ("/back_to", step.back_to), ("/accept/tests", accepted))
+    for key, name in named:
+        if name is None:
+            continue
+        if name not in by_id:
+            yield misspelt("unknown_step", f"{at}{key}", f"there is no step {name!r}", name, by_id)
+        elif name not in above[step.id]:
+            yield Problem("not_an_ancestor", f"{at}{key}", f"{step.id!r} does not depend on {name!r}")
+        elif key == "/accept/tests" and by_id[name].kinds != (Kind.TESTS,):
+            yield Problem("wrong_type", f"{at}{key}", f"{name!r} is no step of the kind 'tests'")
+        elif key == "/apply_from" and by_id[name].workspace_mode != "scratch":
+            yield Problem("wrong_type", f"{at}{key}", f"{name!r} does not work in a scratch copy (workspace_mode)")
+    if step.kinds == (Kind.PUBLISH,):
+        for name in sorted(above[step.id]):
+            writer = by_id[name]
+            is_writer = writer.agent == "make" and writer.workspace_mode != "scratch"
+            if is_writer and writer.accept is None and not writer.review:
+                message = f"{step.id!r} publishes what {name!r} wrote, which nobody reviews and nothing measures"
+                yield Problem("unreviewed_writer", at, message)
+
+
+def _patterns(recipe: Recipe) -> Iterator[Problem]:
+    count = len({text for step in recipe.steps for key in AREAS for text in getattr(step, key) or ()})
+    if count > MOST_PATTERNS:
+        message = f"there are {count} different patterns, {MOST_PATTERNS} are accepted"
+        yield Problem("too_many_patterns", "/steps", message)
+
+
+def _phases(recipe: Recipe, above: Mapping[str, frozenset[str]]) -> Iterator[Problem]:
+    met: dict[str, str] = {}
+    for number, step in enumerate(recipe.steps):
+        if step.phase is None:
+            continue
+        at = f"/steps/{number}"
+        before = [phase for phase in _PHASES[: _PHASES.index(step.phase)] if phase in met]
+        if step.phase in met:
+            yield Problem("phase_order", f"{at}/phase", f"the phase {step.phase!r} is there twice")
+        elif any(_PHASES.index(phase) > _PHASES.index(step.phase) for phase in met):
+            later = next(phase for phase in met if _PHASES.index(phase) > _PHASES.index(step.phase))
+            yield Problem("phase_order", f"{at}/phase", f"the phase {step.phase!r} comes before {later!r}")
+        elif before and met[before[-1]] not in above[step.id]:
+            message = f"the phase {step.phase!r} needs {met[before[-1]]!r} in `depends_on`"
+            yield Problem("phase_order", f"{at}/phase", message)
+        met[step.phase] = step.id
+    if met and not any(one.type == "issue" for one in recipe.inputs):
+        number = next(number for number, step in enumerate(recipe.steps) if step.phase is not None)
+        message = "phases work on an issue: the recipe needs an input of `type: issue`"
+        yield Problem("late_issue", f"/steps/{number}/phase", message)
+
+
+def _seams(recipe: Recipe) -> Iterator[Problem]:
+    provided: dict[str, str] = {}
+    for number, step in enumerate(recipe.steps):
+        for place, seam in enumerate(step.provides):
+            if seam in provided:
+                message = f"{seam!r} is provided by {provided[seam]!r} already"
+                yield Problem("seam_twice", f"/steps/{number}/provides/{place}", message)
+            provided.setdefault(seam, step.id)
+    for number, step in enumerate(recipe.steps):
+        for place, seam in enumerate(step.requires):
+            if seam not in provided:
+                at, message = f"/steps/{number}/requires/{place}", f"no step provides {seam!r}"
+                yield misspelt("seam_without_provider", at, message, seam, provided)
+
+
+def _cycle(steps: Sequence[Step], by_id: Mapping[str, Step]) -> Iterator[Problem]:
+    known = [Node(step.id, tuple(name for name in step.depends_on if name in by_id)) for step in by_id.values()]
+    try:
+        planned(known, side_by_side=1)
+    except CycleError as error:
+        number = next(number for number, step in enumerate(steps) if step.id == error.cycle[0])
+        message = f"these steps wait for each other: {error}"
+        yield Problem("cycle", f"/steps/{number}/depends_on", message)
+
+
+def _ancestors(steps: Sequence[Step], by_id: Mapping[str, Step]) -> dict[str, frozenset[str]]:
+    """Return what each step depends on, directly or not; of a circle each member depends on all."""
+    found: dict[str, frozenset[str]] = {}
+    for step in steps:
+        seen: set[str] = set()
+        stack = [name for name in step.depends_on if name in by_id]
+        while stack:
+            name = stack.pop()
+            if name not in seen:
+                seen.add(name)
+                stack += [above for above in by_id[name].depends_on if above in by_id]
+        found[step.id] = frozenset(seen)
+    return found
