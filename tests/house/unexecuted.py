@@ -52,7 +52,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst {}": "the name of the program and its version",
     },
     "cli/recipes.py": {
-        "redfirst recipes lint {}": "tests/recipes: a recipe that cannot be used",
+        "redfirst recipes lint {}": "tests/workflows: a recipe that cannot be used",
     },
     "config/load.py": {
         "add a table [spares.{}] with at least its backend": SENTENCE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from kit import make_project
-from recipes.test_check import EXAMPLES, HEAD
+from workflows.test_check import EXAMPLES, HEAD
 
 from pipeline.recipes.check import checked
 from pipeline.recipes.drawing import mermaid
