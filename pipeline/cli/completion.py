@@ -6,6 +6,7 @@ in a folder that cannot be read. Each function takes the word that was begun.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -132,6 +133,19 @@ def schemas(incomplete: str) -> Iterable[str]:
 
     del incomplete
     return list(SCHEMAS)
+
+
+@_silent
+def recipes(incomplete: str) -> Iterable[str]:
+    """Offer the recipes that come with the program and those of the folders of the user and the worktree."""
+    from pipeline.config.folders import config_folder  # noqa: PLC0415  (only here)
+    from pipeline.dispatch.roles import data_folder  # noqa: PLC0415  (the same)
+
+    del incomplete
+    places = (config_folder(os.environ) / "recipes", _top() / ".redfirst" / "recipes")
+    names = [entry.name for entry in data_folder("commands").iterdir()]
+    names += [path.name for place in places for path in place.glob("*.yaml")]
+    return sorted({name.removesuffix(".yaml") for name in names if name.endswith(".yaml")})
 
 
 def _top() -> Path:

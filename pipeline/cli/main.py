@@ -55,7 +55,7 @@ LAZY_COMMANDS: Final = (
     LazyCommand(
         "recipes",
         "pipeline.cli.recipes:app",
-        "Check workflows that are written in a file, and see what they would do. None can be run yet.",
+        "Check workflows that are written in a file, and see what they would do.",
     ),
     LazyCommand("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
     LazyCommand(

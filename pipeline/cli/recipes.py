@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.text import counted, print_text
+from pipeline.cli.text import columned, counted, print_text, terminal_width
 from pipeline.errors import UserError
+from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.recipes.check import checked
+from pipeline.recipes.check import checked_source
 from pipeline.recipes.drawing import mermaid
 from pipeline.recipes.plan import Planned, Preview, inputs_of, preview
-from pipeline.recipes.reading import LARGEST
+from pipeline.recipes.rules import not_for_agents
+from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, files_here
+from pipeline.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,31 +32,97 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="recipes",
-    help="Check workflows that are written in a file, and see what they would do. None can be run yet.",
+    help="Check workflows that are written in a file, and see what they would do.",
     no_args_is_help=True,
 )
-Recipe = Annotated[Path, typer.Argument(metavar="FILE", help="A recipe: a YAML file (docs/recipes.md).")]
+Recipe = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE", help="A recipe's name, or the path of its file.", autocompletion=completion.recipes
+    ),
+]
+
+
+@app.command(name="list")
+def list_recipes(as_document: AsDocument = False) -> None:
+    """List the recipes that can be named here, and where each is.
+
+    Of one name the repository's counts, then yours; builtin:NAME is the one that comes with redfirst.
+
+    Examples:
+      redfirst recipes list
+    """
+    library = files_here(_repository())
+    found = [_listed(library, name, origin) for name, origin in library.all()]
+    seen: set[str] = set()
+    for one in found:
+        one["counts"] = one["name"] not in seen
+        seen.add(str(one["name"]))
+    if as_document:
+        echo(json.dumps({"schema": "redfirst.recipes/1", "ok": True, "recipes": found}, indent=2))
+        return
+    for line in columned([(_named(one), _said(one)) for one in found], terminal_width(sys.stdout), indent=0):
+        echo(line)
+
+
+def _listed(library: RecipeFiles, name: str, origin: Origin) -> dict[str, object]:
+    facts: dict[str, object] = {"name": name, "origin": origin.value, "path": None, "description": "", "problems": 0}
+    try:
+        file = library.read(name, origin)
+    except UserError as error:
+        return {**facts, "path": error.path, "ok": False, "description": error.message, "problems": 1}
+    found = checked_source(file, library)
+    facts |= {"path": file.path, "ok": found.recipe is not None, "problems": len(found.problems)}
+    if found.recipe is not None:
+        facts |= {"version": found.recipe.version, "description": found.recipe.description}
+    return facts
+
+
+def _named(one: dict[str, object]) -> str:
+    return visible(str(one["name"]) if one["counts"] else f"{BUILTIN}{one['name']}")
+
+
+def _said(one: dict[str, object]) -> str:
+    said = str(one["description"])
+    if not one["ok"] and not said:
+        said = f"cannot be used: redfirst recipes lint {shlex.quote(str(one['name']))}"
+    where = "" if one["origin"] == Origin.BUILTIN.value else f" ({one['path']})"
+    return visible(f"{said}{where}".strip())
 
 
 @app.command(name="lint")
 def lint(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Recipes: YAML files (docs/recipes.md).")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="RECIPE", help="Recipes: names, or paths of files.", autocompletion=completion.recipes),
+    ],
+    for_agents: Annotated[
+        bool, typer.Option("--for-agents", help="Also say what keeps an agent from handing it in as its own.")
+    ] = False,
     as_document: AsDocument = False,
 ) -> None:
     """Say everything that is wrong with recipes; exit code 2 when there is something.
 
     Examples:
       redfirst recipes lint research.yaml
+
+      redfirst recipes lint issue
     """
-    found = [(file, checked(_text(file))[1]) for file in files]
+    library = files_here(_repository())
+    found: list[tuple[RecipeFile, tuple[Problem, ...]]] = []
+    for word in files:
+        file = library.meant(word)
+        check = checked_source(file, library)
+        more = not_for_agents(check.recipe) if for_agents and check.recipe is not None else ()
+        found.append((file, (*check.problems, *more)))
     sound = not any(problems for _, problems in found)
     if as_document:
-        shown = [{"path": str(file), "ok": not problems, "problems": _values(problems)} for file, problems in found]
+        shown = [{"path": file.path, "ok": not problems, "problems": _values(problems)} for file, problems in found]
         typer.echo(json.dumps({"schema": "redfirst.recipe-lint/1", "ok": sound, "files": shown}, indent=2))
     else:
         for file, problems in found:
             for problem in problems:
-                print_text(visible(f"{file}:{problem}"))
+                print_text(visible(str(problem) if problem.path else f"{file.path}:{problem}"))
         if sound:
             typer.echo("No problems.", err=True)
     if not sound:
@@ -60,7 +131,7 @@ def lint(
 
 @app.command(name="show")
 def show(
-    file: Recipe,
+    word: Recipe,
     given: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Values of its inputs.")] = None,
     drawn: Annotated[bool, typer.Option("--mermaid", help="Its graph as a Mermaid diagram.")] = False,
     as_document: AsDocument = False,
@@ -68,25 +139,36 @@ def show(
     """Show in which order a recipe's steps would run, what each may write, and the most it can ask; nobody is asked.
 
     Examples:
-      redfirst recipes show research.yaml topic=sandboxes
+      redfirst recipes show issue
 
-      redfirst recipes show research.yaml topic=sandboxes --mermaid
+      redfirst recipes show research topic=sandboxes --mermaid
     """
-    recipe, problems = checked(_text(file))
+    library = files_here(_repository())
+    file = library.meant(word)
+    check = checked_source(file, library)
+    recipe = check.recipe
     if recipe is None:
-        raise _unsound(file, problems)
-    values, wrong = inputs_of(recipe, _inputs(given or []))
+        raise _unsound(word, file, check.problems)
+    values, wrong = inputs_of(recipe, _inputs(given or []), complete=False)
     if wrong:
-        raise _unsound(file, wrong)
+        raise _unsound(word, file, wrong)
     shown = preview(recipe, values)
     if not isinstance(shown, Preview):
-        raise _unsound(file, shown)
+        raise _unsound(word, file, shown)
     if as_document:
         typer.echo(json.dumps(_document(recipe.name, recipe.version, shown), indent=2))
     elif drawn:
         typer.echo(visible(mermaid(shown), keep="\n"))
     else:
         print_text("\n".join(_lines(shown)))
+
+
+def _repository() -> Repository | None:
+    """Return the repository that somebody stands in; recipes can be looked at outside of one, too."""
+    try:
+        return Repository.find(Path.cwd())
+    except UserError:
+        return None
 
 
 def _document(name: str, version: int, shown: Preview) -> dict[str, object]:
@@ -124,18 +206,6 @@ def _facts(step: Planned) -> list[str]:
     ]
 
 
-def _text(file: Path) -> str:
-    try:
-        if not file.is_file():
-            raise UserError(f"There is no file {file}.", Reason.USAGE, path=str(file))
-        with file.open("rb") as stream:
-            return stream.read(4 * LARGEST + 4).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file} is not UTF-8 (byte {error.start}).", Reason.CONFIG, path=str(file)) from None
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror}.", Reason.CONFIG, path=str(file)) from None
-
-
 def _inputs(given: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
     for name, equals, _ in pairs:
@@ -144,15 +214,16 @@ def _inputs(given: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _unsound(file: Path, problems: Sequence[Problem]) -> UserError:
+def _unsound(word: str, file: RecipeFile, problems: Sequence[Problem]) -> UserError:
     lines = "".join(f"\n{problem}" for problem in problems)
+    inputs = all(problem.rule == "input_invalid" for problem in problems)
     return UserError(
-        f"{file} cannot be used:{lines}",
-        Reason.CONFIG,
-        path=str(file),
+        f"{file.path} cannot be used{' with these inputs' if inputs else ''}:{lines}",
+        Reason.INPUT_INVALID if inputs else Reason.RECIPE_INVALID,
+        path=file.path,
         pointer=problems[0].pointer,
         details={"problems": _values(problems)},
-        actions=(f"redfirst recipes lint {shlex.quote(str(file))}",),
+        actions=(f"redfirst recipes {'show' if inputs else 'lint'} {shlex.quote(word)}",),
     )
 
 

@@ -93,6 +93,14 @@ def _runs() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(strict).json_schema()}
 
 
+def _recipe() -> dict[str, Any]:
+    """Return the schema of a recipe's file: steps, or another recipe with changes."""
+    from pipeline.recipes.model import Extension, Recipe  # noqa: PLC0415  (not on the path of --help)
+
+    both = TypeAdapter[Recipe | Extension](Recipe | Extension)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **both.json_schema(by_alias=True)}
+
+
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "config": _of(Config),
     "error": _of(ErrorDocument),
@@ -110,6 +118,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),
+    "recipe": _recipe,
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SLUG: Final = r"^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$"
+SLUG: Final = r"^[a-z][a-z0-9]*(?:(?:--|[-_])[a-z0-9]+)*$"
+"""A name; two hyphens part the id of a step that was put in from that of the step in whose place it stands."""
 LARGEST_STEPS: Final = 1_000
 
 
@@ -61,7 +62,7 @@ class Step(_Part):
     with_: Mapping[str, str] | None = Field(default=None, alias="with")
     phase: Literal["issue", "plan", "split", "tasks", "review", "publish"] | None = None
     apply_from: str | None = None
-    file_issues: str | None = None
+    file_issues: str | tuple[str, ...] | None = None
     publish: str | None = None
     accepts: Literal["ready", "partial"] = "ready"
     for_each: str | None = None
@@ -98,7 +99,7 @@ class Step(_Part):
 
 
 class Recipe(_Part):
-    """A whole file."""
+    """A whole file, or what a file comes down to: the steps that it puts in are its own then."""
 
     name: str = Field(pattern=SLUG)
     description: str = ""
@@ -106,6 +107,31 @@ class Recipe(_Part):
     inputs: tuple[Input, ...] = ()
     max_concurrency: int = Field(default=3, ge=1, le=64)
     steps: tuple[Step, ...] = Field(min_length=1)
+    output: str | None = None
+
+
+class Edit(_Part):
+    """A change of the recipe that is extended. Exactly one of the first five keys says what is done, and where."""
+
+    insert_after: str | None = None
+    insert_before: str | None = None
+    replace: str | None = None
+    remove: str | None = None
+    change: str | None = None
+    step: Step | None = None
+    keys: dict[str, Any] | None = Field(default=None, alias="set")
+
+
+class Extension(_Part):
+    """A file that says another recipe with changes."""
+
+    name: str = Field(pattern=SLUG)
+    extends: str
+    description: str | None = None
+    version: int = Field(default=1, ge=1)
+    inputs: tuple[Input, ...] = ()
+    max_concurrency: int | None = Field(default=None, ge=1, le=64)
+    edits: tuple[Edit, ...] = ()
     output: str | None = None
 
 
@@ -121,7 +147,7 @@ KEYS: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.RUN: _ANY | {"run", "read_set", "expect", "otherwise", "timeout_s"},
     Kind.TESTS: _ANY | {"tests", "expect", "otherwise", "timeout_s"},
     Kind.GATE: _ANY | {"gate", "prompt", "back_to"},
-    Kind.RECIPE: _ANY | {"recipe", "with"},
+    Kind.RECIPE: _ANY - {"for_each"} | {"recipe", "with"},
     Kind.PHASE: _ANY | {"phase", "review"},
     Kind.APPLY_FROM: _ANY | {"apply_from", "accept"},
     Kind.FILE_ISSUES: _ANY | {"file_issues"},

@@ -66,8 +66,16 @@ class Preview:
         return min(sum(known), self.limit) if len(known) == len(self.steps) else None
 
 
-def inputs_of(recipe: Recipe, given: Mapping[str, str]) -> tuple[dict[str, str], tuple[Problem, ...]]:
-    """Return the value of each input, and what is wrong with the given ones."""
+def inputs_of(
+    recipe: Recipe, given: Mapping[str, str], *, complete: bool = True
+) -> tuple[dict[str, str], tuple[Problem, ...]]:
+    """Return the value of each input, and what is wrong with the given ones.
+
+    Args:
+        recipe: A sound recipe.
+        given: Values by name.
+        complete: Whether the required ones have to be among them; who only looks need not give any.
+    """
     names = [one.name for one in recipe.inputs]
     found = [
         misspelt("input_invalid", "/inputs", f"there is no input {name!r}", name, names)
@@ -77,6 +85,9 @@ def inputs_of(recipe: Recipe, given: Mapping[str, str]) -> tuple[dict[str, str],
     values = {one.name: one.default or "" for one in recipe.inputs} | {k: v for k, v in given.items() if k in names}
     for number, one in enumerate(recipe.inputs):
         if one.required and one.name not in given:
+            values[one.name] = values[one.name] or f"<{one.name}>"
+            if not complete:
+                continue
             message = f"the input {one.name!r} is required: {one.name}=VALUE"
             found.append(Problem("input_invalid", f"/inputs/{number}", message))
         elif one.type == "path" and fault(values[one.name]) is not None:
@@ -120,7 +131,7 @@ def who(step: Step) -> str:
     """Return what does a step, in words."""
     match step.kind:
         case Kind.AGENT:
-            return " ".join(filter(None, (f"@{step.agent}", step.model)))
+            return " ".join(filter(None, (f"@{step.agent}", step.model))) + _reviewed(step)
         case Kind.RUN:
             return " ".join(step.run or ())
         case Kind.GATE:
@@ -128,11 +139,15 @@ def who(step: Step) -> str:
         case Kind.TESTS | Kind.PUBLISH | Kind.FILE_ISSUES:
             return "redfirst"
         case Kind.PHASE:
-            return f"phase {step.phase}"
+            return f"phase {step.phase}" + _reviewed(step)
         case Kind.RECIPE:
             return f"recipe {step.recipe}"
         case Kind.APPLY_FROM:
             return f"the patch of {step.apply_from}"
+
+
+def _reviewed(step: Step) -> str:
+    return f", reviewed by {' and '.join(f'@{role}' for role in step.review)}" if step.review else ""
 
 
 def _node(step: Step, values: Mapping[str, str]) -> graph.Step:

@@ -22,6 +22,7 @@ class Problem:
         hint: The nearest of them, for a word that looks misspelt.
         line: Where in the file, from 1; 0 where nobody has looked yet.
         column: Where in the line, from 1.
+        path: The file, where it is another one than the one that was looked at.
     """
 
     rule: str
@@ -31,11 +32,13 @@ class Problem:
     hint: str = ""
     line: int = 0
     column: int = 0
+    path: str = ""
 
     def __str__(self) -> str:
         hint = f"; did you mean {self.hint!r}?" if self.hint else ""
         accepted = f" (accepted: {', '.join(self.accepted)})" if self.accepted and not self.hint else ""
         place = f"{self.line}:{self.column}: " if self.line else ""
+        place = f"{self.path}:{place}" if self.path else place
         return f"{place}{self.message}{hint}{accepted} [{self.rule}]"
 
 

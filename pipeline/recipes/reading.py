@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import ValidationError
 
-from pipeline.recipes.model import LARGEST_STEPS, Recipe
+from pipeline.recipes.model import LARGEST_STEPS, Extension, Recipe
 from pipeline.recipes.problems import Problem, misspelt
 from pipeline.reports.decode import pointer_of
 from pipeline.reports.schema_errors import explain, keys_at, place_of
 from pipeline.yaml_text import Document, YamlError, core, read
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 LARGEST: Final = 1 << 20
@@ -26,23 +27,27 @@ _TEXTS: Final = frozenset({"default", "description", "prompt", "output", "publis
 
 @dataclass(frozen=True)
 class Read:
-    """What a text says: a recipe that is well typed, or what is wrong with it; and where everything stands."""
+    """What a text says: a file that is well typed, or what is wrong with it; and where everything stands."""
 
-    recipe: Recipe | None
+    file: Recipe | Extension | None
     problems: tuple[Problem, ...]
     document: Document | None = None
 
     def placed(self, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-        """Return problems with line and column, in the order of the file."""
+        """Return problems with line and column, in the order of the file; those of other files behind them."""
         if self.document is None:
             return problems
-        spots = [(self.document.place(problem.pointer), problem) for problem in problems]
-        found = [replace(problem, line=line, column=column) for (line, column), problem in spots]
-        return tuple(sorted(found, key=lambda problem: (problem.line, problem.column)))
+        found = [problem if problem.path else self._placed(problem, self.document) for problem in problems]
+        return tuple(sorted(found, key=lambda problem: (problem.path, problem.line, problem.column)))
+
+    @staticmethod
+    def _placed(problem: Problem, document: Document) -> Problem:
+        line, column = document.place(problem.pointer)
+        return replace(problem, line=line, column=column)
 
 
 def read_recipe(text: str) -> Read:
-    """Return the recipe that *text* says, or everything that is wrong with its form."""
+    """Return the file that *text* says, or everything that is wrong with its form."""
     if len(text) > LARGEST:
         return Read(None, (Problem("too_large", "", f"the file has more than {LARGEST} characters", line=1, column=1),))
     try:
@@ -51,25 +56,26 @@ def read_recipe(text: str) -> Read:
         return Read(None, (Problem("not_yaml", "", error.message, line=error.line, column=error.column),))
     if document.mapping is None:
         return Read(None, (Problem("wrong_type", "", "a recipe is a list of `key: value` lines", line=1, column=1),))
-    steps = document.mapping.get("steps")
-    if isinstance(steps, list) and len(cast("list[object]", steps)) > LARGEST_STEPS:
-        message = f"there are more than {LARGEST_STEPS} steps"
-        return _broken(document, (Problem("too_many_steps", "/steps", message),))
-    recipe = _typed(document.mapping)
-    if isinstance(recipe, Recipe):
-        return Read(recipe, (), document)
-    return _broken(document, tuple(recipe))
+    for key in ("steps", "edits"):
+        items = document.mapping.get(key)
+        if isinstance(items, list) and len(cast("list[object]", items)) > LARGEST_STEPS:
+            message = f"there are more than {LARGEST_STEPS} {key}"
+            return _broken(document, (Problem("too_many_steps", f"/{key}", message),))
+    file = _typed(document.mapping)
+    if isinstance(file, Recipe | Extension):
+        return Read(file, (), document)
+    return _broken(document, tuple(file))
 
 
-def without_faults(found: Read) -> Recipe | None:
-    """Return a recipe of what is well typed, so that all faults are told at once; None where too little is."""
+def without_faults(found: Read) -> Recipe | Extension | None:
+    """Return a file of what is well typed, so that all faults are told at once; None where too little is."""
     if found.document is None or found.document.mapping is None:
         return None
     value: object = found.document.mapping
     for problem in found.problems:
         value = _left_out(value, problem.pointer.split("/")[1:])
-    recipe = _typed(cast("dict[str, object]", value))
-    return recipe if isinstance(recipe, Recipe) else None
+    file = _typed(cast("dict[str, object]", value))
+    return file if isinstance(file, Recipe | Extension) else None
 
 
 def _left_out(value: object, parts: list[str]) -> object:
@@ -88,11 +94,12 @@ def _left_out(value: object, parts: list[str]) -> object:
     return [_left_out(one, parts[1:]) if str(at) == name else one for at, one in enumerate(items)]
 
 
-def _typed(value: dict[str, object]) -> Recipe | list[Problem]:
+def _typed(value: dict[str, object]) -> Recipe | Extension | list[Problem]:
+    model = Extension if "extends" in value else Recipe
     try:
-        return Recipe.model_validate_json(json.dumps(value))
+        return model.model_validate_json(json.dumps(value))
     except ValidationError as error:
-        return _faults(error, value)
+        return faults(error, value, model)
 
 
 def _broken(document: Document, problems: tuple[Problem, ...]) -> Read:
@@ -104,22 +111,23 @@ def _scalar(text: str, key: str) -> object:
     return text if key in _TEXTS else core(text, key)
 
 
-def _faults(error: ValidationError, value: dict[str, object]) -> list[Problem]:
-    schema = Recipe.model_json_schema()
-    faults = {pointer_of(place_of(fault, value)): fault for fault in error.errors()}
+def faults(error: ValidationError, value: dict[str, object], model: type[BaseModel]) -> list[Problem]:
+    """Return what is wrong with a value that is none of the model, each with what is accepted there."""
+    schema = model.model_json_schema()
+    found = {pointer_of(place_of(fault, value)): fault for fault in error.errors()}
     texts = {fault.pointer: fault.text for fault in explain(error.errors(), value, schema)}
     return [
         _fault(pointer, fault, texts[pointer], value, schema)
-        for pointer, fault in faults.items()
+        for pointer, fault in found.items()
         # a list whose every entry is wrong is called empty, too
-        if fault["type"] != "too_short" or not any(other.startswith(f"{pointer}/") for other in faults)
+        if fault["type"] != "too_short" or not any(other.startswith(f"{pointer}/") for other in found)
     ]
 
 
 def _fault(
     pointer: str, fault: ErrorDetails, text: str, value: dict[str, object], schema: dict[str, object]
 ) -> Problem:
-    name = str(fault["loc"][-1])
+    name = next((part for part in reversed(fault["loc"]) if isinstance(part, str)), "")
     match fault["type"]:
         case "extra_forbidden":
             keys = keys_at(place_of(fault, value)[:-1], value, schema)

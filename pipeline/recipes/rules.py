@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST_PATTERNS: Final = 200
 """Different patterns of one recipe: each is compared with each."""
 _PHASES: Final = ("issue", "plan", "split", "tasks", "review", "publish")
+_REVIEWED: Final = {"plan": ("check", "simplify"), "split": ("check",), "review": ("check", "simplify")}
+_FOR_AGENTS: Final = ("check", "simplify", "explore")
 _ISSUE_ID: Final = re.compile(r"[a-z][a-z0-9]*-[0-9]+(?:[._-][0-9]+)*", re.IGNORECASE)
 
 
@@ -37,6 +39,23 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
     found += _cycle(recipe.steps, by_id)
     if recipe.output is not None:
         found += of_text("/output", recipe.output, Scope(inputs, tuple(by_id), frozenset(by_id)))
+    return tuple(found)
+
+
+def not_for_agents(recipe: Recipe) -> tuple[Problem, ...]:
+    """Return what keeps an agent from running a recipe that it wrote itself: it may ask readers, and nothing else."""
+    found: list[Problem] = []
+    for number, step in enumerate(recipe.steps):
+        at = f"/steps/{number}"
+        if step.kinds and step.kind is not Kind.GATE and step.agent not in _FOR_AGENTS:
+            key = "agent" if step.kind is Kind.AGENT else step.kind.value
+            message = f"an agent's own recipe asks readers alone, and {step.id!r} is none"
+            found.append(Problem("not_for_agents", f"{at}/{key}", message, _FOR_AGENTS))
+        found += [
+            Problem("not_for_agents", f"{at}/{key}", f"an agent's own recipe does not choose the {key}")
+            for key in ("model", "effort")
+            if getattr(step, key) is not None
+        ]
     return tuple(found)
 
 
@@ -145,10 +164,30 @@ def _phases(recipe: Recipe, above: Mapping[str, frozenset[str]]) -> Iterator[Pro
             message = f"the phase {step.phase!r} needs {met[before[-1]]!r} in `depends_on`"
             yield Problem("phase_order", f"{at}/phase", message)
         met[step.phase] = step.id
-    if met and not any(one.type == "issue" for one in recipe.inputs):
-        number = next(number for number, step in enumerate(recipe.steps) if step.phase is not None)
+        yield from _reviewers(at, step)
+    if not met:
+        return
+    number = next(number for number, step in enumerate(recipe.steps) if step.phase is not None)
+    if not any(one.type == "issue" for one in recipe.inputs):
         message = "phases work on an issue: the recipe needs an input of `type: issue`"
         yield Problem("late_issue", f"/steps/{number}/phase", message)
+    missing = [phase for phase in _PHASES if phase not in met and phase != "split"]
+    if missing:
+        message = f"the way of an issue has no phase {' and no phase '.join(map(repr, missing))}"
+        yield Problem("phase_order", f"/steps/{number}/phase", message)
+
+
+def _reviewers(at: str, step: Step) -> Iterator[Problem]:
+    """Yield what is wrong with who reviews a phase: what counts is said by @check, @simplify advises."""
+    accepted = _REVIEWED.get(step.phase or "", ())
+    for place, role in enumerate(step.review):
+        if role not in accepted:
+            message = f"{role} does not review the phase {step.phase!r}"
+            yield Problem("wrong_type", f"{at}/review/{place}", message, accepted)
+    if step.review and accepted and "check" not in step.review:
+        yield Problem("wrong_type", f"{at}/review", "simplify only advises: a review needs check, too")
+    if step.phase == "review" and not step.review:
+        yield Problem("unreviewed_writer", at, "nobody would review what is published: review: [check]")
 
 
 def _seams(recipe: Recipe) -> Iterator[Problem]:

@@ -76,10 +76,23 @@ def only_reference(text: str) -> Reference | None:
 
 def filled(text: str, value_of: Callable[[Reference], str]) -> str:
     """Return the text with the value of each placeholder in its place; of a sound recipe all are known."""
+    return _replaced(text, value_of, "{{")
 
+
+def rewritten(text: str, words_for: Callable[[Reference], str]) -> str:
+    """Return the text with other words, which may hold placeholders, for each placeholder; braces stay as written."""
+    return _replaced(text, words_for, "{{{{")
+
+
+def literal(value: str) -> str:
+    """Return how a value is written so that nothing in it is a placeholder."""
+    return value.replace("{{", "{{{{")
+
+
+def _replaced(text: str, value_of: Callable[[Reference], str], braces: str) -> str:
     def value(match: re.Match[str]) -> str:
         if match[0] == "{{{{":
-            return "{{"
+            return braces
         reference = None if match[1] is None else _reference(match[1].strip())
         return match[0] if reference is None else value_of(reference)
 

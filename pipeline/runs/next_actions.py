@@ -76,6 +76,9 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
         Reason.BRANCH_MOVED: _AGAIN,
         Reason.DIRTY_TREE: ("git status", "git stash --include-untracked", *_AGAIN),
         Reason.UNTRUSTED: ("redfirst config show", "redfirst trust", *_AGAIN),
+        **dict.fromkeys(
+            (Reason.RECIPE_INVALID, Reason.RECIPE_NOT_FOUND, Reason.INPUT_INVALID), ("redfirst recipes list",)
+        ),
         Reason.DISK: ("redfirst doctor", *_AGAIN),
         Reason.ENVIRONMENT: (*_WHY, "redfirst doctor", *_AGAIN),
         Reason.TRACKER_MISSING: ("redfirst issue new --title TITLE --id {issue}",),

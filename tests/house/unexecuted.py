@@ -52,7 +52,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst {}": "the name of the program and its version",
     },
     "cli/recipes.py": {
-        "redfirst recipes lint {}": "tests/workflows: a recipe that cannot be used",
+        "redfirst recipes {} {}": "tests/workflows: a recipe that cannot be used",
     },
     "config/load.py": {
         "add a table [spares.{}] with at least its backend": SENTENCE,
@@ -125,6 +125,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst --help": "of an outcome in OF_OUTCOMES",
         "redfirst config show": "of an outcome in OF_OUTCOMES",
         "redfirst issue list": "of an outcome in OF_OUTCOMES",
+        "redfirst recipes list": "of an outcome in OF_OUTCOMES",
         "redfirst issue list --label followup": "of an outcome in OF_OUTCOMES",
         "redfirst issue status {issue} todo": "of an outcome in OF_OUTCOMES",
         "redfirst runs": "of an outcome in OF_OUTCOMES",
@@ -207,6 +208,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst explain {}": "objects that git has pruned; both commands are executed of other runs",
         "redfirst show {}": "objects that git has pruned; both commands are executed of other runs",
     },
+    "service/recipe_files.py": {
+        "redfirst recipes list": "tests/workflows: a recipe that is not there",
+    },
     "service/run_config.py": {
         "redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).": SENTENCE,
     },
@@ -262,6 +266,9 @@ OF_OUTCOMES: Final = {
     "rejected/config": "told before a run begins",
     "rejected/bare_repository": 'told before a run begins: "bare"',
     "rejected/untrusted": "told before a run begins",
+    "rejected/recipe_invalid": "told before a run begins: tests/workflows",
+    "rejected/recipe_not_found": "told before a run begins: tests/workflows",
+    "rejected/input_invalid": "told before a run begins: tests/workflows",
     "rejected/disk": "tests/e2e/test_bad_disks.py",
     "rejected/environment": "told before a run begins",
     "rejected/issue_not_todo": "a run that has its claim is not asked",

@@ -15,6 +15,9 @@ PAGE: Final = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(enco
 EXAMPLES: Final = re.findall(r"^```yaml recipe\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 HEAD: Final = "name: x\ninputs: [{name: topic}, {name: code, type: path, default: src}]\nsteps:\n"
 ISSUE: Final = "name: x\ninputs: [{name: id, type: issue}]\nsteps:\n"
+LAST: Final = "  - {id: t, phase: tasks}\n  - {id: r, phase: review, depends_on: [t], review: [check]}\n"
+END: Final = LAST + "  - {id: p, phase: publish, depends_on: [r]}\n"
+WAY: Final = ISSUE + "  - {id: i, phase: issue}\n  - {id: a, phase: plan, depends_on: [i]}\n"
 ASK: Final = "prompt: p"
 
 
@@ -51,6 +54,9 @@ BROKEN: Final[dict[str, list[str]]] = {
         step(f"id: a, agent: make, {ASK}, depends_on: [first], accept: {{tests: first}}"),
         step("id: a, apply_from: first, depends_on: [first]"),
         "name: x\ninputs: [{name: a, required: true, default: b}]\nsteps: [{id: a, gate: ask}]\n",
+        WAY.replace("[i]}", "[i], review: [simplify]}") + END.replace("tasks}", "tasks, depends_on: [a]}"),
+        WAY.replace("issue}\n  - {id: a", "issue, review: [check]}\n  - {id: a")
+        + END.replace("tasks}", "tasks, depends_on: [a]}"),
     ],
     "unknown_word": [step("id: a, gate: aprove"), step(f"id: a, agent: make, {ASK}, workspace_mode: own")],
     "no_kind": [step("id: a, depends_on: [first]")],
@@ -86,9 +92,14 @@ BROKEN: Final[dict[str, list[str]]] = {
         ISSUE + "  - {id: a, phase: split}\n  - {id: b, phase: plan, depends_on: [a]}\n",
         ISSUE + "  - {id: a, phase: plan}\n  - {id: b, phase: split}\n",
         ISSUE + "  - {id: a, phase: plan}\n  - {id: b, phase: plan, depends_on: [a]}\n",
+        WAY + END,
+        WAY + LAST.replace("tasks}", "tasks, depends_on: [a]}"),
     ],
-    "unreviewed_writer": [HEAD + f"  - {{id: w, agent: make, {ASK}}}\n  - {{id: p, publish: x, depends_on: [w]}}\n"],
-    "late_issue": ["name: x\nsteps:\n  - {id: a, phase: plan}\n"],
+    "unreviewed_writer": [
+        HEAD + f"  - {{id: w, agent: make, {ASK}}}\n  - {{id: p, publish: x, depends_on: [w]}}\n",
+        WAY + END.replace("tasks}", "tasks, depends_on: [a]}").replace(", review: [check]", ""),
+    ],
+    "late_issue": [(WAY + END.replace("tasks}", "tasks, depends_on: [a]}")).replace(", type: issue", "")],
     "seam_without_provider": [step("id: a, gate: ask, requires: [door]")],
     "seam_twice": [step("id: a, gate: ask, provides: [door, door]")],
     "looks_like_option": [
@@ -101,7 +112,11 @@ BROKEN: Final[dict[str, list[str]]] = {
 }
 
 
-def test_every_rule_is_broken_by_what_it_names_and_by_nothing_else() -> None:
+BETWEEN_FILES: Final = {"recipe_not_found", "include_cycle", "too_deep", "input_invalid", "not_for_agents"}
+"""Rules of several files, and of who asks: `test_several_files.py`."""
+
+
+def test_check_04_every_rule_is_broken_by_what_it_names_and_by_nothing_else() -> None:
     for rule, texts in BROKEN.items():
         for text in texts:
             assert {found for found, _ in rules(text)} == {rule}, (rule, text[:300])
@@ -109,10 +124,10 @@ def test_every_rule_is_broken_by_what_it_names_and_by_nothing_else() -> None:
 
 def test_the_page_names_every_rule() -> None:
     named = set(re.findall(r"`(\w+)`", PAGE.partition("## What is checked")[2]))
-    assert named - {"input_invalid"} == set(BROKEN)
+    assert named - BETWEEN_FILES == set(BROKEN)
 
 
-def test_all_problems_are_told_at_once_with_line_column_and_the_nearest_word() -> None:
+def test_check_05_all_problems_are_told_at_once_with_line_column_and_the_nearest_word() -> None:
     text = HEAD + (
         "  - {id: cause, agent: chek, prompt: p}\n"
         '  - {id: fix, agent: make, depends_on: [cuase], prompt: "{{inputs.topci}}"}\n'
@@ -127,11 +142,11 @@ def test_all_problems_are_told_at_once_with_line_column_and_the_nearest_word() -
     ]
 
 
-def test_a_cycle_is_printed() -> None:
+def test_check_06_a_cycle_is_printed() -> None:
     text = "name: x\nsteps:\n" + "".join(
         f"  - {{id: s{n}, gate: ask, depends_on: [s{(n + 1) % 3}]}}\n" for n in range(3)
     )
-    ((problem),) = checked(text)[1]
+    (problem,) = checked(text)[1]
     assert re.search(r"(s\d) -> s\d -> s\d -> \1", problem.message)
 
 

@@ -1,21 +1,15 @@
 from __future__ import annotations
 
-import json
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from kit import make_project
 from workflows.test_check import EXAMPLES, HEAD
 
 from pipeline.recipes.check import checked
 from pipeline.recipes.drawing import mermaid
 from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.recipes.templates import Reference, filled
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def shown(text: str, **given: str) -> Preview:
@@ -86,23 +80,3 @@ def test_a_thousand_steps_are_planned_in_the_time_that_reading_them_takes() -> N
     began = time.process_time()
     assert isinstance(preview(recipe, {}), Preview)
     assert time.process_time() - began < max(4 * bare, 2.0), "a bound against growth, not a benchmark"
-
-
-@pytest.mark.slow
-def test_the_commands_say_it_to_people_and_programs(tmp_path: Path) -> None:
-    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_text(EXAMPLES[1], encoding="utf-8")
-    bad.write_text(EXAMPLES[1].replace("agent: check", "agent: chek"), encoding="utf-8")
-    project = make_project(tmp_path)
-    both = project.redfirst("recipes", "lint", str(good), str(bad))
-    assert both.returncode == 2
-    assert both.stdout == f"{bad}:5:17: 'chek' is not known as agent; did you mean 'check'? [unknown_role]\n"
-    document = json.loads(project.redfirst("recipes", "lint", str(good), str(bad), "--json").stdout)
-    assert [file["ok"] for file in document["files"]] == [True, False]
-    told = project.redfirst("recipes", "show", str(good), "code=src")
-    assert told.returncode == 0
-    assert "3. fix: @make\n   sees cause\n   may write src\n" in told.stdout
-    assert told.stdout.endswith("At most 16 dispatches; the limit is 80. Nobody was asked.\n")
-    refused = json.loads(project.redfirst("recipes", "show", str(bad), "--json").stdout)
-    assert refused["error"]["details"]["problems"][0]["rule"] == "unknown_role"
-    assert not (project.root / ".workflow").exists()
