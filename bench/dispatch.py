@@ -28,6 +28,7 @@ from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Grant
 from pipeline.process import Command
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.written import Written
 from pipeline.views.views import Views
 
 if TYPE_CHECKING:
@@ -145,12 +146,12 @@ class Driver:
         with timed(figures, "open"):
             view = self.views.open(self.tree, writable=True)
         with timed(figures, "fingerprint"):
-            before = Fingerprint.take(repository, RUN)
+            before = Fingerprint.take(repository, Written(repository.worktree / ".workflow" / RUN))
         with timed(figures, "box"):
             argv = ("/bin/sh", "-c", script)
             done = await self.kind.box.run(Command(argv, view.mount.target, (view.mount,)))
         with timed(figures, "fingerprint"):
-            escape = before.differs(repository, RUN, self.checkout)
+            escape = before.differs(repository, self.checkout)
         with timed(figures, "gate"):
             gate = inspect(view, Policy(Writes.TASK, grants))
         with timed(figures, "apply"):

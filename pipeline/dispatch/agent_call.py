@@ -1,4 +1,4 @@
-"""Asks one agent, and stops it at once where its model service says that going on is pointless (ADR-R52).
+"""Asks one agent, and stops it at once where going on is pointless: its service says so (ADR-R52), or one has escaped.
 
 What the gateway saw counts more than what an agent makes of it: agents retry a refused login for minutes, and end with
 exit code 0 after a request that the budget forbade.
@@ -16,6 +16,7 @@ from pipeline.gateway.halting import Trouble
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, Backend
+    from pipeline.dispatch.escape import Alarm
     from pipeline.gateway.proxy import ModelGateway
 
 _FAULTS: Final = {
@@ -28,27 +29,33 @@ _FAULTS: Final = {
 }
 
 
-async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None) -> AgentResult:
+async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None, alarm: Alarm) -> AgentResult:
     """Return how it went; everything that the agent started is dead.
+
+    Args:
+        backend: Who runs the agent.
+        job: What it is handed.
+        gateway: Its way to a model service, if it has one.
+        alarm: Rings where another dispatch that is at work meanwhile finds an escape.
 
     Raises:
         UserError: the configuration names something that is not there.
         BoxError: the box did not work.
     """
-    if gateway is None:
-        return await backend.run(job)
     answer: AgentResult | None = None
     failed: Exception | None = None
     began = anyio.current_time()
     async with anyio.create_task_group() as group:
 
-        async def stop() -> None:
+        async def stop(gateway: ModelGateway) -> None:
             await gateway.halted()
             group.cancel_scope.cancel()
 
-        group.start_soon(stop)
+        if gateway is not None:
+            group.start_soon(stop, gateway)
         try:
-            answer = await backend.run(job)
+            with alarm.heard_by(group.cancel_scope):
+                answer = await backend.run(job)
         except Exception as error:  # noqa: BLE001  (raised again below, as it is: the group would wrap it)
             failed = error
         group.cancel_scope.cancel()
@@ -56,6 +63,8 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None) ->
         raise failed
     if answer is None:
         answer = _stopped(anyio.current_time() - began)
+    if gateway is None:
+        return answer
     # An agent that gave up by itself, while nothing but failures came back, did so for that.
     trouble = gateway.halt or (gateway.failing if answer.complaint is not None else None)
     if trouble is not None:

@@ -24,7 +24,7 @@ from pipeline.dispatch.caches import Cache
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
-from pipeline.dispatch.escape import Fingerprint
+from pipeline.dispatch.escape import Alarm, Fingerprint
 from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord, DispatchResult
+    from pipeline.runs.written import Written
 
 
 @dataclass
@@ -79,6 +80,7 @@ class Dispatcher:
     roles: Mapping[Role, RoleSpec]
     templates: Mapping[tuple[str, Question | None], Template]
     search_path: str
+    written: Written | None = None
     depth: int = 1
     results: Mapping[str, DispatchResult] = field(default_factory=dict[str, "DispatchResult"])
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -89,6 +91,7 @@ class Dispatcher:
         self.secrets = secrets_of_run(self.repository.worktree, self.environ, self.config)
         self.views = Views(self.checkout, self.box, overlay=self.overlay)
         self.circuits = Circuits(self.config.outage.circuit_s)
+        self.alarm = Alarm()
 
     def who(self, record: DispatchRecord) -> Choice:
         """Return who is asked first.
@@ -169,7 +172,7 @@ class Dispatcher:
                 instructions=[name for name in INSTRUCTIONS if name in there],  # not what is in folders of the name
             )
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
-            before = Fingerprint.take(self.repository, self.run_id)
+            before = Fingerprint.take(self.repository, self.written)
             gateway = self._gateway(record, choice, folder / "model.jsonl", sum(uses, GatewayUse()).spent)
             with recorded(folder / "process.json", self.box.name):
                 answer = await self._ask(record, request, document, view.mount, folder, choice, gateway)
@@ -178,10 +181,11 @@ class Dispatcher:
             transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
             # What a person does in the repository meanwhile is their own business: nothing of an agent ran.
-            escape = None
-            if choice.agent.backend is not Backend.HUMAN:
-                escape = before.differs(self.repository, self.run_id, self.checkout)
+            escape = self.alarm.escape
+            if escape is None and choice.agent.backend is not Backend.HUMAN:
+                escape = before.differs(self.repository, self.checkout)
             if escape is not None:
+                self.alarm.ring(escape)
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))
             remains = Remains(choice, answer, gate, escape, sum(uses, GatewayUse()) if uses else None)
@@ -283,7 +287,7 @@ class Dispatcher:
             desk_tests=partial(script_of, request.tools) if request.tools is not None else None,
         )
         try:
-            return await call(BACKENDS[agent.backend.value], job, gateway)
+            return await call(BACKENDS[agent.backend.value], job, gateway, self.alarm)
         finally:
             cache.trim()
             remove_tree(exchange / "out")  # the agent may have put anything beside its report

@@ -1,10 +1,11 @@
 """Did a dispatch or a measurement reach out of its view? Asked before and after every one, whatever the box (ADR-R88).
 
-It compares what makes git run programs or see other content (`repository_hashes`), our own refs and records of this
-run, and after a dispatch the private checkout. What the user may do meanwhile is no escape: edits, commits, fetches,
-`git gc`, another run. What cannot be told from one (a hook installed, a setting that names a program) ends the run all
-the same, since the user's next git command would run it; then nothing of theirs is touched, and what was accepted so
-far is kept.
+It compares what makes git run programs or see other content (`repository_hashes`) with how it stood before, our own
+refs and records of this run with what we wrote last (`runs.written`), and after a dispatch the private checkout. What
+the user may do meanwhile is no escape: edits, commits, fetches, `git gc`, another run. What cannot be told from one (a
+hook installed, a setting that names a program) ends the run all the same, since the user's next git command would run
+it; then nothing of theirs is touched, and what was accepted so far is kept. Of dispatches side by side nobody can tell
+whose escape it is: it is that of all of them.
 """
 
 from __future__ import annotations
@@ -17,19 +18,21 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch import repository_hashes
 from pipeline.dispatch.repository_hashes import NO_FILE, content_of, digest_of
+from pipeline.engine.journal import JOURNAL
 from pipeline.git import GitError
 from pipeline.git.indirect_settings import HOOKS, hooks_folder, included
-from pipeline.runs.seal import Seal
-from pipeline.runs.store import WORKFLOW, claim_ref, is_claim_of, issue_of, publish_ref, run_ref
+from pipeline.runs.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
+    import anyio
+
     from pipeline.git import Repository
     from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.runs.written import Standing, Written
 
 _REPLACE_REFS: Final = "refs/replace/"
-_JOURNAL: Final = "journal.jsonl"
 _SHOWN: Final = 4
 
 
@@ -64,8 +67,33 @@ class EscapeError(Exception):
         self.escape = escape
 
 
+class Alarm:
+    """Ends all dispatches that are at work once one of them has found an escape: nobody can tell whose it is."""
+
+    def __init__(self) -> None:
+        self.escape: Escape | None = None
+        self._at_work: set[anyio.CancelScope] = set()
+
+    def ring(self, escape: Escape) -> None:
+        """Say that there was one; what anybody leaves from now on counts no more."""
+        self.escape = escape
+        for scope in self._at_work:
+            scope.cancel()
+
+    @contextlib.contextmanager
+    def heard_by(self, scope: anyio.CancelScope) -> Generator[None]:
+        """Cancel *scope* where it rings while the context lasts, or has rung before."""
+        self._at_work.add(scope)
+        if self.escape is not None:
+            scope.cancel()
+        try:
+            yield
+        finally:
+            self._at_work.discard(scope)
+
+
 @contextlib.contextmanager
-def without_escape(repository: Repository, run_id: str | None = None) -> Generator[None]:
+def without_escape(repository: Repository, written: Written | None = None) -> Generator[None]:
     """Hold that nothing which counts of the user's repository changes while the context lasts: a measurement.
 
     The private checkout is not looked at: it is large, and who changes it is found after the next dispatch, before
@@ -73,18 +101,18 @@ def without_escape(repository: Repository, run_id: str | None = None) -> Generat
 
     Args:
         repository: The user's.
-        run_id: The run whose refs and records count too; None outside of one.
+        written: What we wrote last of the run whose refs and records count too; None outside of one.
 
     Raises:
         EscapeError: something has changed, also where what ran has failed.
     """
-    before = Fingerprint.take(repository, run_id)
+    before = Fingerprint.take(repository, written)
     try:
         yield
     except Exception:
-        _refuse(before.differs(repository, run_id))
+        _refuse(before.differs(repository))
         raise
-    _refuse(before.differs(repository, run_id))
+    _refuse(before.differs(repository))
 
 
 def _refuse(escape: Escape | None) -> None:
@@ -104,8 +132,8 @@ class Fingerprint:
         hooks: Where git looks for hooks, by default and now.
         tracked: Files there that are part of the user's worktree, and theirs to change.
         modules: The git folders of submodules.
-        records: The run's own records; plan and tasks are left out, which a person may edit.
-        journal: The run's journal so far; later lines are ours.
+        written: What we wrote last of the run, and go on writing; None outside of one.
+        records: How the run's own records stood.
     """
 
     configs: Mapping[Path, bytes]
@@ -115,11 +143,11 @@ class Fingerprint:
     hooks: tuple[Path, ...]
     tracked: frozenset[str]
     modules: tuple[Path, ...]
-    records: Seal
-    journal: bytes
+    written: Written | None
+    records: Standing | None
 
     @classmethod
-    def take(cls, repository: Repository, run_id: str | None) -> Fingerprint:
+    def take(cls, repository: Repository, written: Written | None) -> Fingerprint:
         """Return how things stand now; the private checkout is sealed already."""
         common = repository.common_dir
         settings = repository.settings()
@@ -127,8 +155,7 @@ class Fingerprint:
         modules = repository_hashes.modules(common)
         configs = repository_hashes.configs(common, modules)
         configs |= {path: content_of(path) for path in included(settings, tuple(configs))}
-        records = [] if run_id is None else [_folder(repository, run_id) / name for name in ("run.json", "evidence")]
-        own, refs = _own_refs(repository, run_id)
+        own, refs = _own_refs(repository, written.run_id if written is not None else None)
         tracked = frozenset[str]().union(*(repository.tracked_in(folder.resolve()) for folder in hooks))
         return cls(
             configs,
@@ -138,29 +165,27 @@ class Fingerprint:
             hooks,
             tracked,
             modules,
-            Seal.of(*records),
-            _journal(repository, run_id),
+            written,
+            written.standing() if written is not None else None,
         )
 
-    def differs(
-        self, repository: Repository, run_id: str | None, checkout: PrivateCheckout | None = None
-    ) -> Escape | None:
+    def differs(self, repository: Repository, checkout: PrivateCheckout | None = None) -> Escape | None:
         """Return what has changed since, None if nothing that counts.
 
         Args:
             repository: The user's.
-            run_id: As it was when the fingerprint was taken.
             checkout: Of the dispatch that ended; None after a measurement.
         """
         found = [
             *self._settings(repository),
             *self._hashes(repository),
-            *self._recorded(repository, run_id),
+            *self._recorded(),
             *self._moved(repository),
         ]
         if not found and checkout is not None and not checkout.is_intact():
             found = [EscapePart("private checkout", str(checkout.tree), "intact", "changed")]
         who = "the agent" if checkout is not None else "code of the project"
+        run_id = self.written.run_id if self.written is not None else None
         return Escape(_told(found, repository, run_id, who), tuple(found)) if found else None
 
     def _settings(self, repository: Repository) -> Iterator[EscapePart]:
@@ -179,13 +204,14 @@ class Fingerprint:
             if keys:
                 yield EscapePart("config", str(path), _sha256(before), _sha256(now), keys)
 
-    def _recorded(self, repository: Repository, run_id: str | None) -> Iterator[EscapePart]:
-        begins = _journal(repository, run_id)[: len(self.journal)]
-        if run_id is not None and begins != self.journal:
-            path = _folder(repository, run_id) / _JOURNAL
-            yield EscapePart("records of the run", str(path), _sha256(self.journal), _sha256(begins))
-        for path in self.records.broken():
-            yield EscapePart("records of the run", path, "intact", digest_of(Path(path)))
+    def _recorded(self) -> Iterator[EscapePart]:
+        if self.written is None or self.records is None:
+            return
+        hashes = self.written.journal()
+        if hashes is not None:
+            yield EscapePart("records of the run", str(self.written.folder / JOURNAL), *hashes)
+        for path in self.written.changed(self.records):
+            yield EscapePart("records of the run", str(path), "as we left it", digest_of(path))
 
     def _hashes(self, repository: Repository) -> Iterator[EscapePart]:
         now = dict(_files(repository, self.hooks, self.tracked, self.modules))
@@ -199,8 +225,11 @@ class Fingerprint:
             now = repository.refs(*self.own, _REPLACE_REFS)
         except GitError:  # of a configuration that git cannot read; then no ref is ours any more
             now = {}
-        for ref in sorted(now.keys() | self.refs.keys()):
-            before, after = self.refs.get(ref, NO_FILE), now.get(ref, NO_FILE)
+        known = self.refs
+        if self.written is not None and self.records is not None:
+            known = self.written.refs(known, self.records)
+        for ref in sorted(now.keys() | known.keys()):
+            before, after = known.get(ref, NO_FILE), now.get(ref, NO_FILE)
             if before != after:
                 yield EscapePart(
                     "replace refs" if ref.startswith(_REPLACE_REFS) else "refs of the run", ref, before, after
@@ -233,21 +262,6 @@ def _files(
             yield ("submodule", path), digest
         for path, digest in repository_hashes.info(module / "info"):
             yield ("submodule", path), digest
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-def _folder(repository: Repository, run_id: str) -> Path:
-    return repository.worktree / WORKFLOW / run_id
-
-
-def _journal(repository: Repository, run_id: str | None) -> bytes:
-    return b"" if run_id is None else _read(_folder(repository, run_id) / _JOURNAL)
 
 
 def _own_refs(repository: Repository, run_id: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:

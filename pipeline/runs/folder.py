@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.engine.journal import JOURNAL
 from pipeline.runs.files import disk, write_atomic
 from pipeline.runs.records import ARTIFACT_LIMIT, open_record, read_record
+from pipeline.runs.written import Written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,7 @@ class RunFolder:
         self.path = path
         self.name = path.name
         self.host = socket.gethostname()
+        self.written = Written(path)
 
     def where(self, name: str) -> str:
         """Return where a person finds a file of the run."""
@@ -40,7 +42,9 @@ class RunFolder:
         Raises:
             UserError: the disk does not take it.
         """
-        write_atomic(self.path / name, content, below=self.path.parents[1])
+        data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
+        write_atomic(self.path / name, data, below=self.path.parents[1])
+        self.written.file(name, data)
 
     def journal(self) -> bytes:
         """Return the journal as it is, empty where there is none yet.
@@ -66,6 +70,7 @@ class RunFolder:
                 os.fdatasync(handle)
             finally:
                 os.close(handle)
+        self.written.line(line)
 
     def cut(self, size: int) -> None:
         """Leave only the first *size* bytes of the journal.

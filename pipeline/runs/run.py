@@ -35,6 +35,7 @@ class Run(engine.MachineRun[RunState, Event, Decision]):
 
     Attributes:
         folder: `.workflow/run-<ID>[@n]`, absolute.
+        written: What this driver wrote last of what only it writes.
         info: run.json.
         records: The last start of each dispatch, by number.
         results: The finished dispatches, by name.
@@ -42,6 +43,7 @@ class Run(engine.MachineRun[RunState, Event, Decision]):
 
     def __init__(self, folder: RunFolder, info: RunInfo, journal: Journal) -> None:
         self.folder = folder.path
+        self.written = folder.written
         self.info = info
         self.records: dict[int, DispatchRecord] = {}
         self.results: dict[str, DispatchResult] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.git import Entry, TreeChange
 from pipeline.runs.now import NOW
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
-from pipeline.runs.store import run_ref
+from pipeline.runs.store import claim_ref, publish_ref, release_claim, run_ref
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -50,7 +50,30 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
         oids = repository.write_files(_files(run))
         changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]
         tree = repository.build_tree(tree, changes)
-    repository.set_ref(run_ref(repository, run.info.run_id), tree)
+    _point(repository, run, run_ref(repository, run.info.run_id), tree)
+
+
+def keep_publication(repository: Repository, run: Run, commit: str) -> None:
+    """Keep the commits of a publication that is under way, up to *commit*."""
+    _point(repository, run, publish_ref(repository, run.info.run_id), commit)
+
+
+def drop_publication(repository: Repository, run: Run) -> None:
+    """Keep them no longer: they are on the branch, or given up."""
+    ref = publish_ref(repository, run.info.run_id)
+    repository.delete_ref(ref)
+    run.written.ref(ref, "")
+
+
+def give_back_claim(repository: Repository, run: Run) -> None:
+    """Release the issue, if the run holds it."""
+    release_claim(repository, run.info.issue, run.info.run_id)
+    run.written.ref(claim_ref(run.info.issue), "")
+
+
+def _point(repository: Repository, run: Run, ref: str, oid: str) -> None:
+    if repository.set_ref(ref, oid):
+        run.written.ref(ref, oid)
 
 
 def _files(run: Run) -> Iterator[tuple[str, bytes]]:

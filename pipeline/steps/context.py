@@ -66,7 +66,7 @@ class Context:
     """Where the run starts, where this driver has just begun it; None where it goes on with one."""
 
     def __post_init__(self) -> None:
-        watch = partial(without_escape, self.repository, self.run.info.run_id)
+        watch = partial(without_escape, self.repository, self.run.written)
         self.copies = Copies(self.checkout, "measured", self.box, watch)
         """What tests and checks run in; no agent ever gets one of them."""
 

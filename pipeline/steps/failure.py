@@ -15,7 +15,7 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import work_tree
-from pipeline.runs.store import publish_ref, release_claim
+from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.publication.bases import Base, Blocked, choose
 from pipeline.steps.publication.commits import run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
@@ -38,7 +38,7 @@ async def run(ctx: Context) -> Event:
     if ctx.state.failure is Reason.ESCAPE:
         # Something reached the repository itself: nothing more is written to it than what we put there ourselves.
         left = tracker.put_back(ctx.run, ctx.repository.worktree)
-        release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+        give_back_claim(ctx.repository, ctx.run)
         name = write_summary(ctx)
         if left:
             return Event(signal=Signal.HANDLER_FAILED, note=f"left In Progress: {', '.join(left)}", evidence=(name,))
@@ -47,7 +47,7 @@ async def run(ctx: Context) -> Event:
         refused = _commit(ctx, work)
     except (SigningError, UserError) as error:
         refused = Event(signal=Signal.HANDLER_FAILED, note=str(error))
-    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+    give_back_claim(ctx.repository, ctx.run)
     name = write_summary(ctx)
     if refused is not None:
         tracker.put_back(ctx.run, ctx.repository.worktree)
@@ -74,7 +74,7 @@ def _commit(ctx: Context, work: str) -> Event | None:
     if not ctx.run.journal.of(Published):
         commits = ctx.run.journal.of(PublishIntended)[-1].data.commits
         ctx.run.journal.append(Published(branch=info.branch, commits=tuple(commits)))
-    repository.delete_ref(publish_ref(repository, info.run_id))
+    drop_publication(repository, ctx.run)
     return None
 
 
@@ -120,7 +120,7 @@ def abandon(ctx: Context) -> tuple[str, ...]:
     if left and tracker.set_todo(ctx.run, ctx.repository.worktree):
         ctx.say(f"{ctx.issue} is Todo again; whatever else you changed in its file is as you left it")
         left = tuple(path for path in left if path != f"{tracker.FOLDER}/{ctx.issue}.md")
-    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
-    ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
+    give_back_claim(ctx.repository, ctx.run)
+    drop_publication(ctx.repository, ctx.run)
     write_summary(ctx)
     return left

@@ -19,7 +19,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.store import publish_ref, release_claim
+from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.publication.bases import Blocked, blocked, choose, start_of
 from pipeline.steps.publication.commits import build_commits, planned
@@ -51,8 +51,8 @@ async def run(ctx: Context) -> Event:
     said = ctx.run.journal.of(PublishIntended)[-1].data
     if not ctx.run.journal.of(Published):
         ctx.run.journal.append(Published(branch=ctx.run.info.branch, commits=tuple(said.commits)))
-    ctx.repository.delete_ref(publish_ref(ctx.repository, ctx.run.info.run_id))
-    release_claim(ctx.repository, ctx.issue, ctx.run.info.run_id)
+    drop_publication(ctx.repository, ctx.run)
+    give_back_claim(ctx.repository, ctx.run)
     told = notes(ctx)
     name = write_summary(ctx, commits=said.commits, follow_ups=(*said.follow_ups, *told))
     onto = () if said.base is None else (f"on top of {said.base[:12]}, and measured there",)

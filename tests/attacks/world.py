@@ -26,6 +26,8 @@ from pipeline.programs import locate
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
+from pipeline.runs.store import WORKFLOW
+from pipeline.runs.written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -121,6 +123,7 @@ class World:
             templates=load_templates(),
             search_path=os.environ["PATH"],
             overlay=self.overlay,
+            written=Written(self.host.repository.worktree / WORKFLOW / "run-ISSUE-1"),
         )
 
     @property

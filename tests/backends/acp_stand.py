@@ -20,6 +20,7 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
 from pipeline.dispatch.agent_call import call
+from pipeline.dispatch.escape import Alarm
 from pipeline.gateway.halting import Patience
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount
@@ -145,7 +146,7 @@ class Stand:
     def ask(self, *script: Conversation, **changes: Any) -> tuple[AgentResult, ModelService]:
         """Return how one dispatch went, and what the model was asked."""
         with ModelService(script, secret=SECRET) as service:
-            result = anyio.run(call, AcpBackend(), *self.served(service, **changes))
+            result = anyio.run(call, AcpBackend(), *self.served(service, **changes), Alarm())
         return result, service
 
     def ask_on(self, *scripts: Sequence[Conversation]) -> tuple[list[AgentResult], ModelService]:
@@ -154,7 +155,7 @@ class Stand:
         with ModelService([each for script in scripts for each in script], secret=SECRET) as service:
             for _ in scripts:
                 session = results[-1].session if results else None
-                results.append(anyio.run(call, AcpBackend(), *self.served(service, session=session)))
+                results.append(anyio.run(call, AcpBackend(), *self.served(service, session=session), Alarm()))
         return results, service
 
     def changes(self) -> dict[str, ChangeKind]:

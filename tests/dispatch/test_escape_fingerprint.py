@@ -16,7 +16,9 @@ from pipeline.dispatch.repository_hashes import is_loud
 from pipeline.git import NO_OBJECT, Repository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import to_json
+from pipeline.runs.folder import RunFolder
 from pipeline.runs.store import claim_ref, publish_ref, run_ref, take_claim
+from pipeline.runs.written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +48,7 @@ class Place:
         assert take_claim(self.repository, "GAL-1", RUN) is None
         assert self.repository.set_ref(run_ref(self.repository, RUN), head)
         self.run_folder = self.root / ".workflow" / RUN
+        self.ours = RunFolder(self.run_folder)
         self.record("run.json", "{}\n")
         self.record("journal.jsonl", "1\n2\n")
         self.record("evidence/baseline.json", "{}\n")
@@ -66,12 +69,15 @@ class Place:
         return path
 
     def fingerprint(self) -> Fingerprint:
-        return Fingerprint.take(self.repository, RUN)
+        return Fingerprint.take(self.repository, self.ours.written)
+
+    def differs(self, before: Fingerprint) -> Escape | None:
+        return before.differs(self.repository, self.checkout)
 
     def escape_by(self, deed: Callable[[Place], object]) -> Escape | None:
         before = self.fingerprint()
         deed(self)
-        return before.differs(self.repository, RUN, self.checkout)
+        return self.differs(before)
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +148,6 @@ USERS_OWN: dict[str, Callable[[Place], object]] = {
     "a worktree gone": lambda place: place.git("worktree", "remove", "--force", str(place.root.parent / "elsewhere")),
     "what git leaves": leftovers_of_git,
     "an edit of the plan": lambda place: place.record("plan.md", "# Mine\n"),
-    "another line of the journal": lambda place: place.record("journal.jsonl", "1\n2\n3\n"),
     "the record of a dispatch": lambda place: place.record("dispatches/001/result.json", "{}\n"),
     "a submodule deinitialised": lambda place: place.git("submodule", "deinit", "--force", "lib/inner"),
     "the same configuration rewritten": lambda place: place.write("config", (place.common / "config").read_text()),
@@ -222,6 +227,7 @@ ESCAPES: dict[str, tuple[str, Callable[[Place], object]]] = {
         lambda place: place.git("update-ref", run_ref(place.repository, RUN), "HEAD~1"),
     ),
     "the claim of this run": ("refs of the run", remove_a_ref),
+    "a line of the journal": ("records of the run", lambda place: place.record("journal.jsonl", "1\n2\n3\n")),
     "another journal": ("records of the run", lambda place: place.record("journal.jsonl", "1\n9\n3\n")),
     "a shorter journal": ("records of the run", lambda place: place.record("journal.jsonl", "1\n")),
     "other evidence": ("records of the run", lambda place: place.record("evidence/baseline.json", "[]\n")),
@@ -350,9 +356,9 @@ def test_a_linked_worktree_has_settings_and_rules_of_its_own(place: Place) -> No
         lambda: (linked.worktree / ".git").write_text(f"gitdir: {place.common}\n"),
         lambda: (place.common / "hooks/pre-commit").write_text("x"),
     ):
-        before = Fingerprint.take(linked, RUN)
+        before = Fingerprint.take(linked, Written(linked.worktree / ".workflow" / RUN))
         act()
-        assert before.differs(linked, RUN, place.checkout) is not None
+        assert before.differs(linked, place.checkout) is not None
 
 
 @given(

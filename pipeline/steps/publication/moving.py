@@ -10,7 +10,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended, PublishMoving
-from pipeline.runs.store import publish_ref
+from pipeline.runs.run_ref import keep_publication
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def intend(ctx: Context, commits: Sequence[str], follow_ups: Sequence[str], base: str | None) -> None:
     """Keep commits by a ref, and say in the journal that they are to be published; *base* is None for the start."""
-    ctx.repository.set_ref(publish_ref(ctx.repository, ctx.run.info.run_id), commits[-1])
+    keep_publication(ctx.repository, ctx.run, commits[-1])
     under = {} if base is None else {"base": base}
     said = {"commits": tuple(commits), "follow_ups": tuple(follow_ups), **under}
     ctx.run.journal.append(PublishIntended.model_validate(said))
