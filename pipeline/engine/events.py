@@ -78,11 +78,8 @@ class DecisionMade(JournalEvent):
     evidence: tuple[ArtifactName, ...] = ()
     visit: int
     event: dict[str, object]
-
-    @property
-    def lane(self) -> str:
-        """Return the lane that was decided about."""
-        return str(self.event.get("lane", TRUNK))
+    lane: BareName = TRUNK
+    """The lane that was decided about; of the trunk nothing is said."""
 
     @property
     def note(self) -> str:

@@ -6,7 +6,7 @@ keeps of its own work (the tasks of an issue, the trees of a task) it adds in su
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (read by pydantic)
+from collections.abc import Collection, Mapping  # noqa: TC003  (read by pydantic)
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
@@ -39,7 +39,7 @@ class Event(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Where one line of work stands. `visit` numbers its arrivals at steps; at `gate` it waits for a person."""
+    """Where one line of work stands. `visit` is the number of its arrival there; at `gate` it waits for a person."""
 
     step: str
     visit: int = 1
@@ -53,11 +53,13 @@ LaneT_co = TypeVar("LaneT_co", bound=Lane, default=Lane, covariant=True)
 class LoopState(Generic[LaneT_co]):
     """What the loop knows between two decisions. Built only by folding a journal, so that a crash loses nothing.
 
+    Each arrival of any lane at a step has a number of its own; `visits` is the last one that was given.
     `counters` says how often each bound was paid, `limits` how often it may be where the configuration says otherwise
     than the machine. `outcome` None: it goes on.
     """
 
     lanes: Mapping[str, LaneT_co]
+    visits: int = 1
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
     counters: Mapping[str, int] = field(default_factory=dict[str, int])
     dispatches: int = 0
@@ -75,6 +77,20 @@ class LoopState(Generic[LaneT_co]):
     def has_ended(self) -> bool:
         """Return whether the run can never go on."""
         return self.outcome in FINAL or self.reason is Reason.ABANDONED
+
+    def seen_from(self, lane: str) -> Self:
+        """Return the state as a step in this lane sees it: the lane is its trunk.
+
+        Raises:
+            ValueError: there is no such lane.
+        """
+        if lane not in self.lanes:
+            raise ValueError(f"no lane is called {lane}")
+        return self if lane == TRUNK else replace(self, lanes={TRUNK: self.lanes[lane]})
+
+    def due(self, at_work: Collection[str]) -> tuple[str, ...]:
+        """Return the lanes whose step may begin now, in their order, beside those that are at work."""
+        return tuple(lane for lane in self.lanes if lane not in at_work)
 
     def on_trunk(self, **changes: Any) -> Self:
         """Return the state with these fields of the trunk changed."""

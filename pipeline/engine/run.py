@@ -18,7 +18,7 @@ from pipeline.engine.events import (
     RunStopped,
 )
 from pipeline.engine.journal import JOURNAL
-from pipeline.engine.machine import DecisionT, EventT, StateT, action_value
+from pipeline.engine.machine import TRUNK, DecisionT, EventT, StateT, action_value
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 
@@ -89,6 +89,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
                 evidence=event.evidence,
                 visit=decision.visit,
                 event=event.model_dump(mode="json", exclude_defaults=True),
+                **({} if event.lane == TRUNK else {"lane": event.lane}),
             )
         )
         self._take(Decided(line, event, self.state, state, decision))
@@ -184,8 +185,8 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
             state, decision = self.machine.advance(self.state, event)
         except (LookupError, ValueError) as error:
             raise self._decided_otherwise(line, said) from error
-        found = (decision.row, action_value(decision.action), decision.counters)
-        if found != (said.row, said.action, said.counters):
+        found = (event.lane, decision.row, action_value(decision.action), decision.counters)
+        if found != (said.lane, said.row, said.action, said.counters):
             raise self._decided_otherwise(line, said)
         return Decided(line, event, self.state, state, decision)
 

@@ -38,11 +38,12 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
     """
     kept = trees_of(ctx.run)
 
-    async def step(state: RunState) -> Event:
-        if ctx.stopping != "no" and state.trunk.step not in _UNSTOPPABLE:
-            return stopped(ctx)
+    async def step(state: RunState, lane: str) -> Event:
+        here = ctx.seen_from(lane)
+        if ctx.stopping != "no" and state.lanes[lane].step not in _UNSTOPPABLE:
+            return _of_lane(lane, stopped(here))
         undo_edits(ctx)
-        return await _event_of(ctx, steps[state.trunk.step])
+        return _of_lane(lane, await _event_of(here, steps[state.lanes[lane].step]))
 
     def decided(decision: Decision, event: Event) -> None:
         nonlocal kept
@@ -53,7 +54,11 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
             keep(ctx.repository, ctx.run)
             kept = now
 
-    await drive(ctx.run, step, decided)
+    await drive(ctx.run, step, decided, ends_all=lambda event: event.signal is Signal.ESCAPE)
+
+
+def _of_lane(lane: str, event: Event) -> Event:
+    return event if event.lane == lane else event.model_copy(update={"lane": lane})
 
 
 def undo_edits(ctx: Context) -> None:

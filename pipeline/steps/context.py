@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from pipeline.dispatch.escape import without_escape
 from pipeline.engine.events import DecisionMade
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
 
 Stopping = Literal["no", "soon", "now"]
 
+
+@dataclass
+class Halt:
+    """Whether the user wants the run to stop; one for all lanes of a driver."""
+
+    stopping: Stopping = "no"
+
+
 _SAYS = {row.id: row.says for row in MATRIX}
 
 
@@ -56,7 +65,7 @@ class Context:
     environ: Mapping[str, str]
     say: Callable[[str], None]
     environment: Environment | None = None
-    stopping: Stopping = "no"
+    halt: Halt = field(default_factory=Halt)
     box_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
     progress: Progress = field(default_factory=Progress)
@@ -64,26 +73,41 @@ class Context:
     """Journals that this driver goes on with the run, with the flags and the configuration that count from here on."""
     start: Start | None = None
     """Where the run starts, where this driver has just begun it; None where it goes on with one."""
+    lane_name: str = TRUNK
+    """The lane whose step is given this: `state` is what it sees of the run's."""
 
     def __post_init__(self) -> None:
         watch = partial(without_escape, self.repository, self.run.written)
         self.copies = Copies(self.checkout, "measured", self.box, watch)
         """What tests and checks run in; no agent ever gets one of them."""
 
+    def seen_from(self, lane: str) -> Context:
+        """Return what the step of another lane is given: the same ports, its own view of the state."""
+        if lane == self.lane_name:
+            return self
+        found = copy(self)
+        found.lane_name = lane
+        return found
+
     @property
     def state(self) -> RunState:
-        """Return the run's state now."""
-        return self.run.state
+        """Return the run's state now, as the lane sees it."""
+        return self.run.state.seen_from(self.lane_name)
 
     @property
     def lane(self) -> MatrixLane:
         """Return where the step stands that is given this."""
-        return self.run.state.trunk
+        return self.run.state.lanes[self.lane_name]
+
+    @property
+    def stopping(self) -> Stopping:
+        """Return whether the user wants the run to stop."""
+        return self.halt.stopping
 
     @property
     def issue(self) -> str:
         """Return the id of the issue."""
-        return self.run.info.issue
+        return self.run.issue
 
     def note(self, event: JournalEvent) -> None:
         """Add a line to the journal."""
@@ -142,9 +166,7 @@ class Context:
 
     def arrival(self) -> Line[DecisionMade] | None:
         """Return the decision that led to this visit; None in the first step."""
-        lines = [line for line in self.run.journal.of(DecisionMade) if line.data.lane == TRUNK]
-        before = [line for line in lines if line.data.visit == self.lane.visit - 1]
-        return before[-1] if before else None
+        return arrival(self.run, self.lane_name)
 
     def handover(self) -> tuple[str, ...]:
         """Return the names of the artifacts that the decision which led here was based on."""
@@ -174,3 +196,13 @@ class Context:
     def role_is_off(self, role: Role) -> bool:
         """Return whether the user switched an advisory role off."""
         return self.config.agent(role).backend == "off"
+
+
+def arrival(run: Run, lane: str) -> Line[DecisionMade] | None:
+    """Return the decision that led a lane where it stands; None in the first step of a run."""
+    visit = run.state.lanes[lane].visit
+    for decided in reversed(run.history):
+        before, after = decided.before.lanes.get(lane), decided.after.lanes.get(lane)
+        if after is not None and after.visit == visit and (before is None or before.visit != visit):
+            return cast("Line[DecisionMade]", decided.line)
+    return None

@@ -52,7 +52,7 @@ def go_on(folder: Path, signals: Iterable[str]) -> HaikuRun:
     lease = FileLease.take(folder)
     run, said = load(folder), iter(signals)
 
-    async def step(state: LoopState) -> Event:
+    async def step(state: LoopState, _lane: str) -> Event:
         run.write_artifact(f"{state.trunk.step}-{state.trunk.visit}.md", "an old silent pond\n")
         return Event(signal=next(said), note=state.trunk.step)
 

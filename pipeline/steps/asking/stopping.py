@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.config.agents import Backend
+from pipeline.engine.machine import TRUNK
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 
@@ -13,8 +14,13 @@ if TYPE_CHECKING:
 
 
 def waiting_for(ctx: Context, *, person: bool) -> list[str]:
-    """Return the dispatches of this visit that have not answered: those of people, or those of agents."""
-    records = [each for each in ctx.run.records.values() if each.visit == ctx.lane.visit]
+    """Return the dispatches of this visit that have not answered: those of people, or those of agents.
+
+    Seen from the trunk they are those of all lanes.
+    """
+    lanes = ctx.run.state.lanes.values() if ctx.lane_name == TRUNK else (ctx.lane,)
+    visits = {lane.visit for lane in lanes}
+    records = [each for each in ctx.run.records.values() if each.visit in visits]
     open_ones = [each for each in records if each.dispatch not in ctx.run.results]
     return [each.dispatch for each in open_ones if (each.backend == Backend.HUMAN.value) == person]
 
