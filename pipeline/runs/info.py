@@ -7,7 +7,7 @@ from typing import Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pipeline.names import BareName, BranchName, ObjectName, SessionName, Timestamp
-from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.routing.vocabulary import Role, Signal
 
 HIDDEN: Final = "(hidden)"
 """What stands where a value is not kept."""
@@ -26,7 +26,8 @@ class RunInfo(_Record):
     workflow_version: str
     workflow_hash: str
     redfirst_version: str
-    issue: BareName
+    issue: BareName | None = None
+    """What the run works on; a run that is not of an issue has none."""
     branch: BranchName
     base_branch: BranchName
     start_commit: ObjectName
@@ -36,7 +37,8 @@ class RunInfo(_Record):
     flags: dict[str, dict[str, str]] = {}
     """What the command line said of the configuration: `set` by key, `agent` by role."""
     prompts_hash: str
-    limits: dict[Loop, int] = {}
+    limits: dict[str, int] = {}
+    """How often a loop of the machine may be taken, by its name."""
     gates: tuple[str, ...] = ()
     park_on_blockers: bool = False
     trigger: Literal["cli"] = "cli"

@@ -117,6 +117,6 @@ def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
     else:
         found = ACTIONS[state.outcome].get(state.reason, _WHY)
     branch = shlex.quote(info.branch)  # git allows $, ; and quotes in its name
-    words = {"run": info.run_id, "issue": info.issue, "branch": branch, "start": info.start_commit[:12]}
+    words = {"run": info.run_id, "issue": run.issue, "branch": branch, "start": info.start_commit[:12]}
     words["limit"] = _reached(run)
     return tuple(action.format_map(words) for action in found)

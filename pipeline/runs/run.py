@@ -1,7 +1,8 @@
-"""The run of an issue: run.json, its dispatches, and what the matrix decided, folded from its journal."""
+"""A run on disk: run.json, its dispatches, and what its machine decided, folded from its journal."""
 
 from __future__ import annotations
 
+import abc
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from pipeline.engine import run as engine
 from pipeline.engine.events import RunStarted
 from pipeline.engine.journal import JOURNAL, Journal, readable, utc_now
+from pipeline.engine.machine import DecisionT, EventT, StateT
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.machine import Decision, MatrixMachine
 from pipeline.routing.state import Event, RunState, Settings
+from pipeline.routing.vocabulary import Loop
 from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
 from pipeline.runs.files import to_json
 from pipeline.runs.folder import RunFolder
@@ -21,17 +24,19 @@ from pipeline.runs.records import read_record, refuse_strange, remove_temporarie
 from pipeline.runs.store import issue_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Self
 
     from pipeline.engine.journal import Clock, Line
+    from pipeline.engine.machine import Machine
 
 
 Decided: TypeAlias = engine.Decided[RunState, Event, Decision]
 
 
-class Run(engine.MachineRun[RunState, Event, Decision]):
-    """A run of an issue that is read, or (under its lease) driven.
+class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
+    """A run of any machine, with its dispatches, that is read, or (under its lease) driven.
 
     Attributes:
         folder: `.workflow/run-<ID>[@n]`, absolute.
@@ -48,14 +53,26 @@ class Run(engine.MachineRun[RunState, Event, Decision]):
         self.records: dict[int, DispatchRecord] = {}
         self.results: dict[str, DispatchResult] = {}
         self._said: set[str] = set()
-        settings = Settings(info.limits, frozenset(info.gates), info.park_on_blockers)
-        machine = MatrixMachine(info.start_tree, settings)
-        super().__init__(folder, journal, machine, program=f"redfirst {info.redfirst_version}")
+        super().__init__(folder, journal, self.machine_of(info), program=f"redfirst {info.redfirst_version}")
+
+    @staticmethod
+    @abc.abstractmethod
+    def machine_of(info: RunInfo) -> Machine[StateT, EventT, DecisionT]:
+        """Return the machine that drives what run.json says.
+
+        Raises:
+            ValueError: it says nothing that this kind of run can be driven by.
+        """
+
+    @property
+    def of_issue(self) -> dict[str, str]:
+        """Return what the first line says of the issue; nothing of a run that works on none."""
+        return {} if self.info.issue is None else {"issue": self.info.issue}
 
     @classmethod
     def create(
         cls, folder: Path, info: RunInfo, *, clock: Clock = utc_now, sandbox: Mapping[str, str] | None = None
-    ) -> Run:
+    ) -> Self:
         """Make the run folder with run.json and the journal's first line, which names the sandbox (architecture 6).
 
         Raises:
@@ -67,33 +84,33 @@ class Run(engine.MachineRun[RunState, Event, Decision]):
         store = RunFolder(folder)
         store.write("run.json", to_json(info.model_dump(mode="json", by_alias=True)))
         run = cls(store, info, Journal(store, [], clock=clock))
-        said = {"run_id": info.run_id, "issue": info.issue, "start_commit": info.start_commit}
+        said = {"run_id": info.run_id, "start_commit": info.start_commit}
         more = {} if sandbox is None else {"sandbox": dict(sandbox)}
-        run.journal.append(RunStarted.model_validate({**said, **more}))
+        run.journal.append(RunStarted.model_validate({**said, **run.of_issue, **more}))
         return run
 
     @classmethod
-    def load(cls, folder: Path, *, driving: bool, clock: Clock = utc_now) -> Run:
+    def load(cls, folder: Path, *, driving: bool, clock: Clock = utc_now) -> Self:
         """Return the run in *folder*; `driving` (under the lease) also repairs what a crash left half said.
 
         Raises:
             UserError: the run is damaged, or was written by a version that decides otherwise.
         """
-        store, info = RunFolder(folder), _info(folder)
+        store, info = RunFolder(folder), _info(folder, cls.machine_of)
         run = cls(store, info, Journal.open(store, clock=clock) if driving else Journal.read(store))
         if driving:
             run.recover()
         return run
 
     @classmethod
-    def salvage(cls, folder: Path) -> Run:
+    def salvage(cls, folder: Path) -> Self:
         """Return a damaged run as far as it can be read, so that it can be given up; its journal is set aside.
 
         Raises:
             UserError: run.json cannot be read either, or the disk does not take it.
         """
         store = RunFolder(folder)
-        run = cls(store, _info(folder), Journal(store, []))
+        run = cls(store, _info(folder, cls.machine_of), Journal(store, []))
         damaged = store.journal()
         for line in readable(damaged):
             try:
@@ -111,7 +128,7 @@ class Run(engine.MachineRun[RunState, Event, Decision]):
         """Say in the journal what happened before a crash but was not said: finished dispatches, effects."""
         remove_temporaries(self.folder)
         if not self.journal.lines:
-            self.journal.append(RunStarted(run_id=self.info.run_id, issue=self.info.issue))
+            self.journal.append(RunStarted.model_validate({"run_id": self.info.run_id, **self.of_issue}))
         for record in list(self.records.values()):
             path = self.folder / "dispatches" / record.dispatch / "result.json"
             if record.dispatch not in self.results and path.exists():
@@ -178,12 +195,36 @@ class Run(engine.MachineRun[RunState, Event, Decision]):
             ) from error
 
 
-def _info(folder: Path) -> RunInfo:
+class Run(KeptRun[RunState, Event, Decision]):
+    """A run of an issue: the routing matrix drives it."""
+
+    @staticmethod
+    def machine_of(info: RunInfo) -> MatrixMachine:
+        """Return the matrix, routed as run.json says.
+
+        Raises:
+            ValueError: the run is none of the issue that its name says, or has a limit of another machine.
+        """
+        if info.issue is None or info.issue != issue_of(info.run_id):
+            raise ValueError(f"it is of {info.run_id}, which works on {info.issue or 'no issue'}")
+        limits = {Loop(name): limit for name, limit in info.limits.items()}
+        return MatrixMachine(info.start_tree, Settings(limits, frozenset(info.gates), info.park_on_blockers))
+
+    @property
+    def issue(self) -> str:
+        """Return the id of the issue."""
+        if self.info.issue is None:
+            raise LookupError(f"{self.info.run_id} works on no issue")
+        return self.info.issue
+
+
+def _info(folder: Path, check: Callable[[RunInfo], object]) -> RunInfo:
     refuse_strange(folder)
     try:
         info = RunInfo.model_validate_json(read_record(folder, "run.json"))
-        if (info.run_id, info.issue) != (folder.name, issue_of(folder.name)):
-            raise ValueError(f"it is of {info.run_id}, which works on {info.issue}")  # noqa: TRY301  (told as any other)
+        if info.run_id != folder.name:
+            raise ValueError(f"it is of {info.run_id}")  # noqa: TRY301  (told as any other)
+        check(info)
         return info  # noqa: TRY300  (the same)
     except (OSError, ValueError) as error:
         why = str(error).splitlines()[0]

@@ -118,9 +118,9 @@ def set_todo(run: Run, worktree: Path) -> bool:
     """Set the issue to Todo, if it is In Progress, and keep what the user wrote in it; return whether it was."""
     with as_user_errors():
         issues = in_worktree(worktree)
-        if issues.read(run.info.issue).status is not Status.IN_PROGRESS:
+        if issues.read(run.issue).status is not Status.IN_PROGRESS:
             return False
-        for name, content in issues.set_status(run.info.issue, Status.TODO).items():
+        for name, content in issues.set_status(run.issue, Status.TODO).items():
             _write_keeping_mode(run, worktree, name, content)
     return True
 
@@ -140,6 +140,6 @@ def _sha256(content: bytes) -> str:
 def show_again(run: Run, worktree: Path) -> None:
     """Write In Progress again after a publication was refused: the run still holds the issue."""
     with as_user_errors():
-        edits = in_worktree(worktree).set_status(run.info.issue, Status.IN_PROGRESS)
+        edits = in_worktree(worktree).set_status(run.issue, Status.IN_PROGRESS)
     if edits:
         show_in_progress(run, worktree, edits)

@@ -106,7 +106,7 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
             config_hash=config_hash(dumped),
             flags=kept_flags(flags, secrets),
             prompts_hash=prompts_hash(),
-            limits=limits_of(config),
+            limits={loop.value: limit for loop, limit in limits_of(config).items()},
             gates=options.gates,
             park_on_blockers=config.final_review.on_blockers == "park",
             started_at=stamp(utc_now()),
@@ -160,7 +160,7 @@ async def _go_on_with(
         ended = run.state.has_ended
         if ended and not place_of_run(repository, run, options.environ).exists():
             done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
-            then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.info.issue}"
+            then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.issue}"
             said = "It is done; look at it" if done else "Start again"
             raise UserError(
                 f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). {said}: {then}",

@@ -61,7 +61,7 @@ def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
     info, state = run.info, run.state
     return ExplainDocument(
         run_id=info.run_id,
-        issue=info.issue,
+        issue=run.issue,
         workflow=info.workflow,
         workflow_version=info.workflow_version,
         workflow_hash=info.workflow_hash,

@@ -126,7 +126,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     return RunLine(
         name=folder.name,
         worktree=as_utf8(str(folder.parents[1])),
-        issue=run.info.issue,
+        issue=run.issue,
         live=False,
         status="",
         outcome=state.outcome,

@@ -91,7 +91,7 @@ def run_document(ctx: Context) -> RunDocument:
     return RunDocument(
         ok=code == 0,
         run_id=info.run_id,
-        issue=info.issue,
+        issue=ctx.issue,
         outcome=outcome,
         reason=reason,
         exit_code=code,

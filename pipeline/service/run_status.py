@@ -57,7 +57,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     intended = run.journal.of(PublishIntended)
     return ShowDocument(
         run_id=info.run_id,
-        issue=info.issue,
+        issue=run.issue,
         title=_title(run),
         branch=info.branch,
         base_branch=info.base_branch,
@@ -106,7 +106,7 @@ def _title(run: Run) -> str:
     if not path.is_file():
         return ""
     try:
-        return Tracker(MappingSource({f"{run.info.issue}.md": path.read_bytes()})).read(run.info.issue).title
+        return Tracker(MappingSource({f"{run.issue}.md": path.read_bytes()})).read(run.issue).title
     except TrackerError:
         return ""
 

@@ -13,7 +13,7 @@ from pipeline.routing.state import Event, NewTask
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
-from pipeline.runs.run import Run
+from pipeline.runs.run import KeptRun, Run
 from pipeline.runs.store import workflow_folder
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def start_dispatch(run: Run, role: Role, kind: str, **more: Any) -> DispatchReco
     return record
 
 
-def write_result(run: Run, record: DispatchRecord, **more: Any) -> DispatchResult:
+def write_result(run: KeptRun[Any, Any, Any], record: DispatchRecord, **more: Any) -> DispatchResult:
     """Write result.json as the dispatcher does; the journal does not know of it yet."""
     facts = {"dispatch": record.dispatch, "base_tree": record.base_tree, "gate": "admitted", **more}
     result = DispatchResult.model_validate(facts)
