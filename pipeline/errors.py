@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipeline.outcomes import Reason
 
 
@@ -37,3 +39,27 @@ class UserError(Exception):
         self.pointer = pointer
         self.details: dict[str, object] = details or {}
         self.actions = actions
+        self.also: tuple[UserError, ...] = ()
+        """What else is in the way, and was found at the same time."""
+
+
+def check_all(*checks: Callable[[], object]) -> None:
+    """Make each check, and return when all of them hold.
+
+    Raises:
+        UserError: of the first one that does not, with those of the others in `also`.
+    """
+    for number, check in enumerate(checks):
+        try:
+            check()
+        except UserError as error:
+            raise with_others(error, *checks[number + 1 :]) from None
+
+
+def with_others(error: UserError, *checks: Callable[[], object]) -> UserError:
+    """Return the error with what these checks find, too."""
+    try:
+        check_all(*checks)
+    except UserError as another:
+        error.also, another.also = (*error.also, another, *another.also), ()
+    return error

@@ -20,6 +20,7 @@ _DIGITS: Final = frozenset("0123456789")
 _PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _WORDS: Final = re.compile(r"\w+")
 _KEYS: Final = ("id", "title", "status", "parent", "labels", "depends-on")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _NEAR: Final = 0.8
 """Two letters that changed places, or one too many; `reporter` and `estimate` are words of their own."""
 
@@ -132,6 +133,12 @@ def read_issue(content: bytes, name: str) -> tuple[Issue, Document]:
         body=document.text[document.body :],
     )
     return issue, document
+
+
+def is_unwritten(issue: Issue) -> bool:
+    """Return whether the text has comments of a template and headings, and not a word beside them."""
+    said, comments = _COMMENT.subn("", issue.body)
+    return comments > 0 and not any(line.strip() and not line.startswith("#") for line in said.splitlines())
 
 
 def misspelt_keys(document: Document) -> list[tuple[str, str]]:

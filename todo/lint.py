@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from todo.errors import TrackerError
 from todo.frontmatter import decode
 from todo.index import Entry, Page
-from todo.issue import INDEX_NAME, Issue, file_name, is_issue_id, misspelt_keys, read_issue
+from todo.issue import INDEX_NAME, Issue, Status, file_name, is_issue_id, is_unwritten, misspelt_keys, read_issue
 from todo.links import arrows, find_cycle
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Rule(StrEnum):
     LISTED_STATUS = "listed-status"
     LISTED_UNKNOWN = "listed-unknown"
     MISSPELT_KEY = "misspelt-key"
+    UNWRITTEN = "unwritten"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,6 +64,11 @@ def _misspelt(content: bytes, name: str) -> list[Problem]:
     ]
 
 
+def _unwritten(issue: Issue, name: str) -> list[Problem]:
+    message = "It has only the comments of the template; no run takes it before it says what is wanted."
+    return [Problem(name, None, Rule.UNWRITTEN, message)] if is_unwritten(issue) and issue.status is Status.TODO else []
+
+
 def lint(tracker: Tracker) -> list[Problem]:
     """Return what is wrong, sorted by place; an empty list is a sound tracker.
 
@@ -80,6 +86,7 @@ def lint(tracker: Tracker) -> list[Problem]:
             continue
         try:
             issues[issue_id] = tracker.read(issue_id)
+            problems += _unwritten(issues[issue_id], name)
             problems += _misspelt(tracker.raw(name) or b"", name)
             pages[issue_id] = Page.of(name, decode(tracker.raw(name) or b"", name))
         except TrackerError as error:

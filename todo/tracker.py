@@ -24,6 +24,7 @@ from todo.issue import (
     file_name,
     id_of_file,
     is_issue_id,
+    is_unwritten,
     misspelt_keys,
     normalised_title,
     read_issue,
@@ -116,7 +117,8 @@ class Tracker:
         The first of these counts: issue_not_found, issue_not_todo, dependency_unmet, dependency_missing.
 
         Raises:
-            TrackerError: the tracker is missing, or what had to be read of it is broken or has a misspelt key.
+            TrackerError: the tracker is missing, or what had to be read of it is broken or has a misspelt key, or
+                the issue has only the comments of the template.
         """
         try:
             issue = self.read(issue_id)
@@ -128,6 +130,9 @@ class Tracker:
             message = f"{issue.id} is {issue.status}, not Todo. Choose another issue or set its status back."
             return Obstacle(ErrorKind.ISSUE_NOT_TODO, message, (issue.id,))
         _check_keys(self._open(issue_id)[1])
+        if is_unwritten(issue):
+            wanted = "Write what is wanted, and a line for each acceptance criterion"
+            raise invalid(f"{issue.id} has only the comments of the template. {wanted}.", path=file_name(issue_id))
         self._check_links(issue)
         missing = tuple(other for other in issue.depends_on if not self._exists(other))
         unmet = tuple(

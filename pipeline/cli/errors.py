@@ -171,22 +171,26 @@ def _nearest(word: str, accepted: Sequence[str]) -> str | None:
 
 def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
     if json:
-        document = {
-            "schema": SCHEMA,
-            "ok": False,
-            "error": {
-                "kind": kind or error.reason.value,
-                "message": error.message,
-                "path": error.path,
-                "pointer": error.pointer,
-                "details": error.details,
-                "safe_next_actions": list(error.actions),
-            },
-        }
+        told = _facts(error) | ({"kind": kind} if kind else {})
+        told |= {"also": [_facts(each) for each in error.also]} if error.also else {}
+        document = {"schema": SCHEMA, "ok": False, "error": told}
         print(json_text.dumps(document, default=str), flush=True)  # noqa: T201  (stdout is this document)
         return
-    message = several_lines(error.message)
-    print_text("\n".join([f"redfirst: {message}", *(f"  - {visible(action)}" for action in error.actions)]), err=True)
+    for each in (error, *error.also):
+        message = several_lines(each.message)
+        actions = (f"  - {visible(action)}" for action in each.actions)
+        print_text("\n".join([f"redfirst: {'' if each is error else 'also: '}{message}", *actions]), err=True)
+
+
+def _facts(error: UserError) -> dict[str, object]:
+    return {
+        "kind": error.reason.value,
+        "message": error.message,
+        "path": error.path,
+        "pointer": error.pointer,
+        "details": error.details,
+        "safe_next_actions": list(error.actions),
+    }
 
 
 def _tell_bug(error: BaseException, *, json: bool) -> None:

@@ -140,7 +140,7 @@ def _edited(folder: Path, wanted: NewIssue) -> str:
     path.write_text(text, encoding="utf-8")
     try:
         open_editor(path)
-        _filed(folder, replace(wanted, id=issue_id), _written(path))
+        _filed(folder, replace(wanted, id=issue_id), _written(path, "" if wanted.description != _TEMPLATE else text))
     except BaseException:
         if path.exists() and path.read_bytes() == text.encode():
             path.unlink()
@@ -154,13 +154,16 @@ def _edited(folder: Path, wanted: NewIssue) -> str:
     return issue_id
 
 
-def _written(path: Path) -> str:
+def _written(path: Path, template: str) -> str:
     try:
-        return path.read_bytes().decode()
+        written = path.read_bytes().decode()
     except FileNotFoundError:
         raise UserError(f"Nothing was filed: the editor left no {path.name}.", Reason.USAGE) from None
     except UnicodeDecodeError:
         raise UserError(f"Nothing was filed: {path} is not UTF-8.", Reason.USAGE, path=str(path)) from None
+    if written == template:
+        raise UserError("Nothing was filed: the template is as it was.", Reason.USAGE)
+    return written
 
 
 def _prefix(folder: Path) -> str:

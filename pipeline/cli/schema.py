@@ -40,6 +40,7 @@ class ErrorFacts(_Document):
     pointer: str | None
     details: Mapping[str, Any]
     safe_next_actions: tuple[str, ...]
+    also: tuple[ErrorFacts, ...] = ()
 
 
 class ErrorDocument(_Document):

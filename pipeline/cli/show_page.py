@@ -86,8 +86,9 @@ def page_of_run(folder: Path, roster: Roster) -> Page:
     from pipeline.cli.show_text import page_of  # noqa: PLC0415  (heavy; most pages are kept)
     from pipeline.service.run_status import show_run  # noqa: PLC0415  (the same)
 
-    page = page_of(show_run(folder, roster.repository))
-    if facts is not None:
+    document = show_run(folder, roster.repository)
+    page = page_of(document)
+    if facts is not None and document.landed is not False:  # how it is merged follows from other files
         kept.put(folder, facts, asdict(page))
         kept.save()
     return page

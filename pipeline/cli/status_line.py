@@ -11,8 +11,9 @@ import select
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 
 import typer
 
@@ -22,11 +23,12 @@ from pipeline.policy.characters import visible
 from pipeline.progress import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Mapping
     from types import FrameType
 
     from pipeline.service.progress import Display, Standing, Status
 
+_Measured = TypeVar("_Measured")
 _NARROW: Final = 60
 _USUAL: Final = 80
 _ERASE: Final = "\r\x1b[J"
@@ -93,6 +95,58 @@ class Heartbeat:
         doing, seconds = standing.doing
         where, what = ", ".join(filter(None, standing.place)), " and ".join(doing)
         self._emit(f"    {where}, {duration(seconds)} so far{f': {what}' if what else ''}")
+
+
+@dataclass(frozen=True)
+class _Measuring:
+    """What a measurement without a run said last, and since when it has been at it."""
+
+    command: str
+    said: str
+    seconds: float
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.command, ""
+
+    @property
+    def doing(self) -> tuple[tuple[str, ...], float]:
+        return ((self.said,) if self.said else ()), self.seconds
+
+
+class Beating:
+    """Says the lines of a command that drives no run, and breaks a silence as a run does."""
+
+    def __init__(
+        self,
+        command: str,
+        emit: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        each_s: float = 1.0,
+    ) -> None:
+        self._command, self._clock, self._each_s = command, clock, each_s
+        self._heartbeat = Heartbeat(partial(_say, sys.stderr) if emit is None else emit, clock)
+        self._said, self._since = "", clock()
+
+    def __call__(self, text: str) -> None:
+        """Say a line."""
+        self._heartbeat(text)
+        self._said, self._since = text.strip(), self._clock()
+
+    async def during(self, call: Callable[..., Awaitable[_Measured]], *args: object) -> _Measured:
+        """Return what the call returns; a long silence until then is broken."""
+        import asyncio  # noqa: PLC0415  (heavy; not on the path of --help)
+
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(self._each_s)
+                self._heartbeat.show(_Measuring(self._command, self._said, self._clock() - self._since))
+
+        beating = asyncio.create_task(beat())
+        try:
+            return await call(*args)
+        finally:
+            beating.cancel()
 
 
 class StatusLine:

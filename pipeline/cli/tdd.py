@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.arguments import AsDocumentBesideProgress
-from pipeline.cli.text import count_of_tests, notes_text, print_text, problems_text, say
+from pipeline.cli.text import count_of_tests, notes_text, print_text, problems_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -122,12 +122,14 @@ def _measure(
 
     import anyio  # noqa: PLC0415  (the same)
 
+    from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
     from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
-    with opened_without_run(Path.cwd(), os.environ, say) as ctx:
-        document = anyio.run(judged, ctx, measure, asked, base)
+    beating = Beating("tdd")
+    with opened_without_run(Path.cwd(), os.environ, beating) as ctx:
+        document = anyio.run(beating.during, judged, ctx, measure, asked, base)
     if as_document:
         print_document(document)
     else:

@@ -67,6 +67,7 @@ def verify(
 
     import anyio  # noqa: PLC0415  (the same)
 
+    from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
@@ -77,8 +78,9 @@ def verify(
     if what is None:
         what = find(Roster(Repository.find(Path.cwd())), None).name
         say(f"{what}: the newest run")
-    with opened_without_run(Path.cwd(), os.environ, say) as ctx:
-        document = anyio.run(verified, ctx, what)
+    beating = Beating("verify")
+    with opened_without_run(Path.cwd(), os.environ, beating) as ctx:
+        document = anyio.run(beating.during, verified, ctx, what)
     if as_document:
         print_document(document)
     else:

@@ -179,6 +179,13 @@ class ObjectDoor(HistoryDoor):
             tree = result
         return len(commits), ""
 
+    def merges(self, one: str, other: str) -> bool:
+        """Return whether git merges two commits without a conflict; it is tried in objects alone.
+
+        A git that cannot (before 2.38) says no.
+        """
+        return self._start(("merge-tree", "--write-tree", "--no-messages", one, other)).returncode == 0
+
     def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
         """Point *ref* at *new*; with *old*, only if it is there now (NO_OBJECT: only if the ref does not exist)."""
         self._free(ref)

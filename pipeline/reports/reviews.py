@@ -60,7 +60,7 @@ class MetCriterion(StrictModel):
     """Whether the result meets an acceptance criterion of a task."""
 
     task: Annotated[Line, BeforeValidator(lambda one: str(one) if isinstance(one, int) else one)]
-    id: Line
+    id: Annotated[Line, Field(description="its id in the task's file: C1, C2 and so on; or `faults`")]
     met: bool
     note: str = ""
 

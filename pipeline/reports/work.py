@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from pipeline.reports.fields import Line, Need, Prose, RelPath, Report, StrictModel, Texts
 
@@ -22,7 +24,7 @@ class NamedTest(StrictModel):
 class ShownCriterion(StrictModel):
     """Which tests show an acceptance criterion, or why none does."""
 
-    id: Line
+    id: Annotated[Line, Field(description="its id in the task's file: C1, C2 and so on")]
     tests: tuple[Line, ...] = ()
     reason: str = ""
 

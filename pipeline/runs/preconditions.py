@@ -9,9 +9,10 @@ import hashlib
 import os
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pipeline.errors import UserError
+from pipeline.errors import UserError, check_all
 from pipeline.names import is_branch_name
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
@@ -74,6 +75,19 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=(_COMMIT,)
         )
     base_branch = _base_branch(repository, base)
+    _check_writable(repository.worktree)
+    check_all(
+        partial(_check_branch, branch, base_branch, issue),
+        partial(runs_folder, repository),
+        partial(_check_tracker, repository, issue, ours),
+        partial(_check_alone, repository, issue),
+        partial(_check_clean, repository),
+    )
+    refuse_claimed(repository, issue, ours=ours)
+    return Start(branch, base_branch, commit, repository.tree_of(commit))
+
+
+def _check_branch(branch: str, base_branch: str, issue: str) -> None:
     if branch == base_branch:
         raise UserError(
             f"You stand on {branch}, which is the base branch. Work happens on a branch of its own: "
@@ -81,13 +95,6 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
             Reason.BRANCH_IS_BASE,
             actions=(f"git switch -c {issue.lower()}", "redfirst run ISSUE --worktree"),
         )
-    _check_writable(repository.worktree)
-    runs_folder(repository)
-    _check_tracker(repository, issue, ours)
-    _check_alone(repository, issue)
-    _check_clean(repository)
-    refuse_claimed(repository, issue, ours=ours)
-    return Start(branch, base_branch, commit, repository.tree_of(commit))
 
 
 def refuse_claimed(repository: Repository, issue: str, *, ours: str | None = None) -> None:
@@ -164,7 +171,7 @@ def _check_alone(repository: Repository, issue: str) -> None:
 
 
 def _check_clean(repository: Repository) -> None:
-    found = uncommitted(repository, WORKFLOW, *_shown_by_live_runs(repository))
+    found = uncommitted(repository, WORKFLOW, *shown_by_live_runs(repository))
     if not found.paths:
         return
     said, advice = "", found.advice()
@@ -181,7 +188,7 @@ def _check_clean(repository: Repository) -> None:
     )
 
 
-def _shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
+def shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
     """Return the tracker files that runs holding a claim have rewritten here, while they are as we wrote them."""
     found: list[str] = []
     here = worktree_key(repository)

@@ -14,7 +14,7 @@ from pipeline.config.load import without_effect
 from pipeline.dispatch.roles import prompts_hash
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.engine.journal import stamp, utc_now
-from pipeline.errors import UserError
+from pipeline.errors import UserError, check_all, with_others
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.files import disk, full_disk
@@ -37,8 +37,10 @@ from pipeline.service.run_config import (
     limits_of,
     load_config,
     matrix_hash,
+    read_config,
     refuse_recursion,
     require_programs,
+    require_usable,
 )
 from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, require_own, usable
 from pipeline.steps.asking.stopping import stopped
@@ -71,12 +73,18 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
     refuse_recursion(options.environ)
     tip = repository.resolve("HEAD") or ""
     flags = options.flags
-    loaded = load_config(repository, tip, flags, options.environ)
+    loaded = read_config(repository, tip, flags, options.environ)
     config = loaded.config
-    require_programs(config, options.environ)
-    base = options.base or config.base
-    start_point = examine(repository, options.issue, base)
-    repository.identity()
+    checks = (
+        repository.identity,
+        partial(require_usable, repository, loaded, options.environ),
+        partial(require_programs, config, options.environ),
+    )
+    try:
+        start_point = examine(repository, options.issue, options.base or config.base)
+    except UserError as error:
+        raise with_others(error, *checks) from None
+    check_all(*checks)
     box = await box_of(config)
     await interruption.checkpoint()
     folder = workflow_folder(repository) / next_name(repository, options.issue)

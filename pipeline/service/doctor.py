@@ -16,6 +16,7 @@ from pipeline.config.load import load
 from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.runs.preconditions import shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.service.doctor_agents import check_agents
 from pipeline.service.doctor_collection import check_collection
@@ -143,13 +144,14 @@ def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
 
 def _clean(repository: Repository, told: Check) -> Check:
     """Return what is uncommitted; *told* says already where there is no commit at all."""
-    found = uncommitted(repository)
+    shown = shown_by_live_runs(repository)
+    found = uncommitted(repository, *shown)
     if not found.paths:
-        return Check(id="worktree", status="ok", message="nothing is uncommitted")
+        but = f", but for {listed(shown)}, which a live run has rewritten" if shown else ""
+        return Check(id="worktree", status="ok", message=f"nothing is uncommitted{but}")
     parts = [f"uncommitted: {listed(found.work)}"] if found.work else []
     parts += [f"made by tools, and not ignored: {listed(found.made)}"] if found.made else []
-    exempt = ", except for tracker files of a live run" if found.work else ""
-    message = f"{'; '.join(parts)}; a run refuses that{exempt}"
+    message = f"{'; '.join(parts)}; a run refuses that"
     advice = ["commit or stash it"] if found.work else []
     if found.made:
         advice.append(f"add {', '.join(found.patterns)} to .gitignore and commit that, or to .git/info/exclude")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.backends import BACKENDS
+from pipeline.backends.command import ADD, not_shown
 from pipeline.backends.logins import require_login
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.config.load import require_agents
+from pipeline.config.model import BoxMode
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.programs import locate
@@ -52,6 +55,14 @@ def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
         message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
     except UserError as error:
         return Check(id=id_, status="fail", message=error.message, advice="; ".join(error.actions))
+    if loaded.config.sandbox is not BoxMode.NONE:
+        for agent in loaded.config.candidates(role):
+            if agent.backend is not Backend.COMMAND:
+                continue
+            shown = [mount.target for mount in locate(agent.argv[0], search_path).mounts]
+            unseen = not_shown(agent.argv, (*shown, *map(Path, agent.read)))
+            if unseen:
+                return Check(id=id_, status="warn", message=f"{message}; the box does not show {unseen[0]}", advice=ADD)
     return Check(id=id_, status="ok", message=message)
 
 

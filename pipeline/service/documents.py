@@ -153,6 +153,8 @@ class ShowDocument(_Document):
     blockers: tuple[FindingLine, ...]
     dispatches: tuple[DispatchLine, ...]
     commits: tuple[str, ...]
+    landed: bool | None = None
+    """Whether the base has the commits of a linked worktree's run; null where there is nothing to merge."""
     follow_ups: tuple[str, ...]
     sandbox: BoxFacts
     usage: UsageFacts

@@ -58,9 +58,10 @@ def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str 
     """
     spoken = Roster(here).spoken(worktree / WORKFLOW / run)
     named = [_with_name(action, run, spoken) for action in actions] if run else list(actions)
-    if worktree.resolve() == here.worktree.resolve():
-        return tuple(named)
-    return tuple(_from_elsewhere(action, shlex.quote(str(worktree))) for action in named)
+    if worktree.resolve() != here.worktree.resolve():
+        named = [_from_elsewhere(action, shlex.quote(str(worktree))) for action in named]
+    standing = f"git -C {shlex.quote(str(here.worktree))} "
+    return tuple(f"git {each.removeprefix(standing)}" if each.startswith(standing) else each for each in named)
 
 
 def text_as_typed(text: str, here: Repository, worktree: Path, run: str = "") -> str:
@@ -92,8 +93,9 @@ def advice_as_typed(here: Repository, worktree: Path, run: str = "") -> Generato
     try:
         yield
     except UserError as error:
-        error.actions = as_typed(error.actions, here, worktree, run)
-        error.message = text_as_typed(error.message, here, worktree, run)
+        for each in (error, *error.also):
+            each.actions = as_typed(each.actions, here, worktree, run)
+            each.message = text_as_typed(each.message, here, worktree, run)
         raise
 
 

@@ -74,11 +74,29 @@ def load_config(repository: Repository, commit: str, flags: Flags, environ: Mapp
     """Return the configuration as it counts for a run that starts at *commit*.
 
     Raises:
-        UserError: it is broken, widens without trust, or names a model service whose
-            credential is not there.
+        UserError: it is broken, or cannot be used (`require_usable`).
+    """
+    loaded = read_config(repository, commit, flags, environ)
+    require_usable(repository, loaded, environ)
+    return loaded
+
+
+def read_config(repository: Repository, commit: str, flags: Flags, environ: Mapping[str, str]) -> Loaded:
+    """Return the same, while nobody has looked whether it may be used.
+
+    Raises:
+        UserError: it is broken.
     """
     repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}", LARGEST))
-    loaded = load(repository.worktree, environ=environ, repo_file=repo_file, flags=flags)
+    return load(repository.worktree, environ=environ, repo_file=repo_file, flags=flags)
+
+
+def require_usable(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> None:
+    """Return when agents can be asked as the configuration says.
+
+    Raises:
+        UserError: it widens without trust, or names a model service whose credential is not there.
+    """
     widening = widening_in(repository, loaded, environ)
     trust.require_trust(widening, repository.common_dir, environ)
     try:
@@ -89,7 +107,6 @@ def load_config(repository: Repository, commit: str, flags: Flags, environ: Mapp
     for role in Role:
         choices(loaded.config, role)  # a model that nobody named is said now, and not after the plan is paid for
     _require_figures(loaded.config)
-    return loaded
 
 
 def changed_file(repository: Repository, commit: str) -> str | None:

@@ -16,10 +16,12 @@ from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.now import read_now
+from pipeline.runs.roster import seen_from
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
 from pipeline.service.elsewhere import as_typed, gate_as_typed, text_as_typed
+from pipeline.service.landing import landed, landing
 from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from todo import MappingSource, Tracker, TrackerError
 
@@ -53,6 +55,8 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     live = FileLease.is_held(folder)
     run = Run.load(folder, driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
+    there = seen_from(here, folder)
+    actions = (*safe_next_actions(run, live=live), *landing(there, run))
     reviews = _reviews(run)
     intended = run.journal.of(PublishIntended)
     return ShowDocument(
@@ -84,12 +88,13 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         blockers=_blockers(run),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in run.records.values()),
         commits=commits_of(run),
+        landed=landed(there, run),
         follow_ups=intended[-1].data.follow_ups if intended and commits_of(run) else (),
         sandbox=box_facts_of(run),
         usage=usage_of(run),
         costs=costs_of(run),
         edits_without_effect=_vain_edits(run, here),
-        safe_next_actions=as_typed(safe_next_actions(run, live=live), here, folder.parents[1], folder.name),
+        safe_next_actions=as_typed(actions, here, folder.parents[1], folder.name),
         run_dir=str(folder),
         artifacts=_artifacts(run),
     )

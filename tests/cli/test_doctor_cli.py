@@ -188,6 +188,20 @@ def test_an_agent_that_is_not_there_blocks(home: Path, repository: Repository) -
     assert checks["agent-check"].status == "ok"
 
 
+def test_a_program_whose_script_the_box_does_not_show_is_told(home: Path, repository: Repository) -> None:
+    script = home / "agent.py"
+    script.write_text("")
+    own = f'[agents.make]\nargv = ["sh", "{script}"]\n'
+    configure(home, CONFIG + own)
+    assert ask()["agent-make"].status == "ok", "without a box there is nothing that hides it"
+    configure(home, CONFIG.replace('sandbox = "none"', "") + own)
+    found = ask()["agent-make"]
+    assert found.status == "warn"
+    assert f"the box does not show {script}" in found.message
+    configure(home, CONFIG.replace('sandbox = "none"', "") + f'{own}read = ["{home}"]\n')
+    assert ask()["agent-make"].status == "ok"
+
+
 def test_an_agent_that_nobody_configured_blocks(home: Path, repository: Repository) -> None:
     configure(home, 'sandbox = "none"\n')
     checks = ask(exit_code=2)

@@ -270,7 +270,7 @@ def test_a_new_issue_has_an_id_of_its_own_and_room_for_criteria(repository: Repo
     assert repository.out("new", "--title", "Next", "--parent", "gal-40") == "GAL-40.1\n"
     assert repository.out("new", "--title", "Next") == "GAL-45\n"
     assert "\n## Acceptance criteria\n\n<!--" in repository.text("GAL-45.md")
-    assert repository.run("lint").exit_code == 0 or "GAL-45" not in repository.run("lint").stdout
+    assert "GAL-45.md: unwritten" in repository.run("lint").stdout
 
 
 def test_the_first_issue_is_named_after_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,6 +304,7 @@ def test_a_new_issue_is_filed_as_the_editor_left_it(
     ("script", "says"),
     [
         ("exit 3", "ended with exit code 3"),
+        ("exit 0", "the template is as it was"),
         ("""rm "$2" """, "the editor left no GAL-41.md"),
         ("""sed -i 's/^status: .*/status: Soon/' "$2" """, "`Soon` is not a status"),
         ("""echo more >> "$2"; cp "$2" TODO_OF_THE_REPOSITORY""", "already an issue GAL-41"),
@@ -325,6 +326,15 @@ def test_what_cannot_be_filed_is_kept_for_the_person(
     assert [path.name for path in kept] == ([] if script.startswith(("exit", "rm")) else ["GAL-41.md"])
     theirs = {str(repository.root / "TODO" / "GAL-41.md")} if "already" in says else set[str]()
     assert repository.files().keys() - before == {str(path) for path in kept} | theirs
+
+
+def test_an_issue_that_is_only_the_template_is_a_problem_until_it_says_something(repository: Repository) -> None:
+    assert repository.out("new", "--title", "Next") == "GAL-41\n"
+    found = repository.run("lint")
+    assert (found.exit_code, "TODO/GAL-41.md: unwritten" in found.stdout + found.stderr) == (2, True), found.stdout
+    path = repository.root / "TODO" / "GAL-41.md"
+    path.write_text(path.read_text().replace("## Acceptance", "Names are empty.\n\n## Acceptance"))
+    assert repository.run("lint").exit_code == 0
 
 
 def test_an_issue_is_edited_in_place_and_its_line_follows(

@@ -10,12 +10,16 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+import anyio
+import anyio.lowlevel
 import pytest
 from crashes import spawn
 from kit import FILES, REDFIRST, make_project
 from terminal import INTERRUPT, OnTerminal, Screen, Terminal
 
-from pipeline.cli.status_line import Heartbeat, StatusLine, line_of, opened_display
+from pipeline.cli.status_line import Beating, Heartbeat, StatusLine, line_of, opened_display
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns as columns_of
 from pipeline.progress import Progress, duration
 from pipeline.service.progress import Status
@@ -272,3 +276,23 @@ def test_a_pipe_gets_lines_and_a_document_stays_one(tmp_path: Path) -> None:
     assert f"    {SUITE} ...\n" in err
     assert "\x1b" not in err
     assert "\r" not in err
+
+
+def test_a_measurement_without_a_run_breaks_its_silence_and_hands_on_what_comes_of_it() -> None:
+    clock, told = Clock(), list[str]()
+    beating = Beating("tdd", told.append, clock, each_s=0.001)
+
+    async def measure(answer: str) -> str:
+        beating("the tests over the base's code")
+        clock.now += 61
+        while len(told) < 2:
+            await anyio.lowlevel.checkpoint()
+        return answer
+
+    async def refuse() -> None:
+        raise UserError("it cannot", Reason.USAGE)
+
+    assert anyio.run(beating.during, measure, "RED") == "RED"
+    assert told == ["the tests over the base's code", "    tdd, 1 min 1 s so far: the tests over the base's code"]
+    with pytest.raises(UserError, match="it cannot"):
+        anyio.run(beating.during, refuse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import subprocess
@@ -48,6 +49,10 @@ def test_a_run_of_another_worktree_is_seen_and_answered_from_the_main_checkout(p
     there = project.root.parent / "project-gal-1"
     (line,) = project.document("runs")["runs"]
     assert (line["name"], line["worktree"], line["status"]) == ("run-GAL-1", str(there), "parked")
+    said = project.redfirst("doctor", "--json", cwd=there).stdout
+    worktree = next(each for each in json.loads(said)["checks"] if each["id"] == "worktree")
+    assert worktree["status"] == "ok", worktree
+    assert "TODO/GAL-1.md" in worktree["message"], "what a live run shows is no work to commit or stash"
     shown = project.document("show", "GAL-1")
     all_work(project, [each for each in shown["safe_next_actions"] if each.split()[1] in {"show", "diff"}])
     done = project.document("approve", "GAL-1")

@@ -15,6 +15,7 @@ CLEAN: Final = '$ test -z "$(git status --porcelain)"'
 ON_WORK: Final = '$ test "$(git branch --show-current)" = work'
 ON_MINE: Final = '$ test "$(git branch --show-current)" = mine'
 TWO_COMMITS: Final = '$ test "$(git rev-list --count main..HEAD)" = 2'
+LANDED: Final = "$ git merge-base --is-ancestor gal-1-reject-empty-names main"
 SENT_BACK: Final = Promise(2, "$ test -f .workflow/run-GAL-1/feedback-1.md")
 """Its next dispatch is one that the script has no answer for."""
 ENDED: Final = "$ test -d .workflow/run-GAL-1@2"
@@ -60,9 +61,21 @@ TABLE: Final[dict[str, Advice]] = {
         {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED},
     ),
     "completed": Advice(FACTS, {"git log --stat COMMIT..work": READS, DIFF: READS}, "completed/done"),
+    "completed on an odd branch": Advice(FACTS, {"git log --stat COMMIT..'a;$b&c'": READS, DIFF: READS}),
     "completed in a linked worktree": Advice(
-        ("runs/next_actions.py", "service/elsewhere.py"),
-        {"git -C 'PLACE/project-gal-1' log --stat COMMIT..gal-1-reject-empty-names": READS, DIFF: READS},
+        ("runs/next_actions.py", "service/elsewhere.py", "service/landing.py"),
+        {
+            "git -C 'PLACE/project-gal-1' log --stat COMMIT..gal-1-reject-empty-names": READS,
+            DIFF: READS,
+            "git -C 'PLACE/project-gal-1' fetch . gal-1-reject-empty-names:main": Promise(0, LANDED),
+        },
+    ),
+    "landing where the base is checked out": Advice(
+        ("service/landing.py", "service/elsewhere.py"),
+        {"git merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED)},
+    ),
+    "landing where the base has moved": Advice(
+        ("service/landing.py",), {"git merge --no-edit gal-1-reject-empty-names": Promise(0, LANDED)}
     ),
     "an ended run is approved": Advice(("service/composition.py",), {SHOW: READS}),
     "an abandoned run is approved": Advice(("service/composition.py",), {AGAIN: Promise(0, TWO_COMMITS), SHOW: READS}),

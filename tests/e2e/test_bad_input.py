@@ -40,7 +40,7 @@ def refused(
     error = document["error"]
     assert (done.returncode, document["ok"], error["kind"]) == (code, False, kind), (error, done.stderr)
     assert says in error["message"] or says in " ".join(error["safe_next_actions"]), error
-    assert set(error) == {"kind", "message", "path", "pointer", "details", "safe_next_actions"}
+    assert set(error) - {"also"} == {"kind", "message", "path", "pointer", "details", "safe_next_actions"}
     assert footprint(project, cwd) == before
     return error
 
@@ -329,3 +329,16 @@ def test_names_of_runs_are_exact_or_unique_and_an_ended_run_stays_ended(tmp_path
         refused(project, "resume", name, kind="usage", says=says)
     refused(project, "abandon", "GAL-1", kind="usage", says="has ended")
     refused(project, "approve", "GAL-1", kind="usage", says="has ended")
+
+
+def test_all_that_is_in_the_way_is_told_at_once_and_trust_after_what_is_cheap_to_mend(tmp_path: Path) -> None:
+    project = ready(tmp_path)
+    project.write({"redfirst.toml": 'sandbox = "none"\n'})
+    project.commit()
+    project.git("switch", "--quiet", "--create", "trunk")
+    project.write({"notes.txt": "mine\n"})
+    error = refused(project, "run", "GAL-1", "--base", "trunk", kind="branch_is_base", says="git switch -c")
+    assert [each["kind"] for each in error["also"]] == ["dirty_tree", "untrusted"]
+    told = project.redfirst("run", "GAL-1", "--base", "trunk").stderr
+    assert told.index("base branch") < told.index("also: The working tree") < told.index("also: This repository asks")
+    assert "redfirst trust" in told

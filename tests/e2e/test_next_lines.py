@@ -84,6 +84,36 @@ def test_from_the_main_checkout(scene: Scene) -> None:
     assert there.is_dir()
 
 
+def test_a_branch_whose_name_the_shell_would_read(scene: Scene) -> None:
+    scene.project.git("switch", "--quiet", "--create", "a;$b&c")
+    done = parked(scene, reason="done")
+    scene.each(actions_of(done), TABLE["completed on an odd branch"].lines)
+
+
+def test_landing(scene: Scene) -> None:
+    project = scene.project
+    assert parked(scene, "--worktree", reason="done")["outcome"] == "completed"
+
+    def told() -> list[str]:
+        return actions_of(project.document("show", "GAL-1"))[2:]
+
+    project.git("switch", "--quiet", "main")
+    scene.each(told(), TABLE["landing where the base is checked out"].lines)
+    project.write({"greet.sum": "greet n = n + 1\n"})
+    assert told() == [], "git would refuse to overwrite it"
+    project.git("checkout", "greet.sum")
+    project.write({"other.sum": "other n = n\n"})
+    project.commit()
+    scene.each(told(), TABLE["landing where the base has moved"].lines)
+    project.write({"greet.sum": "greet n = n + 1\n"})
+    project.commit()
+    assert told() == [], "it would conflict"
+    project.git("reset", "--quiet", "--hard", "main~2")
+    project.git("merge", "--quiet", "gal-1-reject-empty-names")
+    assert told() == []
+    assert project.document("show", "GAL-1")["landed"] is True
+
+
 def test_a_worktree_that_is_gone(scene: Scene) -> None:
     project = scene.project
     parked(scene, "--worktree", "--approve", "plan")

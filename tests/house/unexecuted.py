@@ -197,6 +197,10 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "service/isolation.py": {
         "redfirst doctor": "a machine without a box: tests/e2e/test_bad_input.py",
     },
+    "service/landing.py": {
+        "git -C {} merge {} {}": "executed as `git merge`, where the base is checked out",
+        "git fetch . {}": "executed as `git -C WORKTREE fetch`, from another one",
+    },
     "service/meant_run.py": {
         "redfirst runs": "tests/cli/test_meant_run.py; each command is executed elsewhere",
         "redfirst {} {}{}": "tests/cli/test_meant_run.py; each command is executed elsewhere",

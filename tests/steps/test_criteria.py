@@ -42,6 +42,7 @@ def test_criteria_count_whoever_wrote_them() -> None:
         (SHOWN[:1], "given for C2 (refuses an empty name)"),
         ([SHOWN[0], {"id": "C2"}], "C2"),
         ([SHOWN[0], {"id": "C2", "reason": " "}], "C2"),
+        ([{"id": "AC1", "tests": ["test_more"]}], "'AC1' is no criterion; accepted: C1, C2, the ids of the list"),
         ([*SHOWN, {"id": "C3", "tests": ["test_more"]}], "'C3' is no criterion; accepted: C1, C2"),
     ],
 )

@@ -15,6 +15,15 @@ def issue(issue_id: str, *lines: str, status: str = "Todo", title: str = "A titl
     return ("---\n" + "\n".join(front) + "\n---\n" + body).encode()
 
 
+def test_work_on_an_issue_that_is_only_the_template_cannot_begin() -> None:
+    template = "# A-1: A title\n\n<!-- What is wrong,\nand why. -->\n\n## Acceptance criteria\n\n<!-- one line -->\n"
+    with pytest.raises(TrackerError, match="only the comments") as caught:
+        tracker(**{"A-1.md": issue("A-1", body=template)}).prerequisites("A-1")
+    assert (caught.value.kind, caught.value.path) == (ErrorKind.TRACKER_INVALID, "A-1.md")
+    assert tracker(**{"A-1.md": issue("A-1", body=f"{template}- [ ] it raises\n")}).prerequisites("A-1") is None
+    assert tracker(**{"A-1.md": issue("A-1", body="# A-1: a title alone\n")}).prerequisites("A-1") is None
+
+
 def tracker(**files: bytes | str) -> Tracker:
     contents = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
     return Tracker(MappingSource(contents))

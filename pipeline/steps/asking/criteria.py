@@ -29,9 +29,12 @@ def unshown(task: Task, report: Report) -> Malformed | None:
     if not isinstance(report, ReadyTests) or len(task.criteria) <= 1:
         return None
     said = {shown.id for shown in report.criteria if shown.tests or shown.reason.strip()}
+    unknown = _unknown((shown.id for shown in report.criteria), {criterion.id for criterion in task.criteria})
+    if unknown is not None:
+        return unknown
     left = [criterion for criterion in task.criteria if criterion.id not in said]
     if not left:
-        return _unknown((shown.id for shown in report.criteria), {criterion.id for criterion in task.criteria})
+        return None
     words = "; ".join(f"{criterion.id} ({criterion.text})" for criterion in left)
     return Malformed(
         f"No test and no reason is given for {words}. `criteria` takes one entry for each criterion of the task: its "
@@ -100,4 +103,6 @@ def unanswered(tasks: Sequence[Task], unnoticed: Mapping[str, Sequence[str]], re
 def _unknown(named: Iterable[str], known: set[str]) -> Malformed | None:
     strange = next((name for name in named if name not in known), None)
     accepted = ", ".join(sorted(known))
-    return None if strange is None else Malformed(f"{strange!r} is no criterion; accepted: {accepted}.", "/criteria")
+    whence = "the ids of the list of acceptance criteria in the task's file"
+    told = f"{strange!r} is no criterion; accepted: {accepted}, {whence}."
+    return None if strange is None else Malformed(told, "/criteria")
