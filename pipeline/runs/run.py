@@ -44,6 +44,8 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         info: run.json.
         records: The last start of each dispatch, by number.
         results: The finished dispatches, by name.
+        at_work: The dispatches that this driver has begun and that are not over, and how many attempts of each were
+            lost before.
     """
 
     def __init__(self, folder: RunFolder, info: RunInfo, journal: Journal) -> None:
@@ -52,6 +54,7 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         self.info = info
         self.records: dict[int, DispatchRecord] = {}
         self.results: dict[str, DispatchResult] = {}
+        self.at_work: dict[str, int] = {}
         self._said: set[str] = set()
         super().__init__(folder, journal, self.machine_of(info), program=f"redfirst {info.redfirst_version}")
 
@@ -141,11 +144,18 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
     def start_dispatch(self, record: DispatchRecord) -> None:
         """Journal that a dispatch starts; it counts against DISPATCHES from here on."""
         self.fold(self.journal.append(DispatchStarted.model_validate(record.model_dump(mode="json"))))
+        folder = self.folder / "dispatches" / record.dispatch
+        self.at_work[record.dispatch] = folder.is_dir() + sum(1 for _ in folder.parent.glob(f"{folder.name}.lost-*"))
+
+    def lose_dispatch(self, name: str) -> None:
+        """Take it that a dispatch ended without a result: its slot is asked again, and it has no share any more."""
+        self.at_work.pop(name, None)
 
     def finish_dispatch(self, result: DispatchResult) -> None:
         """Journal that a dispatch is finished; its result.json is on disk already."""
         data = result.model_dump(mode="json", include={"dispatch", "signal", "gate", "tree", "usage", "complaint"})
         self.fold(self.journal.append(DispatchFinished.model_validate(data)))
+        self.at_work.pop(result.dispatch, None)
         self._say_changes(result)
 
     def _say_changes(self, result: DispatchResult) -> None:

@@ -2,7 +2,8 @@
 
 Reserve, then settle: a dispatch that begins gets an equal share of what is left of each limit that it draws from,
 side by side with the others that begin with it, so that together they cannot spend more than there is. What it did
-spend counts when it is over. A dispatch that a crash took away counts with what the gateway wrote down of it.
+spend counts when it is over; until then its whole share does. A dispatch that a crash took away has no share any more,
+and counts with what the gateway wrote down of it.
 """
 
 from __future__ import annotations
@@ -85,6 +86,13 @@ class UsedUp:
     why: str
 
 
+@dataclass(frozen=True)
+class Held:
+    """Why none may begin before one that is at work has ended: all that is left is its share."""
+
+    why: str
+
+
 def phase_of(step: str) -> Phase | None:
     """Return the phase that a step's dispatches are counted in; None for a step that is not the matrix's."""
     return _PHASES.get(Step(step).phase) if step in set(Step) else None
@@ -114,18 +122,31 @@ def _by(run: Run, name_of: Callable[[DispatchRecord], str]) -> dict[str, Spent]:
     return found
 
 
-def reserve(run: Run, budget: Budget, begin: Sequence[tuple[Role, str]]) -> list[Reserved] | UsedUp:
-    """Return what each dispatch of *begin*, a role and a step, may spend; or why none of them may begin."""
+def reserve(
+    run: Run, budget: Budget, begin: Sequence[tuple[Role, str]], *, beside: int = 0
+) -> list[Reserved] | UsedUp | Held:
+    """Return what each dispatch of *begin*, a role and a step, may spend; or why none of them may begin.
+
+    Args:
+        run: The run; the shares of its dispatches that are at work are taken.
+        budget: What it may spend.
+        begin: Those that begin now, together.
+        beside: How many more may want to begin before one of these is over.
+    """
     shares: list[list[Reserved]] = [[] for _ in begin]
     for name, part, drawn in _parts(budget, begin):
         if part.cost_usd is None and part.tokens is None:
             continue
         drawing = [at for at, one in enumerate(begin) if drawn(*one)]
-        left = _left(name, part, spent(run, lambda record, drawn=drawn: drawn(record.role, record.step)))
+        belongs = [record for record in run.records.values() if drawn(record.role, record.step)]
+        left = _left(name, part, sum((_of(run, record) for record in belongs), Spent()))
         if isinstance(left, UsedUp):
             return left
+        left = _left(name, part, sum((_of(run, record, with_share=True) for record in belongs), Spent()))
+        if isinstance(left, UsedUp):
+            return Held(left.why)
         for at in drawing:
-            shares[at].append(_part(left, len(drawing)))
+            shares[at].append(_part(left, len(drawing) + beside))
     return [_least(each) for each in shares]
 
 
@@ -178,12 +199,19 @@ def _least(shares: list[Reserved]) -> Reserved:
     )
 
 
-def _of(run: Run, record: DispatchRecord) -> Spent:
+def _of(run: Run, record: DispatchRecord, *, with_share: bool = False) -> Spent:
+    """Return what a dispatch took; *with_share*: of one that is at work what it may take, if that is more."""
     folder = run.folder / "dispatches" / record.dispatch
-    lost = sum((_lost(record, each) for each in folder.parent.glob(f"{folder.name}.lost-*")), Spent())
+    attempts = list(folder.parent.glob(f"{folder.name}.lost-*"))
+    lost = sum((_lost(record, each) for each in attempts), Spent())
     result = run.results.get(record.dispatch)
     if result is None:
-        return lost + (_lost(record, folder) if folder.is_dir() else Spent())
+        here = _lost(record, folder) if folder.is_dir() else Spent()
+        before = run.at_work.get(record.dispatch) if with_share else None
+        if before is None:
+            return lost + here
+        # what lies there may still be the lost attempt's
+        return lost + (_share(record, here) if len(attempts) == before else here + _share(record, Spent()))
     usage = result.usage
     if record.backend in _WITHOUT_MODEL and result.model_traffic is None:
         return lost + Spent(dispatches=1)
@@ -195,6 +223,18 @@ def _of(run: Run, record: DispatchRecord) -> Spent:
         tokens=(usage.input_tokens or 0) + (usage.output_tokens or 0),
         unpriced=() if usage.cost_usd is not None else (record.dispatch,),
         uncounted=() if known else (record.dispatch,),
+    )
+
+
+def _share(record: DispatchRecord, here: Spent) -> Spent:
+    share = record.reserved or Reserved()
+    return Spent(
+        dispatches=1,
+        asked=here.asked,
+        cost_usd=max(here.cost_usd, share.cost_usd or 0.0),
+        tokens=max(here.tokens, share.tokens or 0),
+        unpriced=here.unpriced if share.cost_usd is None else (),
+        uncounted=here.uncounted if share.tokens is None else (),
     )
 
 

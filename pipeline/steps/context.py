@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    import anyio
+
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.engine.events import JournalEvent
@@ -75,6 +77,8 @@ class Context:
     """Where the run starts, where this driver has just begun it; None where it goes on with one."""
     lane_name: str = TRUNK
     """The lane whose step is given this: `state` is what it sees of the run's."""
+    waiting: list[anyio.Event] = field(default_factory=list["anyio.Event"])
+    """Of who begins a dispatch once another one is over: what is left of the budget is its share."""
 
     def __post_init__(self) -> None:
         watch = partial(without_escape, self.repository, self.run.written)
@@ -88,6 +92,11 @@ class Context:
         found = copy(self)
         found.lane_name = lane
         return found
+
+    def wake(self) -> None:
+        """Let those go on who wait for a dispatch to be over."""
+        while self.waiting:
+            self.waiting.pop().set()
 
     @property
     def state(self) -> RunState:

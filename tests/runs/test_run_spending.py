@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs.real import info_of, make_repository
 
@@ -15,7 +15,7 @@ from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, ModelTraffic, Reserved, Usage
 from pipeline.runs.run import Run
-from pipeline.runs.spending import UsedUp, by_phase, by_role, phase_of, reserve, spent
+from pipeline.runs.spending import Held, UsedUp, by_phase, by_role, phase_of, reserve, spent
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +48,17 @@ def begun(run: Run, role: Role = Role.MAKE, step: str = "implement", **facts: An
         base_tree="0" * 40,
         backend=facts.get("backend", "claude"),
         model=facts.get("model", "sonnet"),
+        reserved=facts.get("reserved"),
     )
     run.start_dispatch(record)
     (run.folder / "dispatches" / record.dispatch).mkdir(parents=True)
     return record
+
+
+def over(run: Run, record: DispatchRecord, usage: Usage, traffic: ModelTraffic | None = None) -> None:
+    result = DispatchResult(dispatch=record.dispatch, base_tree="0" * 40, usage=usage, model_traffic=traffic)
+    write_atomic(run.folder / "dispatches" / record.dispatch / "result.json", to_json(result.model_dump(mode="json")))
+    run.finish_dispatch(result)
 
 
 def ended(
@@ -62,10 +69,7 @@ def ended(
     traffic: ModelTraffic | None = None,
     **facts: Any,
 ) -> None:
-    record = begun(run, role, step, **facts)
-    result = DispatchResult(dispatch=record.dispatch, base_tree="0" * 40, usage=usage, model_traffic=traffic)
-    write_atomic(run.folder / "dispatches" / record.dispatch / "result.json", to_json(result.model_dump(mode="json")))
-    run.finish_dispatch(result)
+    over(run, begun(run, role, step, **facts), usage, traffic)
 
 
 def used(cost: float | None, tokens: int | None = 10) -> Usage:
@@ -184,6 +188,79 @@ def test_roles_and_phases_are_told_apart(run: Run) -> None:
     assert {role: taken.cost_usd for role, taken in by_role(run).items()} == {"check": 5, "make": 2}
     assert {phase: taken.tokens for phase, taken in by_phase(run).items()} == {"plan": 10, "make": 60}
     assert phase_of("try") is None
+
+
+def test_what_is_at_work_has_its_share(run: Run) -> None:
+    budget = Budget(cost_usd=1, tokens=100)
+    one = begun(run, reserved=Reserved(cost_usd=0.25, tokens=40))
+    log(run, one.dispatch, {"status": 200, "tokens": {"input": 1, "output": 1}, "cost_usd": 0.1})
+    assert reserve(run, budget, [MAKE]) == [Reserved(cost_usd=0.75, tokens=60)]
+    assert reserve(run, budget, [MAKE], beside=2) == [Reserved(cost_usd=0.25, tokens=20)]
+    assert spent(run).cost_usd == 0.1, "a share is not spent"
+    over(run, one, used(0.05))
+    assert reserve(run, budget, [MAKE]) == [Reserved(cost_usd=0.95, tokens=90)]
+
+
+def test_who_finds_all_of_it_in_shares_waits_and_is_not_stopped(run: Run) -> None:
+    budget = Budget(cost_usd=1)
+    one = begun(run, reserved=Reserved(cost_usd=1))
+    assert isinstance(reserve(run, budget, [MAKE]), Held)
+    over(run, one, used(0.4))
+    assert reserve(run, budget, [MAKE]) == [Reserved(cost_usd=0.6)]
+    over(run, begun(run, reserved=Reserved(cost_usd=0.6)), used(0.6))
+    assert isinstance(reserve(run, budget, [MAKE]), UsedUp)
+
+
+def test_a_crash_takes_the_share_away_and_not_what_was_spent(run: Run) -> None:
+    one = begun(run, reserved=Reserved(cost_usd=1))
+    log(run, one.dispatch, {"status": 200, "tokens": {"input": 1, "output": 1}, "cost_usd": 0.25})
+    again = Run.load(run.folder, driving=True)
+    assert reserve(again, Budget(cost_usd=1), [MAKE]) == [Reserved(cost_usd=0.75)]
+    again.start_dispatch(one.model_copy(update={"reserved": Reserved(cost_usd=0.5)}))
+    assert reserve(again, Budget(cost_usd=1), [MAKE]) == [Reserved(cost_usd=0.25)], "its folder is still the lost one's"
+    folder = run.folder / "dispatches" / one.dispatch
+    folder.rename(folder.with_name(f"{folder.name}.lost-1"))
+    folder.mkdir()
+    assert reserve(again, Budget(cost_usd=1), [MAKE]) == [Reserved(cost_usd=0.25)]
+    again.lose_dispatch(one.dispatch)
+    assert reserve(again, Budget(cost_usd=1), [MAKE]) == [Reserved(cost_usd=0.75)]
+
+
+@settings(max_examples=8)
+@given(data=st.data())
+def test_four_lanes_never_spend_more_than_there_is(data: st.DataObject, tmp_path_factory: Any) -> None:
+    """Acceptance check 26: in any order of beginning, spending, ending and crashing."""
+    place = tmp_path_factory.mktemp("lanes")
+    folder = place / "run-X-1"
+    folder.mkdir()
+    run = Run.create(folder, info_of(make_repository(place / "repo"), "run-X-1"))
+    budget, paid = Budget(cost_usd=1), 0.0
+    at_work: dict[int, tuple[DispatchRecord, float]] = {}
+    for _ in range(25):
+        lane = data.draw(st.integers(0, 3))
+        if lane not in at_work:
+            share = reserve(run, budget, [MAKE], beside=data.draw(st.integers(0, 3)))
+            if isinstance(share, list):
+                at_work[lane] = (begun(run, reserved=share[0]), 0.0)
+            else:
+                assert at_work or isinstance(share, UsedUp), "it waits for nobody"
+            continue
+        record, before = at_work[lane]
+        assert record.reserved is not None
+        more = data.draw(st.floats(0, (record.reserved.cost_usd or 0) - before))
+        paid += more
+        assert paid <= 1 + 1e-9
+        line = {"status": 200, "tokens": {"input": 1, "output": 1}, "cost_usd": before + more}
+        log(run, record.dispatch, line)
+        match data.draw(st.sampled_from(["goes on", "ends", "crash"])):
+            case "ends":
+                over(run, record, used(before + more))
+                del at_work[lane]
+            case "crash":
+                run = Run.load(folder, driving=True)
+                at_work.clear()
+            case _:
+                at_work[lane] = (record, before + more)
 
 
 @given(cost=st.floats(0.01, 1000), tokens=st.integers(1, 10**9), number=st.integers(1, 4))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.engine.events import DecisionMade
+from pipeline.engine.machine import TRUNK
 from pipeline.process import BoxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
@@ -20,7 +21,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.info import DispatchRecord, DispatchResult
-from pipeline.runs.spending import UsedUp, reserve
+from pipeline.runs.spending import Held, UsedUp, reserve
 from pipeline.steps.asking.stopping import stopped, waiting_for
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
     One failing never cancels the other (architecture 6): the matrix hears of one failure at a time.
     """
     missing = [slot for slot in asks if _needs_dispatch(ctx, slot)]
-    shares = _may_start(ctx, missing) if missing else []
+    shares = await _shares(ctx, missing) if missing else []
     if isinstance(shares, Event):
         return shares
     pending = [(slot, _start(ctx, slot, share)) for slot, share in zip(missing, shares, strict=True)]
@@ -96,15 +97,30 @@ def _report(slot: Request, result: DispatchResult) -> Report:
     return report
 
 
-def _may_start(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Event:
+async def _shares(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Event:
+    """Return what each dispatch may spend, once others have left something; or the event of a run that must stop."""
+    while isinstance(found := _may_start(ctx, slots), Held):
+        over = anyio.Event()
+        ctx.waiting.append(over)
+        await over.wait()
+    return found
+
+
+def _may_start(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Held | Event:
     """Return what each dispatch may spend, or the event of a run that must stop before: the user, or the budget."""
     if ctx.stopping != "no":
         return stopped(ctx)
     limit = limit_of(ctx.state, Loop.DISPATCHES)
     if limit is not None and ctx.state.dispatches + len(slots) > limit:
         return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
-    shares = reserve(ctx.run, ctx.config.budget, [(slot.role, ctx.lane.step.value) for slot in slots])
+    begin = [(slot.role, ctx.lane.step.value) for slot in slots]
+    shares = reserve(ctx.run, ctx.config.budget, begin, beside=_others(ctx))
     return Event(signal=Signal.BUDGET, note=shares.why) if isinstance(shares, UsedUp) else shares
+
+
+def _others(ctx: Context) -> int:
+    """Return how many other lanes may ask somebody before this one has its answers; the trunk waits for them."""
+    return max(0, len(ctx.run.state.lanes.keys() - {TRUNK}) - 1)
 
 
 def _slot_records(ctx: Context, slot: Request) -> list[DispatchRecord]:
@@ -198,6 +214,9 @@ async def _run(
         except BoxError as error:
             broken.append(str(error))
             return
+        finally:
+            ctx.run.lose_dispatch(record.dispatch)
+            ctx.wake()
         ctx.run.finish_dispatch(result)
     said = f"{result.signal.value}: {result.complaint}" if result.signal is not None else "answered"
     ctx.say(f"{record.dispatch}: {said} ({', '.join((str(took), *_known(result)))})")
