@@ -67,8 +67,8 @@ def drop_publication(repository: Repository, run: Run) -> None:
 
 def give_back_claim(repository: Repository, run: Run) -> None:
     """Release the issue, if the run holds it."""
-    release_claim(repository, run.info.issue, run.info.run_id)
-    run.written.ref(claim_ref(run.info.issue), "")
+    release_claim(repository, run.issue, run.info.run_id)
+    run.written.ref(claim_ref(run.issue), "")
 
 
 def _point(repository: Repository, run: Run, ref: str, oid: str) -> None:
