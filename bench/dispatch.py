@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.boxes.box import try_boxes
-from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.gate import Policy, inspect
+from pipeline.dispatch.sandbox_escape import Fingerprint
 from pipeline.git import Entry, Repository, TreeChange
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Grant

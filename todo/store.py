@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from todo.errors import ErrorKind, TrackerError, invalid, usage
-from todo.source import FolderSource, check_folder
+from todo.file_sources import FolderSource, check_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

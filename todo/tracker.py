@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from todo.edits import Edits
 from todo.errors import ErrorKind, TrackerError, invalid, usage
+from todo.file_sources import MAX_FILE_BYTES, Overlay, Snapshot, Source
 from todo.frontmatter import Document, decode, with_scalar
 from todo.index import Page
 from todo.issue import (
@@ -32,7 +33,6 @@ from todo.issue import (
 )
 from todo.links import arrows, find_cycle
 from todo.render import bullet, issue_file, one_line
-from todo.source import MAX_FILE_BYTES, Overlay, Snapshot, Source
 
 if TYPE_CHECKING:
     from datetime import date

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping  # noqa: TC003  (dataclasses and p
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pipeline.backends.acp_programs import Bundle
 from pipeline.backends.acp_terms import Setup, Terms
 from pipeline.backends.claude import ISOLATED
 from pipeline.backends.homes import Place
 from pipeline.backends.native_programs import Native
+from pipeline.backends.npm_bundles import Bundle
 from pipeline.config.agents import Effort, Profile
 from pipeline.config.providers import Api
 from pipeline.process import MODEL_URL

@@ -1,6 +1,6 @@
 """What isolates a command: which box works here, what is shown in it, and that nothing of it outlives the driver?
 
 A box runs a `process.Command` and returns a `process.Completed`; it knows no agent, no view and no run. A new box is a
-class with the protocol of `process.Box` and a line in `box.py`. Start there, then with `bubblewrap.py`; `stage.py`,
-`supervisor.py` and `canary_probe.py` run alone, as programs.
+class with the protocol of `process.Box` and a line in `box.py`. Start there, then with `bubblewrap.py`;
+`namespace_helper.py`, `supervisor.py` and `canary_probe.py` run alone, as programs.
 """

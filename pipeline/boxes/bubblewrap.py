@@ -22,10 +22,10 @@ from pipeline.boxes import canary, seccomp
 from pipeline.boxes.bubblewrap_options import ENV, MADE_UP, options
 from pipeline.boxes.channel import opened_channel
 from pipeline.boxes.children import run_child, wait_gone
+from pipeline.boxes.helper_process import entering, memory_file, ordered, received, tool
 from pipeline.boxes.limits import OWN_LIMITS
 from pipeline.boxes.mount_points import mount_points, refuse_links
 from pipeline.boxes.orphans import clear_orphans
-from pipeline.boxes.stage_process import entering, memory_file, ordered, received, tool
 from pipeline.process import MODEL_PORT, BoxError, Completed
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class _Start:
 
 @contextlib.contextmanager
 def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
-    """Yield the start of `command`: [enter the view's namespaces] [stage] bwrap, then the command."""
+    """Yield the start of `command`: [enter the view's namespaces] [helper] bwrap, then the command."""
     with contextlib.ExitStack() as stack:
         namespaces = _namespaces(command)
         status = stack.enter_context(_status_pipe(model=command.network == "model"))
@@ -165,7 +165,7 @@ def _filter() -> bytes:
 
 
 async def _serving(start: _Start, command: Command, channel: Channel | None) -> Outcome:
-    """Run it, and meanwhile let the gateway answer on the socket that the stage hands over.
+    """Run it, and meanwhile let the gateway answer on the socket that the helper hands over.
 
     Raises:
         BoxError: the box could not be set up.

@@ -61,7 +61,7 @@ def _network(network: str) -> Iterator[str]:
         case "none":
             return
         case "model":
-            yield "--share-net"  # with the namespace that the stage has made, not with the host's
+            yield "--share-net"  # with the namespace that the helper has made, not with the host's
         case "open":
             yield "--share-net"
             if Path("/etc/resolv.conf").exists():

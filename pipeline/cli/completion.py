@@ -120,7 +120,7 @@ def statuses(incomplete: str) -> Iterable[str]:
 @_silent
 def agents(incomplete: str) -> Iterable[str]:
     """Offer what `init --agent` takes."""
-    from pipeline.service.start_config import names  # noqa: PLC0415  (only here)
+    from pipeline.service.init_config import names  # noqa: PLC0415  (only here)
 
     del incomplete
     return names()

@@ -25,8 +25,8 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.files import disk
+from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.run_config import file_at_head
-from pipeline.service.start_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:

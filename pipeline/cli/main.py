@@ -12,10 +12,10 @@ import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
-from pipeline.cli.acting import acted, answer, drive, named, repository_here, tell
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, GateMeant, MeantRun, Onto, ValueFlags
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.lazy_commands import LazyCommand, Program, group_of
+from pipeline.cli.run_actions import acted, answer, drive, named, repository_here, tell
 from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -232,7 +232,7 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
       redfirst abandon GAL-39
     """
     from pipeline.service import gates  # noqa: PLC0415
-    from pipeline.service.elsewhere import located  # noqa: PLC0415
+    from pipeline.service.other_worktrees import located  # noqa: PLC0415
 
     here = repository_here()
     name = named("abandon", here, name)

@@ -10,14 +10,14 @@ from pipeline.cli.text import print_text
 from pipeline.git import Repository
 from pipeline.outcomes import Outcome
 from pipeline.policy.characters import visible
-from pipeline.service.run_lines import as_json
 from pipeline.service.run_list import list_runs
+from pipeline.service.runs_document import as_json
 from pipeline.terminal import paint, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.service.run_lines import RunLine, RunsDocument
+    from pipeline.service.runs_document import RunLine, RunsDocument
     from pipeline.terminal import Colour
 
 

@@ -88,7 +88,7 @@ def _schema_in(module: str, document: str) -> dict[str, Any]:
 
 def _runs() -> dict[str, Any]:
     """Return the schema of a document that is a plain dataclass, so that `runs` is answered without pydantic."""
-    from pipeline.service.run_lines import RunsDocument  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.service.runs_document import RunsDocument  # noqa: PLC0415  (heavy; not on the path of --help)
 
     strict = pydantic_dataclass(RunsDocument, frozen=True, config=ConfigDict(extra="forbid"))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(strict).json_schema()}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.cli.text import columned, first_rows
 from pipeline.runs.lease import FileLease
-from pipeline.service.kept import Kept
+from pipeline.service.run_cache import RunCache
 from pipeline.terminal import paint
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def page_of_run(folder: Path, roster: Roster) -> Page:
     Raises:
         UserError: the run is damaged.
     """
-    kept = Kept("pages", roster.repository.common_dir, (field.name for field in fields(Page)), _MOST_PAGES)
+    kept = RunCache("pages", roster.repository.common_dir, (field.name for field in fields(Page)), _MOST_PAGES)
     facts = _facts(folder, roster)
     found = kept.get(folder, facts, _kept_page)
     if found is not None:

@@ -12,7 +12,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.routing.state import TaskStatus
-from pipeline.service.run_facts import TO_FIX, finding_text
+from pipeline.service.document_lines import TO_FIX, finding_text
 
 if TYPE_CHECKING:
     from pipeline.cli.show_page import Rows, State

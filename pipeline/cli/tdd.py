@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from pipeline.measure.probes.evidence import MutationEvidence, Survivor
+    from pipeline.verification.context import VerificationContext
     from pipeline.verification.results import TddDocument
     from pipeline.verification.tdd_request import Question
-    from pipeline.verification.without_run import WithoutRun
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -111,7 +111,7 @@ def check_green(
 
 
 def _measure(
-    measure: Callable[[WithoutRun, Question], Awaitable[TddDocument]],
+    measure: Callable[[VerificationContext, Question], Awaitable[TddDocument]],
     asked: Question,
     base: str | None,
     *,
@@ -123,12 +123,12 @@ def _measure(
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
-    from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
+    from pipeline.service.verification_ports import opened_context  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.tdd import judged  # noqa: PLC0415  (the same)
 
     beating = Beating("tdd")
-    with opened_without_run(Path.cwd(), os.environ, beating) as ctx:
+    with opened_context(Path.cwd(), os.environ, beating) as ctx:
         document = anyio.run(beating.during, judged, ctx, measure, asked, base)
     if as_document:
         print_document(document)

@@ -71,7 +71,7 @@ def verify(
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
-    from pipeline.service.without_run import opened_without_run  # noqa: PLC0415  (the same)
+    from pipeline.service.verification_ports import opened_context  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
     from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
 
@@ -79,7 +79,7 @@ def verify(
         what = find(Roster(Repository.find(Path.cwd())), None).name
         say(f"{what}: the newest run")
     beating = Beating("verify")
-    with opened_without_run(Path.cwd(), os.environ, beating) as ctx:
+    with opened_context(Path.cwd(), os.environ, beating) as ctx:
         document = anyio.run(beating.during, verified, ctx, what)
     if as_document:
         print_document(document)

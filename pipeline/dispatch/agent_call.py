@@ -16,7 +16,7 @@ from pipeline.gateway.halting import Trouble
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, Backend
-    from pipeline.dispatch.escape import Alarm
+    from pipeline.dispatch.sandbox_escape import Alarm
     from pipeline.gateway.proxy import ModelGateway
 
 _FAULTS: Final = {

@@ -24,7 +24,6 @@ from pipeline.dispatch.caches import Cache
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
-from pipeline.dispatch.escape import Alarm, Fingerprint
 from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
@@ -33,6 +32,7 @@ from pipeline.dispatch.prompt import INSTRUCTIONS, continued_prompt
 from pipeline.dispatch.redaction import redacted_answer
 from pipeline.dispatch.request import Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
+from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
 from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.gateway.limits import GatewayUse

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.dispatch.answer_check import counts_as_work, judge
 from pipeline.git import Entry, TreeChange
-from pipeline.names import SESSION
 from pipeline.policy.characters import visible
 from pipeline.policy.scope import ChangeKind
 from pipeline.runs.files import to_json
@@ -23,15 +22,16 @@ from pipeline.runs.info import (
     Usage,
     ViolationRecord,
 )
+from pipeline.safe_names import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.backends.protocol import AgentResult
     from pipeline.dispatch.agent_choice import Choice
-    from pipeline.dispatch.escape import Escape
     from pipeline.dispatch.gate import AdmittedChange, GateResult
     from pipeline.dispatch.request import Request
+    from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.gateway.limits import GatewayUse
     from pipeline.git import Repository
     from pipeline.runs.checkout import PrivateCheckout

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.engine.machine import TRUNK
-from pipeline.names import ArtifactName, BareName
+from pipeline.safe_names import ArtifactName, BareName
 
 EVENTS: Final[dict[str, type[JournalEvent]]] = {}
 """Every kind of line by its word; a kind is known once its class is defined."""

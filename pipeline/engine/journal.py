@@ -23,8 +23,8 @@ from typing_extensions import TypeVar
 
 from pipeline.engine.events import EVENTS, JournalEvent
 from pipeline.errors import UserError
-from pipeline.names import Timestamp
 from pipeline.outcomes import Reason
+from pipeline.safe_names import Timestamp
 
 if TYPE_CHECKING:
     from pipeline.engine.ports import Store

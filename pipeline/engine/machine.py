@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from pipeline.names import ArtifactName, BareName
 from pipeline.outcomes import FINAL, Outcome, Reason
+from pipeline.safe_names import ArtifactName, BareName
 
 if TYPE_CHECKING:
     from typing import Self

@@ -22,7 +22,7 @@ Part = Literal[
     "weakening",
     "forgery",
     "import_graph",
-    "operators",
+    "fault_sites",
     "test_regions",
     "compile_time",
     "checkouts",
@@ -110,7 +110,7 @@ class Language:
 
 def _parts(*more: Part) -> frozenset[Part]:
     """Return the parts of a language that has everything which each of ours has, and these."""
-    return frozenset({"weakening", "forgery", "import_graph", "operators", "modules", "listed_commands", *more})
+    return frozenset({"weakening", "forgery", "import_graph", "fault_sites", "modules", "listed_commands", *more})
 
 
 PYTHON: Final = Language(

@@ -1,7 +1,7 @@
 """What steps and `verify` measure with: trees put together for a measurement, test runs over them, probes of tests.
 
 It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has a
-`MeasurementContext`: a run's `Context` is one, and so is `verification.WithoutRun`. Start reading at
+`MeasurementContext`: a run's `Context` is one, and so is `verification.VerificationContext`. Start reading at
 `measuring.measure`, then at `composed_trees.compose`.
 """
 

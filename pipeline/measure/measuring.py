@@ -46,7 +46,7 @@ TRACED: Final = 3
 
 
 class MeasurementContext(Protocol):
-    """What a measurement needs. A run's `Context` has it, and so has `WithoutRun`."""
+    """What a measurement needs. A run's `Context` has it, and so has `VerificationContext`."""
 
     environment: Environment | None
     copies: Copies

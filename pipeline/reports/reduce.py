@@ -19,7 +19,7 @@ from pipeline.routing.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from pipeline.reports.facts import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
+    from pipeline.reports.measured_facts import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
     from pipeline.reports.reviews import Edit
     from pipeline.reports.work import MakeReport, WriteTestsReport
 

@@ -14,10 +14,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.engine import machine as engine
-from pipeline.names import BareName, ObjectName
 from pipeline.outcomes import Reason
 from pipeline.routing.actions import Action, Given
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
+from pipeline.safe_names import BareName, ObjectName
 
 
 class TaskStatus(StrEnum):

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.engine.events import EffectMade, JournalEvent
 from pipeline.engine.journal import Line
-from pipeline.names import BareName, ObjectName
 from pipeline.runs.info import DispatchRecord, Usage, ViolationRecord
+from pipeline.safe_names import BareName, ObjectName
 
 
 class ClaimTaken(JournalEvent):

@@ -6,8 +6,8 @@ from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from pipeline.names import BareName, BranchName, ObjectName, SessionName, Timestamp
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, Timestamp
 
 HIDDEN: Final = "(hidden)"
 """What stands where a value is not kept."""

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError, check_all
-from pipeline.names import is_branch_name
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.claimants import claimant
@@ -22,6 +21,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key
 from pipeline.runs.tracker import FOLDER, as_user_errors, in_worktree, shown_files
 from pipeline.runs.uncommitted import listed, uncommitted
+from pipeline.safe_names import is_branch_name
 from todo import Status
 
 if TYPE_CHECKING:

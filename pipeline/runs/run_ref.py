@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from pipeline.git import Entry, TreeChange
-from pipeline.runs.now import NOW
+from pipeline.runs.activity_file import NOW
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
 from pipeline.runs.store import claim_ref, publish_ref, release_claim, run_ref
 from pipeline.trees import read_regular

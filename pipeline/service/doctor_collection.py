@@ -20,7 +20,7 @@ from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline, uncollected
 from pipeline.service.doctor_document import Check
-from pipeline.service.without_run import lent_without_run
+from pipeline.service.verification_ports import lent_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ async def check_collection(
     if isinstance(box, NoBox):  # it would run the repository's code on this machine, for a mere check-up
         return []
     try:
-        with lent_without_run(repository, _bounded(config, limit_s), box, environ, lambda _: None) as lab:
+        with lent_context(repository, _bounded(config, limit_s), box, environ, lambda _: None) as lab:
             tables = [config.toolchains.of(each.name) for each in projects_in(lab.toolchain)]
             first = next((table.setup for table in tables if table.setup is not None), None)
             if first is not None:

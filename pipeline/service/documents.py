@@ -11,12 +11,12 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.reports.fields import Severity
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.runs.activity_file import Doing
 from pipeline.runs.drafts import VainEdit
 from pipeline.runs.events import JournalLine
 from pipeline.runs.facts import BoxFacts, Counter, UsageFacts
 from pipeline.runs.gates import OpenGate
 from pipeline.runs.info import Usage, ViolationRecord
-from pipeline.runs.now import Doing
 
 
 class _Document(BaseModel):

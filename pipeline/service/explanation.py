@@ -21,8 +21,8 @@ from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTest
 from pipeline.runs.facts import counter_of, exhausted_counter, place_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
+from pipeline.service.document_lines import STAGES, TO_FIX, dispatch_line, finding_line, finding_text, read_review
 from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
-from pipeline.service.run_facts import STAGES, TO_FIX, dispatch_line, finding_line, finding_text, read_review
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,13 +19,13 @@ from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.process import BoxError, Command
 from pipeline.service.doctor_document import AgentLine, LoginLine
-from pipeline.service.start_config import starts
+from pipeline.service.init_config import starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.process import Box
-    from pipeline.service.start_config import Start
+    from pipeline.service.init_config import Start
 
 _START_S: Final = 60.0
 _HINT_S: Final = 3.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.escape import EscapeError
+from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step

@@ -10,8 +10,8 @@ import anyio
 
 from pipeline.routing.machine import limit_of
 from pipeline.routing.vocabulary import Loop
+from pipeline.runs.activity_file import forget_now, write_now
 from pipeline.runs.facts import counters_of, driven_s, task_words
-from pipeline.runs.now import forget_now, write_now
 from pipeline.runs.spending import spent
 
 if TYPE_CHECKING:

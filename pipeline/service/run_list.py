@@ -13,8 +13,8 @@ from pipeline.runs.claimants import GONE, RUNNING, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
 from pipeline.runs.store import WORKFLOW
-from pipeline.service.kept import Kept
-from pipeline.service.run_lines import FIELDS, RunLine, RunsDocument, facts_of, kept_line
+from pipeline.service.run_cache import RunCache
+from pipeline.service.runs_document import FIELDS, RunLine, RunsDocument, facts_of, kept_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,7 +71,7 @@ def newest(roster: Roster) -> Path | None:
 def lines_of(repository: Repository, folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:
     """Return the lines of some runs, as they are now."""
     moment = now or datetime.now(UTC)
-    kept = Kept("lists", repository.common_dir, FIELDS)
+    kept = RunCache("lists", repository.common_dir, FIELDS)
     found = [_line(folder, kept, moment) for folder in folders]
     kept.save()
     return found
@@ -88,7 +88,7 @@ def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, 
     }
 
 
-def _line(folder: Path, kept: Kept, now: datetime) -> RunLine:
+def _line(folder: Path, kept: RunCache, now: datetime) -> RunLine:
     live = FileLease.is_held(folder)
     facts = None if live else facts_of(folder)  # what a driver does in between is not in its journal yet
     line = kept.get(folder, facts, kept_line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import exit_code
 from pipeline.routing.vocabulary import Role, Signal
+from pipeline.runs.activity_file import read_now
 from pipeline.runs.drafts import vain_edit, without_effect
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import box_facts_of, commits_of, counters_of, place_of, usage_of
@@ -15,14 +16,13 @@ from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import safe_next_actions
-from pipeline.runs.now import read_now
 from pipeline.runs.roster import seen_from
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
+from pipeline.service.document_lines import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
-from pipeline.service.elsewhere import as_typed, gate_as_typed, text_as_typed
 from pipeline.service.landing import landed, landing
-from pipeline.service.run_facts import STAGES, dispatch_line, finding_line, read_evidence, read_review
+from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_typed
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:

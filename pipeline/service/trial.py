@@ -18,7 +18,7 @@ from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
-from pipeline.measure.tools import tools_for
+from pipeline.measure.project_tools import tools_for
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.policy.scope import Action, Writes
 from pipeline.reports.decode import Malformed
@@ -31,7 +31,7 @@ from pipeline.runs import tracker
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.isolation import box_of
 from pipeline.service.run_config import RunOptions, load_config
-from pipeline.service.without_run import lent_without_run
+from pipeline.service.verification_ports import lent_context
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.grants import production_grants, scope_of
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.info import DispatchResult
-    from pipeline.verification.without_run import WithoutRun
+    from pipeline.verification.context import VerificationContext
 
 
 SCHEMA = "redfirst.agents-try/1"
@@ -103,7 +103,7 @@ async def try_role(
         issues = tracker.in_tree(repository, tree)
         issues.read(options.issue)
     box = await box_of(config)
-    with lent_without_run(repository, config, box, options.environ, say) as lent:
+    with lent_context(repository, config, box, options.environ, say) as lent:
         place = lent.checkout.root.with_name("run")
         place.mkdir()
         issue = place / "issue.md"
@@ -147,7 +147,7 @@ async def try_role(
         return result, "".join(log.read_text(encoding="utf-8", errors="replace") for log in logs)
 
 
-async def _request(lent: WithoutRun, trial: Trial, tree: str, issue: Path) -> Request:
+async def _request(lent: VerificationContext, trial: Trial, tree: str, issue: Path) -> Request:
     """Return what the slot is asked: the grants, the tests and the tools that it would have in a run.
 
     Raises:

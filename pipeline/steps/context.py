@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
-from pipeline.dispatch.escape import without_escape
+from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git import Entry, TreeChange
 from pipeline.git.indirect_settings import paths_git_uses
 from pipeline.languages.readers import edited
-from pipeline.measure import checks
+from pipeline.measure import project_checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import is_tracker, protected, used_by_git
@@ -55,7 +55,7 @@ async def run(ctx: Context) -> Event:
     review = Review(ctx)
     head, start = ctx.state.head, ctx.state.start
     try:
-        measured = await checks.new_failures(ctx, start, head)
+        measured = await project_checks.new_failures(ctx, start, head)
     except UnmeasurableError as error:
         return error.event
     accept = partial(unanswered, *_to_answer(ctx)) if review.number == 1 else None

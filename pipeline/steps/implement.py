@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
-from pipeline.measure import checks
+from pipeline.measure import project_checks
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.outcome_words import named
 from pipeline.reports import reduce
-from pipeline.reports.facts import ImplementFacts
 from pipeline.reports.markdown import bullets
+from pipeline.reports.measured_facts import ImplementFacts
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
@@ -54,7 +54,7 @@ async def run(ctx: Context) -> Event:
             raise TypeError(f"kind implement was answered by {type(report).__name__}")
         tree = answer.result.tree or base
         allowed = [grant.path for grant in production_grants(task)]
-        tree = await checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
+        tree = await project_checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
         measured = await measure_candidate(ctx, task, tree)
         signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
         if signal in MEASURED_GREEN:

@@ -8,7 +8,7 @@ from pipeline.errors import UserError
 from pipeline.evidence.compare import failing
 from pipeline.evidence.freeze import canonical
 from pipeline.languages.protocol import Selection
-from pipeline.measure import checks, setup
+from pipeline.measure import project_checks, setup
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
@@ -49,7 +49,7 @@ async def run(ctx: Context) -> Event:
     if why is not None:
         return _impossible(why)
     flaky = await _flaky(ctx, baseline)
-    known = await checks.measure_checks(ctx, info.start_tree, over="the start, to compare with")
+    known = await project_checks.measure_checks(ctx, info.start_tree, over="the start, to compare with")
     document = {
         "schema": "redfirst.baseline/1",
         "tree": info.start_tree,

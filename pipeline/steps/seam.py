@@ -10,7 +10,7 @@ from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports import reduce
-from pipeline.reports.facts import SeamFacts
+from pipeline.reports.measured_facts import SeamFacts
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal

@@ -13,8 +13,8 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.red.over_stubs import texts
 from pipeline.reports import reduce
-from pipeline.reports.facts import StubFacts
 from pipeline.reports.markdown import bullets
+from pipeline.reports.measured_facts import StubFacts
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event

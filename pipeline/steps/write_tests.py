@@ -11,8 +11,8 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.old_tests.renamed import as_if_renamed
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports import reduce
-from pipeline.reports.facts import WriteTestsFacts
 from pipeline.reports.markdown import bullets
+from pipeline.reports.measured_facts import WriteTestsFacts
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.languages.sources.suites import Weakening
+    from pipeline.verification.context import VerificationContext
     from pipeline.verification.red import Runs
-    from pipeline.verification.without_run import WithoutRun
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Loosened:
     what: tuple[str, ...]
 
 
-def changed_tests(ctx: WithoutRun, runs: Runs, allowed: frozenset[str]) -> OldTests:
+def changed_tests(ctx: VerificationContext, runs: Runs, allowed: frozenset[str]) -> OldTests:
     """Return what became of the tests of the first tree in the second.
 
     A test that is gone is not told here: GREEN has it among what is lost.
@@ -72,7 +72,7 @@ def changed_tests(ctx: WithoutRun, runs: Runs, allowed: frozenset[str]) -> OldTe
     return OldTests(tuple(problems), tuple(notes))
 
 
-def _weakened(ctx: WithoutRun, trees: tuple[str, str], layout: Layout) -> dict[str, tuple[Weakening, ...]]:
+def _weakened(ctx: VerificationContext, trees: tuple[str, str], layout: Layout) -> dict[str, tuple[Weakening, ...]]:
     """Return what each changed file with tests of the first tree no longer notices."""
     paths = [path for path in changed_paths(ctx, *trees) if is_read(path)]
     texts = both(ctx, *trees, paths[: loosened.MOST_FILES])

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Fault, Observation, TestRecord
     from pipeline.evidence.red import RedFacts
-    from pipeline.verification.without_run import WithoutRun
+    from pipeline.verification.context import VerificationContext
 
 _DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")
 _NAME: Final = re.compile(r"[^\W\d][\w.:]*")
 
 
-def asserts_nothing(ctx: WithoutRun, tree: str, records: Iterable[TestRecord]) -> tuple[str, ...]:
+def asserts_nothing(ctx: VerificationContext, tree: str, records: Iterable[TestRecord]) -> tuple[str, ...]:
     """Return a note for each test in whose file nothing is found that it asserts; checks of other files are not seen.
 
     Args:

@@ -14,12 +14,12 @@ from pipeline.verification.results import Problem
 from pipeline.verification.tdd import tdd_green, tdd_red
 
 if TYPE_CHECKING:
+    from pipeline.verification.context import VerificationContext
     from pipeline.verification.results import TddDocument
     from pipeline.verification.tdd_request import Question
-    from pipeline.verification.without_run import WithoutRun
 
 
-async def tdd_probed(ctx: WithoutRun, question: Question) -> TddDocument:
+async def tdd_probed(ctx: VerificationContext, question: Question) -> TddDocument:
     """Return what `tdd_green` says and, where that is GREEN, what comes of the probes; `[probes]` holds here too.
 
     Of the probes only one can refuse: tests that pass over the base's production code as well. Faults that no test
@@ -56,7 +56,7 @@ async def tdd_probed(ctx: WithoutRun, question: Question) -> TddDocument:
     )
 
 
-async def _reverted(ctx: WithoutRun, question: Question) -> list[Problem]:
+async def _reverted(ctx: VerificationContext, question: Question) -> list[Problem]:
     """Return what keeps the tests from being RED over the base: what `check-red` would say."""
     red = await tdd_red(ctx, question)
     told = [Problem(id=test.id, why=test.why or test.measured) for test in red.tests if not test.holds]

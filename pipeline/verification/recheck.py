@@ -16,7 +16,7 @@ from pipeline.measure.suspicions import means_of_forgery
 from pipeline.policy.paths import is_tracker
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
-from pipeline.verification.case import Case, Unchecked
+from pipeline.verification.claimed_commit import ClaimedCommit, Unchecked
 from pipeline.verification.claims import RUN_ID, Claim, Kept, NoClaim, claim_of, kept_evidence, not_kept
 from pipeline.verification.green import check_green
 from pipeline.verification.red import measure_both
@@ -89,7 +89,7 @@ async def _checked(ctx: MeasurementContext, claim: Claim, found: CommitCheck) ->
     parents = repository.parents(found.commit)
     if len(parents) != 1:
         raise Unchecked(f"the commit of a task has one parent, and this one has {len(parents)} here")
-    case = Case(
+    commit = ClaimedCommit(
         ctx,
         claim,
         kept,
@@ -98,7 +98,7 @@ async def _checked(ctx: MeasurementContext, claim: Claim, found: CommitCheck) ->
         tree=_tree_of(ctx, found.commit),
         start=_red_base(ctx, claim, found.commit),
     )
-    return await case.check(found.model_copy(update={"evidence": kept.store.where}))
+    return await commit.check(found.model_copy(update={"evidence": kept.store.where}))
 
 
 def _tree_of(ctx: MeasurementContext, commit: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pipeline.git import UntouchedRepository
-    from pipeline.verification.without_run import WithoutRun
+    from pipeline.verification.context import VerificationContext
 
 _EXITS: Final[Mapping[Status, Literal[0, 2, 7]]] = {
     Status.VERIFIED: 0,
@@ -28,7 +28,7 @@ _EXITS: Final[Mapping[Status, Literal[0, 2, 7]]] = {
 }
 
 
-async def verified(ctx: WithoutRun, asked: str) -> VerifyDocument:
+async def verified(ctx: VerificationContext, asked: str) -> VerifyDocument:
     """Return what is true of the commits that *asked* means.
 
     Raises:

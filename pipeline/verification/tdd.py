@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.evidence.red import RedFacts
+    from pipeline.verification.context import VerificationContext
     from pipeline.verification.tdd_request import Question
-    from pipeline.verification.without_run import WithoutRun
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _BY_HAND: Final = "tdd"
@@ -46,8 +46,8 @@ _BASES: Final = ("main", "master")
 
 
 async def judged(
-    ctx: WithoutRun,
-    measured: Callable[[WithoutRun, Question], Awaitable[TddDocument]],
+    ctx: VerificationContext,
+    measured: Callable[[VerificationContext, Question], Awaitable[TddDocument]],
     question: Question,
     base: str | None,
 ) -> TddDocument:
@@ -70,7 +70,7 @@ async def judged(
         raise UserError(f"The tests cannot be measured here: {error}", Reason.ENVIRONMENT) from error
 
 
-def _parted(ctx: WithoutRun, base: str | None) -> str:
+def _parted(ctx: VerificationContext, base: str | None) -> str:
     repository = ctx.repository
     wanted = base or ctx.config.base
     names = (wanted,) if wanted else _BASES
@@ -85,7 +85,7 @@ def _parted(ctx: WithoutRun, base: str | None) -> str:
     return parted
 
 
-async def tdd_red(ctx: WithoutRun, question: Question) -> TddDocument:
+async def tdd_red(ctx: VerificationContext, question: Question) -> TddDocument:
     """Return whether the tests fail over the base's production code, each for a legal reason.
 
     Raises:
@@ -135,7 +135,7 @@ def late(entry: str, first: Observation, seen: Mapping[str, TestRecord]) -> str:
     return ": one did not end in time, see test_timeout_s in [toolchains]" if len(late) == 1 else ""
 
 
-async def tdd_green(ctx: WithoutRun, question: Question) -> TddDocument:
+async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument:
     """Return whether the tests pass in the worktree, and everything that passed at the base still does.
 
     Raises:
@@ -193,7 +193,7 @@ def _require_names(paths: Iterable[str], layout: Layout) -> None:
         raise UnmeasurableError(f"{as_utf8(odd)} holds tests, and its name is not UTF-8; rename it")
 
 
-def _wanted(ctx: WithoutRun, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
+def _wanted(ctx: VerificationContext, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
     """Return what counts as not there yet over the base."""
     before, after = texts(ctx, old, production), texts(ctx, new, production)
     names = {name for path, text in after.items() for name in _new_words(before.get(path, ""), text)}
@@ -226,7 +226,7 @@ def _judged(verdict: RedFacts, seen: Observation) -> tuple[JudgedTest, ...]:
     return tuple(found)
 
 
-def _controls(ctx: WithoutRun, production: Iterable[str]) -> tuple[str, ...]:
+def _controls(ctx: VerificationContext, production: Iterable[str]) -> tuple[str, ...]:
     """Return a note for each changed file that controls tests and was left as the base has it."""
     said_of = "controls how tests run, and was taken as the base has it; to take the worktree's: --tests"
     return tuple(f"{path} {said_of} {path}" for path in production if ctx.toolchain.is_control_path(path))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.verification.without_run import WithoutRun
+    from pipeline.verification.context import VerificationContext
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Question:
     may_change: tuple[str, ...] = ()
 
 
-def located(ctx: WithoutRun, question: Question) -> Question:
+def located(ctx: VerificationContext, question: Question) -> Question:
     """Return the question with each path as the repository has it, once all of them are known to be there.
 
     Raises:
@@ -60,14 +60,14 @@ def located(ctx: WithoutRun, question: Question) -> Question:
     )
 
 
-def _id(ctx: WithoutRun, option: str, entry: str, there: set[str]) -> str:
+def _id(ctx: VerificationContext, option: str, entry: str, there: set[str]) -> str:
     """Return an id whose file is there; cargo and go name packages instead of files."""
     head, mark, rest = entry.partition("::")
     is_path = head.endswith(tuple(ctx.toolchain.sources)) or Path(head).is_absolute() or head.startswith(("./", "../"))
     return f"{_path(ctx, option, head, there)}{mark}{rest}" if is_path else entry
 
 
-def _path(ctx: WithoutRun, option: str, asked: str, there: set[str]) -> str:
+def _path(ctx: VerificationContext, option: str, asked: str, there: set[str]) -> str:
     top = ctx.repository.worktree
     try:
         path = Path(_normal(str(top / asked))).relative_to(_normal(str(top))).as_posix()
@@ -83,7 +83,7 @@ def _normal(path: str) -> str:
     return os.path.normpath(path)
 
 
-def test_paths(ctx: WithoutRun, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
+def test_paths(ctx: VerificationContext, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:
     """Return the files that are taken from the worktree when its tests are put over the base."""
     changed = changed_paths(ctx, old, new)
     if not question.paths:
@@ -102,13 +102,15 @@ def is_meant(record: TestRecord, ids: Sequence[str]) -> bool:
     return not {record.id, record.function, record.path}.isdisjoint(ids)
 
 
-def unknown(ctx: WithoutRun, question: Question, seen: Observation) -> list[Problem]:
+def unknown(ctx: VerificationContext, question: Question, seen: Observation) -> list[Problem]:
     """Return a problem for each test to judge that there is not."""
     missing = [entry for entry in question.ids if not _is_known(ctx, entry, seen)]
     return [Problem(id=entry, why="there is no such test") for entry in missing]
 
 
-def unknown_leave(ctx: WithoutRun, question: Question, before: Observation, after: Observation) -> tuple[str, ...]:
+def unknown_leave(
+    ctx: VerificationContext, question: Question, before: Observation, after: Observation
+) -> tuple[str, ...]:
     """Return a note for each test that may change and that neither run has; a file that serves tests is one, too."""
     there = [
         entry
@@ -122,7 +124,7 @@ def unknown_leave(ctx: WithoutRun, question: Question, before: Observation, afte
     )
 
 
-def _is_known(ctx: WithoutRun, entry: str, seen: Observation) -> bool:
+def _is_known(ctx: VerificationContext, entry: str, seen: Observation) -> bool:
     """Return whether there is such a test, or its file is there and cannot be collected."""
     path = path_of(entry, seen.records, ctx.toolchain.sources)
     broken = any(error.path == path for error in seen.collection_errors)
@@ -135,7 +137,7 @@ def without(seen: Observation, ids: Iterable[str]) -> Observation:
     return seen.model_copy(update={"records": {e: r for e, r in seen.records.items() if e not in dropped}})
 
 
-def only(ctx: WithoutRun, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
+def only(ctx: VerificationContext, seen: Observation, ids: Iterable[str], asked: Sequence[str]) -> Observation:
     """Return the observation with these tests only, and the files of those that could not be collected."""
     files = {path_of(entry, seen.records, ctx.toolchain.sources) for entry in asked}
     return seen.model_copy(

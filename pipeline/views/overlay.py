@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.boxes.stage_process import ordered, received, tool
+from pipeline.boxes.helper_process import ordered, received, tool
 from pipeline.process import BoxError, Mount, Namespaces
 from pipeline.trees import opened_parent, read_regular
 from pipeline.views.comparison import compare, without

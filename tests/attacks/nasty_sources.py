@@ -22,7 +22,7 @@ _ANY: Final[Mapping[str, Callable[[int], str]]] = {
     "many words": lambda n: "x " * (10 * n),
     "NUL": lambda n: "\0" * n,
     "lone surrogates": lambda n: "\ud800" * n,
-    "operators": lambda n: "<" * n,
+    "fault_sites": lambda n: "<" * n,
     "escapes": lambda n: '"' + "\\" * n,
 }
 

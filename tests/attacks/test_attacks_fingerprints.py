@@ -10,7 +10,7 @@ import pytest
 from kit import BARE_PYTEST, FILES, HONEST, TEST_GREET, TEST_GREET_NEW, TESTS, UNTIL_TESTS, Entry, make_project
 from steps.probed import seen, tree_of, without_run
 
-from pipeline.dispatch.escape import EscapeError
+from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.git import Repository
 from pipeline.measure.measuring import measure_types
 from pipeline.process import BoxError

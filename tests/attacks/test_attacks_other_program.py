@@ -17,7 +17,7 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.runners import processes
-from pipeline.languages.runners.guarded_start import REPLACED
+from pipeline.languages.runners.exec_guard import REPLACED
 
 if TYPE_CHECKING:
     from pathlib import Path

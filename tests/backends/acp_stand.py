@@ -20,7 +20,7 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
 from pipeline.dispatch.agent_call import call
-from pipeline.dispatch.escape import Alarm
+from pipeline.dispatch.sandbox_escape import Alarm
 from pipeline.gateway.halting import Patience
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount

@@ -16,7 +16,7 @@ from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
 from pipeline.dispatch.agent_choice import choices
 from pipeline.routing.vocabulary import Role
-from pipeline.service.start_config import names, start_called, starts, toml
+from pipeline.service.init_config import names, start_called, starts, toml
 
 if TYPE_CHECKING:
     from pathlib import Path

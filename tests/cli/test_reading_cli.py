@@ -52,8 +52,8 @@ from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease
 from pipeline.service.doctor_document import DoctorDocument
 from pipeline.service.documents import DiffDocument, ExplainDocument, LogDocument, ShowDocument
-from pipeline.service.run_lines import RunsDocument
 from pipeline.service.run_list import list_runs
+from pipeline.service.runs_document import RunsDocument
 from pipeline.terminal import visible_lines
 
 pytestmark = pytest.mark.slow

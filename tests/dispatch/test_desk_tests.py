@@ -14,7 +14,7 @@ from pipeline.backends.layout import manifest_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.request import Tools
 from pipeline.languages.projects.project import Project
-from pipeline.measure.tools import Kit
+from pipeline.measure.project_tools import Kit
 from pipeline.process import Mount
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs.real import alone, git, make_repository
 
-from pipeline.dispatch.escape import Escape, Fingerprint
 from pipeline.dispatch.repository_hashes import is_loud
+from pipeline.dispatch.sandbox_escape import Escape, Fingerprint
 from pipeline.git import NO_OBJECT, Repository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import to_json

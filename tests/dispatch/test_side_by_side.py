@@ -13,9 +13,9 @@ from runs.real import alone, begin, git, make_repository, tree_with
 
 from pipeline.config.model import Config
 from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.escape import Fingerprint
 from pipeline.dispatch.request import Request
 from pipeline.dispatch.roles import load_roles, load_templates
+from pipeline.dispatch.sandbox_escape import Fingerprint
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.events import ClaimTaken
@@ -26,7 +26,7 @@ from pipeline.runs.store import run_ref
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.dispatch.escape import Escape
+    from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.git import Repository
     from pipeline.runs.info import DispatchResult
     from pipeline.runs.run import Run

@@ -57,13 +57,13 @@ TABLE: Final[dict[str, Advice]] = {
     "resume at a gate": Advice(("service/gates.py",), {APPROVE: COMPLETED, REJECT: PARKED}),
     "another gate is approved": Advice(("service/gates.py",), {SHOW: READS}),
     "gate plan of a linked worktree": Advice(
-        ("runs/next_actions.py", "service/elsewhere.py"),
+        ("runs/next_actions.py", "service/other_worktrees.py"),
         {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED},
     ),
     "completed": Advice(FACTS, {"git log --stat COMMIT..work": READS, DIFF: READS}, "completed/done"),
     "completed on an odd branch": Advice(FACTS, {"git log --stat COMMIT..'a;$b&c'": READS, DIFF: READS}),
     "completed in a linked worktree": Advice(
-        ("runs/next_actions.py", "service/elsewhere.py", "service/landing.py"),
+        ("runs/next_actions.py", "service/other_worktrees.py", "service/landing.py"),
         {
             "git -C 'PLACE/project-gal-1' log --stat COMMIT..gal-1-reject-empty-names": READS,
             DIFF: READS,
@@ -71,7 +71,7 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "landing where the base is checked out": Advice(
-        ("service/landing.py", "service/elsewhere.py"),
+        ("service/landing.py", "service/other_worktrees.py"),
         {"git merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED)},
     ),
     "landing where the base has moved": Advice(

@@ -35,7 +35,7 @@ FINE: Final = {
     ("languages/python/environment.py", "glob"): "folders of the host",
     ("languages/python/environment.py", "TemporaryDirectory"): "no box sees it",
     ("languages/projects/copies.py", "copytree"): "the view before anything runs in it",
-    ("languages/javascript/bench.py", "copytree"): "our own scripts",
+    ("languages/javascript/boxed_runner.py", "copytree"): "our own scripts",
     ("languages/python/scratch.py", "copytree"): "our own plugin",
     ("languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
     ("languages/javascript/sources.py", "scandir"): "the view before anything runs in it",

@@ -167,7 +167,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst issue lint": DOCTOR,
         "redfirst issue new --title TITLE": DOCTOR,
     },
-    "service/elsewhere.py": {
+    "service/other_worktrees.py": {
         "cd {} && {}": "the frame around a command; what stands in it is executed",
         "git -C {} ": "the frame around a command; what stands in it is executed",
     },
@@ -222,7 +222,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst show {}": "tests/e2e/test_flags_of_a_run.py; show is executed in every situation",
         "give {} with this command": SENTENCE,
     },
-    "service/without_run.py": {
+    "service/verification_ports.py": {
         "look at what changed, and undo what you did not do": SENTENCE,
         "redfirst doctor": "a dispatch without a run that has broken out: doctor is executed elsewhere",
     },

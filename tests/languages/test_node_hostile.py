@@ -13,7 +13,7 @@ from languages.nodes import JEST, NODE, VITEST, measure
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Selection
-from pipeline.languages.runners.guarded_start import REPLACED
+from pipeline.languages.runners.exec_guard import REPLACED
 
 if TYPE_CHECKING:
     from pathlib import Path

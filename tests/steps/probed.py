@@ -17,7 +17,7 @@ from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.verification.without_run import WithoutRun
+from pipeline.verification.context import VerificationContext
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -45,13 +45,13 @@ def without_run(
     box: Box | None = None,
     config: Config | None = None,
     search_path: str | None = None,
-) -> Generator[WithoutRun]:
+) -> Generator[VerificationContext]:
     """Lend what measures for a project; it writes beside it, and takes that away again."""
     found = Repository.find(project.root)
     place = Path(tempfile.mkdtemp(prefix="without-run-", dir=project.root.parent))
     untouched = UntouchedRepository.of(found, place / "objects")
     checkout = PrivateCheckout(untouched, place / "checkout")
-    lab = WithoutRun(
+    lab = VerificationContext(
         repository=untouched,
         checkout=checkout,
         config=config or Config(),
@@ -68,10 +68,10 @@ def without_run(
         checkout.close()
 
 
-def tree_of(lab: WithoutRun, revision: str) -> str:
+def tree_of(lab: VerificationContext, revision: str) -> str:
     return lab.repository.tree_of(revision)
 
 
-def seen(lab: WithoutRun, revision: str = "HEAD") -> Observation:
+def seen(lab: VerificationContext, revision: str = "HEAD") -> Observation:
     """Return what all tests of a revision show."""
     return anyio.run(measure, lab, tree_of(lab, revision))

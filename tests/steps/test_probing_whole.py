@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pipeline.measure.probes.evidence import ProbeEvidence
     from pipeline.process import Box
-    from pipeline.verification.without_run import WithoutRun
+    from pipeline.verification.context import VerificationContext
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ def history(tmp_path: Path, tests: Mapping[str, str], code: Mapping[str, str]) -
     return project
 
 
-def evidence(lab: WithoutRun) -> TaskEvidence:
+def evidence(lab: VerificationContext) -> TaskEvidence:
     """Return the evidence as WRITE_TESTS measures it."""
     start, tests = tree_of(lab, "main"), tree_of(lab, "red")
     paths = changed_paths(lab, start, tests)

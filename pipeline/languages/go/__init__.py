@@ -1,1 +1,1 @@
-"""Go projects: built and tested with the `go` command; `toolchain` is its front."""
+"""Go projects: built and tested with the `go` command; start reading with `toolchain`."""

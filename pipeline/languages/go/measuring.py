@@ -11,7 +11,7 @@ import anyio
 
 from pipeline.boxes.box_folder import private_place
 from pipeline.languages.go import known_subtests, records
-from pipeline.languages.go.bench import Bench
+from pipeline.languages.go.boxed_runner import BoxedRunner
 from pipeline.languages.go.command import arguments_of
 from pipeline.languages.go.project import read_project
 from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
@@ -33,18 +33,18 @@ async def run_tests(asked: Measurement) -> Observation:
     deadline = anyio.current_time() + asked.timeout_s
     command, selection = _shown(asked), asked.selection
     with private_place("redfirst-go-") as place:
-        bench = Bench.under(place, asked)
-        session, completed = await bench.build()
+        runner = BoxedRunner.under(place, asked)
+        session, completed = await runner.build()
         tail = records.rendered(session)
         project = _project(session, completed, asked)
         if isinstance(project, Unusable):
             return nothing(project, completed, command=command, tail=tail)
-        bench.keep()
+        runner.keep()
         known = [test for test in project.tests.values() if _is_chosen(test, selection)]
         tests = [test for test in known if test.unit.executable]
         ran = session.last
         if tests:
-            ran, completed = await bench.test(project, tests, max(1.0, deadline - anyio.current_time()))
+            ran, completed = await runner.test(project, tests, max(1.0, deadline - anyio.current_time()))
         ids = frozenset(test.id for test in known) if selection is None or selection.ids is None else selection.ids
         return records.observe(
             project,
@@ -68,7 +68,7 @@ async def check_types(asked: Measurement) -> Observation:
     """
     command = ("go", "test", "-run", "^$", "./...")
     with private_place("redfirst-go-") as place:
-        session, completed = await Bench.under(place, asked).build(check=True)
+        session, completed = await BoxedRunner.under(place, asked).build(check=True)
     tail, memory = records.rendered(session), known_subtests.Memory(None)
     project = _project(session, completed, asked)
     if isinstance(project, Unusable):

@@ -57,7 +57,7 @@ class Executable(Line):
 
 
 class Ended(ProcessLine):
-    """A test is over; see `guarded_start.Watch` for what its process asked for.
+    """A test is over; see `exec_guard.Watch` for what its process asked for.
 
     `logged` if `testing` wrote its log, as it does when its tests are over; `blocks` are the pieces of code that it
     entered, None where it did not say.

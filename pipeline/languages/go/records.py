@@ -14,7 +14,7 @@ from pipeline.evidence.observation import Ended, Observation, TestRecord
 from pipeline.languages.go import faults, messages
 from pipeline.languages.go import output as go_output
 from pipeline.languages.go.coverage import Map
-from pipeline.languages.runners.guarded_start import REPLACED
+from pipeline.languages.runners.exec_guard import REPLACED
 from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
 
 if TYPE_CHECKING:

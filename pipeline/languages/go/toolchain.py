@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.front import Front
 from pipeline.languages.go import environment
+from pipeline.languages.lazy_toolchain import LazyToolchain
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
 
 
-class GoToolchain(Front):
+class GoToolchain(LazyToolchain):
     """The `Toolchain` of Go modules and workspaces."""
 
     name = "go"

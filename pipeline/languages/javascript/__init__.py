@@ -1,1 +1,1 @@
-"""JavaScript and TypeScript projects: tested with `node --test`, vitest or jest; `toolchain` is its front."""
+"""JavaScript and TypeScript projects: tested with `node --test`, vitest or jest; start reading with `toolchain`."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pipeline.boxes.box_folder import private_place
 from pipeline.evidence.observation import Observation, RunState
 from pipeline.languages.javascript import types
-from pipeline.languages.javascript.bench import Bench
+from pipeline.languages.javascript.boxed_runner import BoxedRunner
 from pipeline.languages.javascript.command import Unknown, of_words
 from pipeline.languages.javascript.project import files_with_tests, read_project
 from pipeline.languages.javascript.records import Run
@@ -41,10 +41,10 @@ async def run_tests(asked: Measurement) -> Observation:
     sources = Sources.read(asked.view.host, project.names)
     files = files_with_tests(sources.files, invocation.arguments) if invocation.runner == "node" else []
     with private_place("redfirst-node-") as place:
-        bench = Bench.under(place, asked)
-        jobs = bench.jobs(invocation, files, project.folders_with(invocation.runner, sources.files))
+        runner = BoxedRunner.under(place, asked)
+        jobs = runner.jobs(invocation, files, project.folders_with(invocation.runner, sources.files))
         request = {"do": "test", "jobs": jobs, "per_test_s": asked.per_test_timeout_s}
-        session, completed = await bench.run(request)
+        session, completed = await runner.run(request)
     run = Run(sources, session, str(asked.view.workspace), invocation, asked.selection, asked.trace, str(place))
     return run.observe(timed_out=completed.timed_out, command=command)
 
@@ -60,9 +60,9 @@ async def check_types(asked: Measurement) -> Observation:
         return Observation(state=RunState.UNUSABLE, detail=project)
     sources = Sources.read(asked.view.host, project.names)
     with private_place("redfirst-node-") as place:
-        bench = Bench.under(place, asked)
-        plan = types.plan(bench, project, sources)
-        session, completed = await bench.run({"do": "check", "jobs": plan.jobs})
+        runner = BoxedRunner.under(place, asked)
+        plan = types.plan(runner, project, sources)
+        session, completed = await runner.run({"do": "check", "jobs": plan.jobs})
     return types.observe(plan, session, sources, str(asked.view.workspace), timed_out=completed.timed_out)
 
 

@@ -142,7 +142,7 @@ class SaidLine(Line):
 
 
 class EndedLine(ProcessLine):
-    """A process of the test run is over; see `guarded_start.Watch` for what it asked for."""
+    """A process of the test run is over; see `exec_guard.Watch` for what it asked for."""
 
     kind: Literal["ended"]
     job: int

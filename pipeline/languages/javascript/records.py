@@ -39,7 +39,7 @@ from pipeline.languages.javascript.messages import (
     Uncollected,
 )
 from pipeline.languages.javascript.project import PATTERNS, names_in, node_layout
-from pipeline.languages.runners.guarded_start import REPLACED
+from pipeline.languages.runners.exec_guard import REPLACED
 from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched
 
 if TYPE_CHECKING:

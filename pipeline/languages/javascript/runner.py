@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.languages.javascript.channel import Channel, Progress
-from pipeline.languages.runners.guarded_start import Watch, start
+from pipeline.languages.runners.exec_guard import Watch, start
 from pipeline.languages.runners.recording import Records, begin
 
 _TAIL = 16_000

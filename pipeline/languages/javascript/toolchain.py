@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pipeline.languages.front import Front
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.project import SOURCES
+from pipeline.languages.lazy_toolchain import LazyToolchain
 
 
-class NodeToolchain(Front):
+class NodeToolchain(LazyToolchain):
     """The `Toolchain` of JavaScript and TypeScript projects.
 
     `__mocks__` replaces modules by being there; `patches` changes installed packages.

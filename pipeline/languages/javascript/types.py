@@ -19,7 +19,7 @@ from pipeline.languages.javascript.project import TYPED, Project
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.languages.javascript.bench import Bench
+    from pipeline.languages.javascript.boxed_runner import BoxedRunner
     from pipeline.languages.javascript.sources import Sources
     from pipeline.languages.runners.sessions import Session
 
@@ -57,20 +57,20 @@ class Plan:
     command: tuple[str, ...]
 
 
-def plan(bench: Bench, project: Project, sources: Sources) -> Plan:
+def plan(runner: BoxedRunner, project: Project, sources: Sources) -> Plan:
     """Return what has to be started for a project."""
     scripts = [path for path in sorted(sources.code) if not _is_declaration(path)]
-    configs = _configs(sources) if any((one.path / "typescript").exists() for one in bench.asked.env.installed) else []
+    configs = _configs(sources) if any((one.path / "typescript").exists() for one in runner.asked.env.installed) else []
     plain = [path for path in scripts if not path.endswith(TYPED) and not sources.has_markup(path)]
     # what only a bundler can read, and typed sources without a compiler, are read by our own parser
     unread = [path for path in scripts if path not in plain and (not configs or not path.endswith(TYPED))]
-    tsc = [bench.program_job([COMPILER, "--noEmit", "--pretty", "false", "-p", config]) for config in configs]
+    tsc = [runner.program_job([COMPILER, "--noEmit", "--pretty", "false", "-p", config]) for config in configs]
     asked = {
-        "root": str(bench.asked.view.workspace),
+        "root": str(runner.asked.view.workspace),
         "files": [{"path": path, "kind": _kind(path, project)} for path in plain],
     }
-    flags = ["--experimental-vm-modules", "--no-warnings", bench.script("check.cjs")]
-    check = [bench.program_job(flags, json.dumps(asked))] if plain else []
+    flags = ["--experimental-vm-modules", "--no-warnings", runner.script("check.cjs")]
+    check = [runner.program_job(flags, json.dumps(asked))] if plain else []
     command = ("npx", "tsc", "--noEmit") if configs else ("node", "--check", *plain[:1])
     return Plan((*tsc, *check), len(tsc), tuple(unread), command)
 

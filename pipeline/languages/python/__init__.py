@@ -1,1 +1,1 @@
-"""Python projects: tested with pytest; `toolchain` is its front."""
+"""Python projects: tested with pytest; start reading with `toolchain`."""

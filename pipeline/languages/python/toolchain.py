@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.front import Front
+from pipeline.languages.lazy_toolchain import LazyToolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
 
 
-class PytestToolchain(Front):
+class PytestToolchain(LazyToolchain):
     """The `Toolchain` of Python projects."""
 
     name = "pytest"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.runners.guarded_start import UNWATCHED
+from pipeline.languages.runners.exec_guard import UNWATCHED
 from pipeline.languages.runners.sessions import Start
 
 if TYPE_CHECKING:

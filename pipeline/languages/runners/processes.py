@@ -14,7 +14,7 @@ import subprocess
 import time
 from typing import Any
 
-from pipeline.languages.runners.guarded_start import Watch, start
+from pipeline.languages.runners.exec_guard import Watch, start
 
 WHOLE = 64_000_000
 """Bytes that are kept of the answer of a tool."""

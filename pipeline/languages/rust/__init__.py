@@ -1,1 +1,1 @@
-"""Rust projects: built and tested with cargo; `toolchain` is its front."""
+"""Rust projects: built and tested with cargo; start reading with `toolchain`."""

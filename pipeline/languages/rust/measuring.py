@@ -14,7 +14,7 @@ from pipeline.boxes.box_folder import private_place
 from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
 from pipeline.languages.rust import project as cargo_project
 from pipeline.languages.rust import records
-from pipeline.languages.rust.bench import Bench
+from pipeline.languages.rust.boxed_runner import BoxedRunner
 from pipeline.languages.rust.messages import ArtifactLine, Documented, excess, is_done
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ async def run_tests(asked: Measurement) -> Observation:
     command = _shown(asked)
     limited: dict[str, object] = {"do": "test", "per_test_s": asked.per_test_timeout_s}
     with private_place("redfirst-cargo-") as place:
-        bench = Bench.under(place, asked)
-        session, completed = await bench.run({"do": "build"}, asked.timeout_s)
+        runner = BoxedRunner.under(place, asked)
+        session, completed = await runner.run({"do": "build"}, asked.timeout_s)
         tail = records.rendered(session)
         executables = [line.message.executable for line in session.of(ArtifactLine)]
         if executables and not session.fault and not completed.timed_out:
             listing = {"do": "list", "executables": executables}
-            listed, completed = await bench.run(listing, _left(deadline), frozen=True)
+            listed, completed = await runner.run(listing, _left(deadline), frozen=True)
             session = session.then(listed)
             if not is_done(listed) or completed.timed_out:
                 why = unfinished(session, completed, excess(session) or "the tests could not be listed")
@@ -52,24 +52,24 @@ async def run_tests(asked: Measurement) -> Observation:
         project = _project(session, completed, asked)
         if isinstance(project, Unusable):
             return nothing(project, completed, command=command, tail=tail)
-        bench.keep(project)
+        runner.keep(project)
         tests = [test for test in project.tests.values() if asked.selects(test.id, test.path) and not test.is_ignored]
         ran = session.last
         if tests:
-            ask = {**limited, "tests": [bench.asked_of(test) for test in tests], "doctests": []}
-            ran, completed = await bench.run(ask, _left(deadline), frozen=True)
+            ask = {**limited, "tests": [runner.asked_of(test) for test in tests], "doctests": []}
+            ran, completed = await runner.run(ask, _left(deadline), frozen=True)
         # rustdoc compiles examples, and may start them to list them: what was compiled is open to them when no
         # test runs any more
         packages = [one for line in session.of(Documented) for one in line.packages]
         doctests: list[Doctest] = []
         if packages and is_done(ran) and not completed.timed_out:
-            listed, completed = await bench.run({"do": "examples", "packages": packages}, _left(deadline))
+            listed, completed = await runner.run({"do": "examples", "packages": packages}, _left(deadline))
             project = cargo_project.with_examples(project, listed)
             doctests = [test for test in project.doctests.values() if asked.selects(test.id, test.path)]
             ran = ran.then(listed)
         if doctests and is_done(ran) and not completed.timed_out:
-            ask = {**limited, "tests": [], "doctests": bench.examples(doctests, project)}
-            shown, completed = await bench.run(ask, _left(deadline))
+            ask = {**limited, "tests": [], "doctests": runner.examples(doctests, project)}
+            shown, completed = await runner.run(ask, _left(deadline))
             ran = ran.then(shown)
     ids = frozenset(test.id for test in (*tests, *doctests))
     return records.observe(
@@ -85,7 +85,7 @@ async def check_types(asked: Measurement) -> Observation:
     """
     command = ("cargo", "check", "--workspace", "--tests")
     with private_place("redfirst-cargo-") as place:
-        session, completed = await Bench.under(place, asked).run({"do": "check"}, asked.timeout_s)
+        session, completed = await BoxedRunner.under(place, asked).run({"do": "check"}, asked.timeout_s)
     tail = records.rendered(session)
     project = _project(session, completed, asked)
     if isinstance(project, Unusable):

@@ -149,7 +149,7 @@ class TooMany(Line):
 
 
 class Ended(ProcessLine):
-    """A test is over; see `guarded_start.Watch` for what its process asked for."""
+    """A test is over; see `exec_guard.Watch` for what its process asked for."""
 
     kind: Literal["ended"]
     id: str

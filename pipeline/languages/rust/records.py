@@ -15,7 +15,7 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
-from pipeline.languages.runners.guarded_start import REPLACED
+from pipeline.languages.runners.exec_guard import REPLACED
 from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
 from pipeline.languages.rust import faults, messages
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.front import Front
+from pipeline.languages.lazy_toolchain import LazyToolchain
 from pipeline.languages.rust import environment
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
 
 
-class CargoToolchain(Front):
+class CargoToolchain(LazyToolchain):
     """The `Toolchain` of Rust projects."""
 
     name = "cargo"

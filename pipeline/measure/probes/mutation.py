@@ -125,7 +125,7 @@ def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layou
     """Return the production files in which *tree* has lines that *base* has not, by path."""
 
     def is_wanted(path: str) -> bool:
-        known = has_part(path, "operators") and path.endswith(ctx.toolchain.sources)
+        known = has_part(path, "fault_sites") and path.endswith(ctx.toolchain.sources)
         return known and not (layout.is_test_side(path) or is_tracker(path) or ctx.toolchain.is_control_path(path))
 
     lines = changed_lines(ctx, base, tree, is_wanted)

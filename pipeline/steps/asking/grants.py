@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.named_tests import path_of
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.composed_trees import shares_file
-from pipeline.measure.tools import tools_for
+from pipeline.measure.project_tools import tools_for
 from pipeline.policy.scope import Action, Grant, TestScope, lies_in
 from pipeline.steps.evidence.records import baseline_of
 

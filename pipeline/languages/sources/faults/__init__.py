@@ -42,7 +42,7 @@ def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = 
         lines: The lines that may be changed, from 1.
         at_most: How many are wanted.
     """
-    part = part_for(path, "operators") if lines and len(source) <= _LARGEST else None
+    part = part_for(path, "fault_sites") if lines and len(source) <= _LARGEST else None
     if part is None:
         return ()
     grammar = cast("_Language", part).grammar(path)

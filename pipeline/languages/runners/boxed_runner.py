@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.languages.protocol import Measurement
 
 _LANGUAGES: Final = Path(__file__).parents[1]
-_COMMON: Final = ("runners/recording.py", "runners/guarded_start.py", "runners/processes.py")
+_COMMON: Final = ("runners/recording.py", "runners/exec_guard.py", "runners/processes.py")
 _MAIN: Final = "from pipeline.languages.{}.runner import main\n\nmain()\n"
 _ANSWER: Final = 512_000_000
 _GRACE_S: Final = 20.0
@@ -30,7 +30,7 @@ _Line = TypeVar("_Line", bound=Line)
 
 
 @dataclass(frozen=True)
-class Bench:
+class BoxedRunner:
     """What is measured, and our program, by its folder."""
 
     asked: Measurement

@@ -16,7 +16,7 @@ from pipeline.languages.environments import devshell
 from pipeline.languages.go.command import arguments_of
 from pipeline.languages.go.messages import ADAPTER
 from pipeline.languages.go.records import IDLE
-from pipeline.languages.runners import bench
+from pipeline.languages.runners import boxed_runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,19 +35,19 @@ _ALL_ERRORS: Final = "-gcflags=-e"
 
 
 @dataclass(frozen=True)
-class Bench(bench.Bench):
+class BoxedRunner(boxed_runner.BoxedRunner):
     """Where one measurement is made: `compiled` is the compiler's cache, `tests` holds the executables."""
 
     compiled: BoxFolder
     tests: BoxFolder
 
     @classmethod
-    def under(cls, place: Path, asked: Measurement) -> Bench:
+    def under(cls, place: Path, asked: Measurement) -> BoxedRunner:
         """Lay the place out: our program, and the folders of what is made."""
         compiled = BoxFolder.made(place, "cache")
         if asked.cache is not None and not asked.cache.warm:
             compiled.fill(asked.cache.folder / _KEPT)
-        program = bench.lay_out(place, "go", "runner.py", "frames.py")
+        program = boxed_runner.lay_out(place, "go", "runner.py", "frames.py")
         return cls(asked, program, compiled, BoxFolder.made(place, "tests"))
 
     async def build(self, *, check: bool = False) -> tuple[Session, Completed]:

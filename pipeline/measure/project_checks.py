@@ -9,7 +9,7 @@ from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, working_box
-from pipeline.measure.tools import kit_of
+from pipeline.measure.project_tools import kit_of
 from pipeline.process import WORKSPACE, Command, Mount
 from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.measure.tools import Kit
+    from pipeline.measure.project_tools import Kit
     from pipeline.programs import Program
 
 FILES: Final = "{files}"

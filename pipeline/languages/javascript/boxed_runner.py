@@ -15,7 +15,7 @@ from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import installed_mounts, linked
 from pipeline.languages.javascript.messages import ADAPTER
-from pipeline.languages.runners import bench
+from pipeline.languages.runners import boxed_runner
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ _RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
 
 
 @dataclass(frozen=True)
-class Bench(bench.Bench):
+class BoxedRunner(boxed_runner.BoxedRunner):
     """Where one measurement is made; `shared` is what the runners keep for each other."""
 
     shared: BoxFolder
 
     @classmethod
-    def under(cls, place: Path, asked: Measurement) -> Bench:
+    def under(cls, place: Path, asked: Measurement) -> BoxedRunner:
         """Lay the place out: our programs, and a folder for what the runners keep for each other."""
         shared = BoxFolder.made(place, "shared")
-        program = bench.lay_out(place, "javascript", "runner.py", "channel.py")
+        program = boxed_runner.lay_out(place, "javascript", "runner.py", "channel.py")
         shutil.copytree(Path(__file__).with_name(_SCRIPTS), program / _SCRIPTS)
         shared.add("cache")
         return cls(asked, program, shared)

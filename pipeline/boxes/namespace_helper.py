@@ -208,4 +208,4 @@ if __name__ == "__main__":
     try:
         _main(sys.argv[1])
     except OSError as error:
-        sys.exit(f"redfirst-stage: {error.strerror or error}")
+        sys.exit(f"redfirst-namespace-helper: {error.strerror or error}")

@@ -13,7 +13,7 @@ import anyio
 from pipeline.boxes.box import open_box
 from pipeline.config import trust
 from pipeline.config.load import load
-from pipeline.dispatch.escape import EscapeError
+from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
@@ -23,7 +23,7 @@ from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
-from pipeline.verification.without_run import WithoutRun
+from pipeline.verification.context import VerificationContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -35,7 +35,9 @@ _OF_AGENTS: Final = ("agents.", "providers.")
 
 
 @contextmanager
-def opened_without_run(here: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> Generator[WithoutRun]:
+def opened_context(
+    here: Path, environ: Mapping[str, str], say: Callable[[str], None]
+) -> Generator[VerificationContext]:
     """Lend what measures for the repository around *here*; with it everything is removed that was written.
 
     Raises:
@@ -50,19 +52,19 @@ def opened_without_run(here: Path, environ: Mapping[str, str], say: Callable[[st
     for note in notes:
         say(note)
     box = anyio.run(open_box, config.sandbox.value)
-    with lent_without_run(repository, config, box, environ, say, notes) as lent:
+    with lent_context(repository, config, box, environ, say, notes) as lent:
         yield lent
 
 
 @contextmanager
-def lent_without_run(
+def lent_context(
     repository: Repository,
     config: Config,
     box: ProvableBox,
     environ: Mapping[str, str],
     say: Callable[[str], None],
     notes: tuple[str, ...] = (),
-) -> Generator[WithoutRun]:
+) -> Generator[VerificationContext]:
     """Lend what measures for a repository with a commit; with it everything is removed that was written.
 
     Args:
@@ -71,7 +73,7 @@ def lent_without_run(
         box: Where tests are run.
         environ: The user's environment.
         say: Is told of the progress.
-        notes: See `WithoutRun`.
+        notes: See `VerificationContext`.
 
     Raises:
         UserError: what was measured has changed the repository (reason `escape`).
@@ -82,7 +84,7 @@ def lent_without_run(
         untouched = UntouchedRepository.of(repository, place / "objects")
         checkout = PrivateCheckout(untouched, place / "checkout")
         try:
-            yield WithoutRun(
+            yield VerificationContext(
                 repository=untouched,
                 checkout=checkout,
                 config=config,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipeline.languages.protocol import Environment, Lookup, Measurement, Missing
 
 
-class Front(Scaffolding):
+class LazyToolchain(Scaffolding):
     """What a toolchain has of the protocol by its names.
 
     `package` is the folder of its modules: `environment` finds one, `measuring` runs the tests and checks the types.

@@ -25,7 +25,7 @@ Facts = list[int] | list[str]
 """What something was made from; the same facts, the same thing."""
 
 
-class Kept:
+class RunCache:
     """Something of each run, by its folder. The file may be lost, or not be written, at any time."""
 
     def __init__(self, what: str, common_dir: Path, shape: Iterable[str], most: int | None = None) -> None:

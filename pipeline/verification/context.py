@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.escape import without_escape
+from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.measure import setup
 from pipeline.progress import Progress
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class WithoutRun:
+class VerificationContext:
     """A `MeasurementContext` without a run. What it writes, objects included, lies in the folder of its checkout.
 
     `notes` are what whoever reads the result should know of how it was asked.

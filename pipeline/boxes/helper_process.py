@@ -1,4 +1,4 @@
-"""How the driver starts `stage.py`, talks to it, and enters the namespaces that it made."""
+"""How the driver starts `namespace_helper.py`, talks to it, and enters the namespaces that it made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pipeline.process import Namespaces
 
-_STAGE: Final = Path(__file__).with_name("stage.py")
+_HELPER: Final = Path(__file__).with_name("namespace_helper.py")
 
 
 @contextlib.contextmanager
@@ -37,7 +37,7 @@ def memory_file(content: bytes) -> Generator[int]:
 def ordered(order: Mapping[str, object]) -> Generator[tuple[tuple[str, ...], int]]:
     """Yield the argv that carries out `order`, and the descriptor that it must inherit."""
     with memory_file(json.dumps(order).encode()) as told:
-        yield (sys.executable, "-I", "-S", str(_STAGE), str(told)), told
+        yield (sys.executable, "-I", "-S", str(_HELPER), str(told)), told
 
 
 def tool(name: str) -> str:
@@ -65,7 +65,7 @@ def entering(namespaces: Namespaces | None) -> tuple[str, ...]:
 
 
 def received(channel: socket.socket, count: int) -> tuple[int, ...]:
-    """Return the `count` descriptors that the stage has sent.
+    """Return the `count` descriptors that the helper has sent.
 
     Raises:
         BoxError: it sent others.
@@ -74,5 +74,5 @@ def received(channel: socket.socket, count: int) -> tuple[int, ...]:
     if len(descriptors) != count:
         for descriptor in descriptors:
             os.close(descriptor)
-        raise BoxError("the stage did not hand over its descriptors")
+        raise BoxError("the namespace helper did not hand over its descriptors")
     return tuple(descriptors)

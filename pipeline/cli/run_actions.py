@@ -32,7 +32,7 @@ def answer(
 ) -> None:
     """Answer a run, or go on with it, and leave with its exit code."""
     from pipeline.service import composition  # noqa: PLC0415
-    from pipeline.service.elsewhere import located  # noqa: PLC0415
+    from pipeline.service.other_worktrees import located  # noqa: PLC0415
 
     here = repository_here()
     repository, folder = located(here, named(command, here, name))
@@ -78,7 +78,7 @@ def acted(act: Callable[[Display], Awaitable[Context]], here: Repository, worktr
     import anyio  # noqa: PLC0415
 
     from pipeline.cli.status_line import opened_display  # noqa: PLC0415
-    from pipeline.service.elsewhere import advice_as_typed, as_typed, gate_as_typed, text_as_typed  # noqa: PLC0415
+    from pipeline.service.other_worktrees import advice_as_typed, as_typed, gate_as_typed, text_as_typed  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
     with advice_as_typed(here, worktree, run), opened_display() as display:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.box_folder import BoxFolder
-from pipeline.languages.runners import bench
+from pipeline.languages.runners import boxed_runner
 from pipeline.languages.rust.messages import ADAPTER
 from pipeline.trees import remove_tree
 
@@ -32,20 +32,20 @@ _TEMPORARY: Final = "tmp"
 
 
 @dataclass(frozen=True)
-class Bench(bench.Bench):
+class BoxedRunner(boxed_runner.BoxedRunner):
     """Where one measurement is made: `compiled` is cargo's folder, `temporary` the one that integration tests fill."""
 
     compiled: BoxFolder
     temporary: BoxFolder
 
     @classmethod
-    def under(cls, place: Path, asked: Measurement) -> Bench:
+    def under(cls, place: Path, asked: Measurement) -> BoxedRunner:
         """Lay the place out: our program, the folder of compiled files, and the one that integration tests may fill."""
         compiled, temporary = BoxFolder.made(place, "target"), BoxFolder.made(place, _TEMPORARY)
         if asked.cache is not None and not asked.cache.warm:
             compiled.fill(asked.cache.folder / _KEPT)
         compiled.add(_TEMPORARY)
-        program = bench.lay_out(place, "rust", "runner.py", "processes.py")
+        program = boxed_runner.lay_out(place, "rust", "runner.py", "processes.py")
         return cls(asked, program, compiled, temporary)
 
     @property

@@ -50,7 +50,7 @@ class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
 
 
 @dataclass(frozen=True)
-class Case:
+class ClaimedCommit:
     """One commit with its evidence; `parent`, `tree` and `start` are trees."""
 
     ctx: MeasurementContext
