@@ -160,7 +160,8 @@ def _common(top: Path) -> Path:
     if place.is_dir():
         return place
     own = top / place.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-    return own / (own / "commondir").read_text(encoding="utf-8").strip()
+    shared = own / "commondir"  # a submodule, or a git folder in another place, has none
+    return own / shared.read_text(encoding="utf-8").strip() if shared.is_file() else own
 
 
 def _worktrees(top: Path) -> Iterator[Path]:
@@ -168,4 +169,4 @@ def _worktrees(top: Path) -> Iterator[Path]:
     common = _common(top).resolve()
     yield common.parent
     for place in common.glob("worktrees/*/gitdir"):
-        yield Path(place.read_text(encoding="utf-8").strip()).parent
+        yield (place.parent / place.read_text(encoding="utf-8").strip()).parent

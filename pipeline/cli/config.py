@@ -61,7 +61,7 @@ def show(
     loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository), flags=flags)
     widening = widening_in(repository, loaded, os.environ)
     trusted = is_trusted(widening, repository.common_dir, os.environ)
-    notes = uncounted(repository)
+    notes = uncounted(repository, os.environ)
     if as_document:
         typer.echo(json.dumps({**document(loaded, widening, trusted=trusted), "notes": notes}, indent=2))
     else:
@@ -92,7 +92,7 @@ def get(key: Key, as_document: AsDocument = False) -> None:
         origin = ":".join(str(part) for part in (facts["source"] or facts["layer"], facts["line"]) if part is not None)
         if name == key:
             print_text(visible(f"{name} comes from {origin}"), err=True)
-    for note in uncounted(repository):
+    for note in uncounted(repository, os.environ):
         print_text(visible(f"note: {note}"), err=True)
 
 

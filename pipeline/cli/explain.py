@@ -106,6 +106,10 @@ def _stands(document: ExplainDocument) -> str:
         stands = "abandoned by a person; the last decision before that"
     elif document.reason is Reason.APPROVAL:
         stands = f"parked {document.place}"
+    elif document.outcome is None and not document.live:
+        stands = f"interrupted {stands}: the process that drove it is gone"
+    elif document.reason is Reason.INTERRUPTED:
+        stands = f"interrupted {stands}"
     elif document.outcome is not None:
         stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
     return visible(f"{document.run_id}: {stands}")

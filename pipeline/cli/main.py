@@ -24,6 +24,9 @@ from pipeline.policy.characters import visible
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
+    from pipeline.service.progress import Display
+    from pipeline.steps.context import Context
+
 
 app = typer.Typer(
     name="redfirst",
@@ -136,8 +139,13 @@ def run_command(
     if worktree:
         repository, options = worktrees.create(here, options)
         say(f"made the worktree {repository.worktree}")
+
+    async def start(display: Display) -> Context:
+        begun = composition.start(repository, options, display)
+        return await (worktrees.begun(here, repository, begun) if worktree else begun)
+
     drive(
-        lambda display: composition.start(repository, options, display),
+        start,
         here,
         repository.worktree,
         as_document=as_document,

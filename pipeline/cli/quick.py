@@ -28,7 +28,11 @@ def answered(words: list[str]) -> bool:
                 return False
     except (BrokenPipeError, KeyboardInterrupt) as error:
         _end(error)
-    except Exception:  # noqa: BLE001  (the whole program finds the words)
+    except Exception as error:  # noqa: BLE001  (the whole program finds the words, or tells how it ended)
+        from pipeline.terminal import has_said  # noqa: PLC0415  (the same)
+
+        if has_said():  # a second time would be printed, too
+            _end(error)
         return False
     return True
 

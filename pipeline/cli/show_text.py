@@ -85,7 +85,8 @@ def _head(document: ShowDocument) -> Rows:
     rows += [("now", f"{visible(each.what)}, {_since(each.since)}") for each in document.now]
     # What the last decision said is why the run stopped only where that decision stopped it.
     if document.note and document.outcome is not None and not good and document.reason is not Reason.ABANDONED:
-        rows.append(("because", several_lines(document.note)))
+        stopped = document.reason is Reason.INTERRUPTED  # by a person: what stays is said, and no cause
+        rows.append(("kept" if stopped else "because", several_lines(document.note)))
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
     rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
     if document.sandbox.backend == "none":
@@ -133,7 +134,8 @@ def _box_text(document: ShowDocument) -> str:
 def _following(document: ShowDocument) -> Rows:
     if document.at_gate is not None and not document.live:
         return answer_rows(document.at_gate)
-    return [("next", visible(action)) for action in document.safe_next_actions]
+    itself = f"redfirst show {document.run_id}"
+    return [("next", visible(action)) for action in document.safe_next_actions if action != itself]
 
 
 def _edits(document: ShowDocument) -> Rows:

@@ -50,7 +50,7 @@ def trust(
     loaded = load(worktree, environ=os.environ, repo_file=file_at_head(repository))
     widening = widening_in(repository, loaded, os.environ)
     if not widening:
-        told = "\n".join(["This repository asks for nothing that needs trust.", *uncounted(repository)])
+        told = "\n".join(["This repository asks for nothing that needs trust.", *uncounted(repository, os.environ)])
         _answer(worktree, (), as_document=as_document, told=told)
         return
     shown = _lines(widening)

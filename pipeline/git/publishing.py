@@ -114,3 +114,8 @@ class PublishDoor(ObjectDoor):
     def add_worktree(self, folder: Path, branch: str, base: str) -> None:
         """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`)."""
         self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base)
+
+    def remove_worktree(self, folder: Path, branch: str, tip: str) -> None:
+        """Remove a linked worktree in which all is committed, and its branch if that is still at *tip*."""
+        if self._start(("worktree", "remove", str(folder))).returncode == 0:
+            self._start(("update-ref", "-d", f"refs/heads/{branch}", tip))

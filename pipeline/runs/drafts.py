@@ -113,16 +113,18 @@ def take_edits(run: Run, names: Iterable[str]) -> None:
 def redraft(run: Run, texts: Mapping[str, str]) -> list[str]:
     """Write a new draft, by names, over what it replaces; return the names.
 
-    Every version that is replaced stays, as it was drafted and as it was edited: `plan-1.md`, `plan-2.md`. The files of
-    tasks that are neither in the draft nor done are moved away.
+    Every version that is replaced stays, as it was drafted and as it was edited: `plan-1.md`, `plan-1-edited.md`. The
+    files of tasks that are neither in the draft nor done are moved away.
     """
     done = {task_file(task.id) for task in run.state.tasks.values() if task.status in SETTLED}
     for name in [name for name in run.artifacts if name == PLAN or _TASK.fullmatch(name)]:
         if name not in texts and (name == PLAN or name in done):
             continue
-        for content in (counted(run, name), _read(run, name)):
-            if content is not None and content != _bytes(texts.get(name, "")):
-                _keep(run, name, "" if name == PLAN else DROPPED, content)
+        folder, new = "" if name == PLAN else DROPPED, _bytes(texts.get(name, ""))
+        drafted, there = counted(run, name), _read(run, name)
+        kept = None if drafted in {None, new} else _keep(run, name, folder, drafted or b"")
+        if there not in {None, new, drafted}:
+            _keep(run, name, folder, there or b"", edit_of=kept)
         if name not in texts:
             for gone in (COUNTS + name, name):  # in this order: what counts no more is never put back after a crash
                 remove_record(run.folder, gone)
@@ -148,14 +150,19 @@ def _is_edited(run: Run, name: str) -> bool:
     return digest != run.artifacts[name] and (there is None or there != _read(run, COUNTS + name))
 
 
-def _keep(run: Run, name: str, folder: str, content: bytes) -> str:
-    """Keep a content of a draft as its next version in *folder*, unless it is one already; return its name."""
+def _keep(run: Run, name: str, folder: str, content: bytes, *, edit_of: str | None = None) -> str:
+    """Keep a content of a draft as its next version in *folder*, unless it is one already; return its name.
+
+    What a person made of a version (*edit_of*) has its number.
+    """
     stem = f"{folder}{name.removesuffix('.md')}-"
-    version = re.compile(re.escape(stem) + r"(\d+)\.md")
+    version = re.compile(re.escape(stem) + r"(\d+)(?:-edited)?\.md")
     known = {match[0]: int(match[1]) for match in map(version.fullmatch, run.artifacts) if match is not None}
     digest = sha256_hex(content)
     same = next((kept for kept in known if run.artifacts[kept] == digest), None)
-    kept = same or f"{stem}{max(known.values(), default=0) + 1}.md"
+    wanted = f"{edit_of.removesuffix('.md')}-edited.md" if edit_of else ""
+    free = wanted if wanted and wanted not in known else f"{stem}{max(known.values(), default=0) + 1}.md"
+    kept = same or free
     run.write_artifact(kept, content)
     return kept
 

@@ -19,6 +19,7 @@ _GO_ON: Final = ("redfirst resume {run}", "redfirst abandon {run}")
 _AGAIN: Final = ("redfirst run {issue}",)
 _WHY: Final = ("redfirst explain {run} --last",)
 _RESULT: Final = ("git log --stat {start}..{branch}", "redfirst diff {run}")
+_ONTO: Final = "redfirst resume {run} --onto {branch}"
 _LIMIT: Final = re.compile(r"(budget(?:\.\w+)*\.(?:cost_usd|tokens)) = ")
 _WORK: Final = ("redfirst explain {run}", "redfirst diff {run}")
 
@@ -97,9 +98,13 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
 
 def _reached(run: Run) -> str:
     """Return the limit that parked the run, as it is raised with `--set`."""
-    decisions = run.journal.of(DecisionMade)
-    named = _LIMIT.search(decisions[-1].data.note) if decisions else None
+    named = _LIMIT.search(_last_note(run))
     return f"{named[1]}=AMOUNT" if named is not None else "limits.dispatches=NUMBER"
+
+
+def _last_note(run: Run) -> str:
+    decisions = run.journal.of(DecisionMade)
+    return str(decisions[-1].data.note or "") if decisions else ""
 
 
 def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
@@ -119,4 +124,6 @@ def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
     branch = shlex.quote(info.branch)  # git allows $, ; and quotes in its name
     words = {"run": info.run_id, "issue": run.issue, "branch": branch, "start": info.start_commit[:12]}
     words["limit"] = _reached(run)
+    if state.reason is Reason.BRANCH_MOVED and _ONTO.format_map(words) in _last_note(run):
+        found = (_ONTO, *(action for action in found if action != _GO_ON[0]))  # a plain resume would park again
     return tuple(action.format_map(words) for action in found)

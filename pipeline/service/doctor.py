@@ -182,7 +182,7 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded 
         return None, _failed("config", error)
     sources = sorted({origin.source for origin in loaded.origins.values() if origin.source})
     message = f"from {', '.join(sources)}" if sources else "defaults only"
-    if notes := uncounted(repository):
+    if notes := uncounted(repository, environ):
         return loaded, _warned("config", "; ".join((message, *notes)), "git commit --all")
     return loaded, Check(id="config", status="ok", message=message)
 

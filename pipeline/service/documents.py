@@ -272,5 +272,6 @@ class ExplainDocument(_Document):
     redfirst_version: str
     outcome: Outcome | None
     reason: Reason | None
+    live: bool = False
     place: str
     decisions: tuple[DecisionLine, ...]

@@ -68,6 +68,7 @@ def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
         redfirst_version=info.redfirst_version,
         outcome=state.outcome,
         reason=state.reason,
+        live=live,
         place=place_of(run),
         decisions=tuple(found[-1:] if last else found),
     )

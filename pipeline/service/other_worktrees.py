@@ -93,6 +93,8 @@ def advice_as_typed(here: Repository, worktree: Path, run: str = "") -> Generato
     try:
         yield
     except UserError as error:
+        if not worktree.is_dir():  # one that was made for a run which was then refused: nothing can be typed there
+            raise
         for each in (error, *error.also):
             each.actions = as_typed(each.actions, here, worktree, run)
             each.message = text_as_typed(each.message, here, worktree, run)

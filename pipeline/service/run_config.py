@@ -195,8 +195,10 @@ def file_at_head(repository: Repository) -> RepositoryFile | None:
     return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}", LARGEST))
 
 
-def uncounted(repository: Repository) -> tuple[str, ...]:
+def uncounted(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return a note where the repository's file says something else in the worktree than in HEAD, which counts.
+
+    A second one says what is wrong with it there.
 
     Raises:
         UserError: the repository configures us in two files.
@@ -204,4 +206,10 @@ def uncounted(repository: Repository) -> tuple[str, ...]:
     found = file_at_head(repository)
     if found is None or not found.tracked or same_words(found, repository.worktree):
         return ()
-    return (f"uncommitted changes of {found.name} do not count: it is read as HEAD has it",)
+    note = f"uncommitted changes of {found.name} do not count: it is read as HEAD has it"
+    try:
+        theirs = repository_file(repository.worktree, lambda _: None)
+        load(repository.worktree, environ=environ, repo_file=theirs)
+    except UserError as error:
+        return note, f"once they are committed no run begins: {error.message}"
+    return (note,)

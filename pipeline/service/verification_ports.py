@@ -48,7 +48,7 @@ def opened_context(
     if repository.resolve("HEAD") is None:
         raise UserError("The branch has no commit yet.", Reason.USAGE, path=str(repository.worktree))
     config = _config(repository, environ)
-    notes = uncounted(repository)
+    notes = uncounted(repository, environ)
     for note in notes:
         say(note)
     box = anyio.run(open_box, config.sandbox.value)

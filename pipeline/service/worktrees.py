@@ -19,13 +19,14 @@ from pipeline.runs.facts import commits_of
 from pipeline.runs.preconditions import refuse_claimed
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
-from pipeline.runs.store import issue_of
+from pipeline.runs.store import WORKFLOW, issue_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Awaitable, Generator
     from pathlib import Path
 
     from pipeline.service.run_config import RunOptions
+    from pipeline.steps.context import Context
 
 _SLUG_LIMIT = 40
 
@@ -57,6 +58,25 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
     return Repository.find(folder), replace(options, base=base)
+
+
+async def begun(here: Repository, made: Repository, start: Awaitable[Context]) -> Context:
+    """Return what the start of a run returns; where it is refused, the worktree that was made for it is taken back.
+
+    Args:
+        here: The repository as seen from where somebody stands.
+        made: The same as seen from the new worktree.
+        start: Begins the run there.
+    """
+    tip = made.resolve("HEAD")
+    try:
+        return await start
+    except UserError as error:
+        branch = made.branch()
+        runs = list(made.worktree.glob(f"{WORKFLOW}/run-*"))
+        if error.reason is not Reason.INTERRUPTED and branch and tip and not runs:
+            here.remove_worktree(made.worktree, branch, tip)
+        raise
 
 
 def _refuse_done(repository: Repository, issue: str, tip: str) -> None:

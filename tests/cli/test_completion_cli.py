@@ -85,3 +85,21 @@ def test_a_completion_loads_nothing_heavy(project: Project) -> None:
     done = subprocess.run(command, cwd=project.root, env=env, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["GAL-1"]
     assert not set(done.stderr.split()) & HEAVY
+
+
+def test_worktrees_that_git_links_by_relative_paths_are_known(tmp_path: Path) -> None:
+    made = make_project(tmp_path)
+    linked = tmp_path / "linked"
+    made.git("worktree", "add", "--quiet", str(linked))
+    (linked / ".workflow/run-GAL-7").mkdir(parents=True)
+    (linked / ".workflow/run-GAL-7/run.json").touch()
+    (linked / ".git").write_text(f"gitdir: ../{made.root.name}/.git/worktrees/linked\n")
+    (made.root / ".git/worktrees/linked/gitdir").write_text("../../../../linked/.git\n")
+    assert offered(made.root, "resume ") == offered(linked, "resume ") == ["run-GAL-7"]
+
+
+def test_branches_of_a_submodule_are_known(tmp_path: Path) -> None:
+    made = make_project(tmp_path)
+    (made.root / ".git").rename(tmp_path / "elsewhere.git")
+    (made.root / ".git").write_text("gitdir: ../elsewhere.git\n")
+    assert "work" in offered(made.root, "verify ")

@@ -323,6 +323,7 @@ def test_a_lost_dispatch_is_told_from_a_running_one(repository: Repository) -> N
     start_dispatch(run, Role.TEST, "write-tests")
     assert ask_json("show")["dispatches"][0]["state"] == "lost"
     assert "state   interrupted: the process that drove it is gone" in ask("show")
+    assert ask("explain").startswith("run-GAL-39: interrupted in write-tests (phase 6), task 1: the process that drove")
     lease = FileLease.take(run.folder)
     found = ask_json("show")
     assert (found["live"], found["dispatches"][0]["state"]) == (True, "running")

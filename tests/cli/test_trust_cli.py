@@ -132,3 +132,5 @@ def test_what_is_not_committed_yet_is_said_where_nothing_is_asked_for(worktree: 
         subprocess.run(["git", *argv], cwd=worktree, check=True)
     (worktree / "redfirst.toml").write_text('[agents]\nargv = ["bot"]\n')
     assert "uncommitted changes of redfirst.toml do not count" in run()
+    (worktree / "redfirst.toml").write_text("[limits]\nseem = 3\n")
+    assert "no run begins: redfirst.toml:2: unknown key" in run()

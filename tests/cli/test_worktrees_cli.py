@@ -6,13 +6,11 @@ import json
 import shlex
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from kit import HONEST, Project, make_project
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from kit import HONEST, ISSUE, REDFIRST, Project, make_project
 
 pytestmark = pytest.mark.slow
 
@@ -119,3 +117,32 @@ def test_commands_within_a_sentence_are_for_the_worktree_of_the_run(project: Pro
     for document in (parked, project.document("show", "GAL-1")):
         assert f"git -C {there} cherry-pick" in document["note"]
         assert "git cherry-pick" not in document["note"]
+
+
+def test_what_was_printed_before_something_failed_is_not_printed_again(project: Project) -> None:
+    project.write({"TODO/GAL-2.md": ISSUE.replace("GAL-1", "GAL-2")})
+    with Path("/dev/full").open("w") as full:
+        asked = subprocess.run(
+            [str(REDFIRST), "issue", "ready"],
+            cwd=project.root,
+            env=project.environment(),
+            stdout=subprocess.PIPE,
+            stderr=full,
+            text=True,
+            check=False,
+        )
+    assert asked.stdout.count("GAL-2") == 1
+
+
+def test_a_worktree_of_a_run_that_is_refused_is_taken_back(tmp_path: Path) -> None:
+    made = make_project(tmp_path)
+    made.use_script(HONEST)
+    made.configure('[agents]\nbackend = "command"\nargv = ["no-such-program"]\n')
+    before = made.git("for-each-ref"), made.git("worktree", "list")
+    refused = made.document("run", "GAL-1", "--worktree")
+    assert refused["_code"] == 2
+    assert not any("project-gal-1" in action for action in refused["error"]["safe_next_actions"])
+    assert (made.git("for-each-ref"), made.git("worktree", "list")) == before
+    assert not (tmp_path / "project-gal-1").exists()
+    made.use_script(HONEST)
+    assert made.run("--worktree", "--approve", "plan")["reason"] == "approval"

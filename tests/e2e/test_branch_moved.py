@@ -90,6 +90,9 @@ def test_what_meets_is_named_and_merged_only_when_a_person_says_so(tmp_path: Pat
     note = document["note"]
     assert f"greet.sum was changed by {mine[:12]} (mine) and by task 1" in note
     assert "redfirst resume run-GAL-1 --onto work" in note
+    actions = document["safe_next_actions"]
+    assert actions[0] == "redfirst resume run-GAL-1 --onto work", "a plain resume would park again"
+    assert "redfirst resume run-GAL-1" not in actions
     ahead = commit(project, {"docs/notes.txt": "ahead of the branch\n"})
     project.git("branch", "ahead")
     project.git("reset", "--quiet", "--keep", mine)
@@ -100,6 +103,16 @@ def test_what_meets_is_named_and_merged_only_when_a_person_says_so(tmp_path: Pat
     document = project.document("resume", "GAL-1")
     check_on_top(project, document, ahead)
     assert project.git("show", "work:greet.sum") == CODE["greet.sum"].replace("# 1", "# mine").strip()
+
+
+def test_paths_that_differ_in_case_alone_are_not_merged_where_they_are_one_file(tmp_path: Path) -> None:
+    project = parked(tmp_path)
+    commit(project, {"Greet.sum": "# another file, where case counts\n"})
+    project.git("config", "core.ignorecase", "true")
+    assert "--onto" not in refused(project, "approve", "GAL-1")["note"]
+    document = project.document("resume", "GAL-1", "--onto", "work")
+    assert (document["_code"], document["error"]["kind"]) == (2, "branch_moved"), document
+    assert "greet.sum" in document["error"]["message"]
 
 
 @pytest.mark.broad

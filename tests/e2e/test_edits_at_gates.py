@@ -196,7 +196,7 @@ def test_an_answer_to_another_gate_is_refused(told_at_plan: dict[str, Any]) -> N
 
 def test_an_edited_plan_stays_and_is_what_the_redraft_revises(replanned: Played) -> None:
     assert "Mind the callers." not in replanned.artifact("plan-1.md")
-    assert "Mind the callers." in replanned.artifact("plan-2.md")
+    assert "Mind the callers." in replanned.artifact("plan-1-edited.md")
     assert "Mind the callers." not in replanned.artifact("plan.md")
     assert "Mind the callers." in replanned.asked("plan", 2).text("previous_plan")
 

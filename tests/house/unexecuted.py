@@ -51,6 +51,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "cli/main.py": {
         "redfirst {}": "the name of the program and its version",
     },
+    "cli/show_text.py": {
+        "redfirst show {}": "what is left out of its own page",
+    },
     "cli/recipes.py": {
         "redfirst recipes {} {}": "tests/workflows: a recipe that cannot be used",
     },
@@ -122,6 +125,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git for-each-ref refs/redfirst/claims": "of an outcome in OF_OUTCOMES",
         "git reflog": "of an outcome in OF_OUTCOMES",
         "git worktree add ../work {branch}": "of an outcome in OF_OUTCOMES",
+        "redfirst resume {run} --onto {branch}": "tests/e2e/test_branch_moved.py executes it",
         "redfirst --help": "of an outcome in OF_OUTCOMES",
         "redfirst config show": "of an outcome in OF_OUTCOMES",
         "redfirst issue list": "of an outcome in OF_OUTCOMES",

@@ -43,8 +43,8 @@ def test_a_redraft_that_a_crash_repeats_keeps_each_version_once(run: Run) -> Non
     (run.folder / "plan.md").write_text("mine\n", encoding="utf-8")
     redraft(run, {"plan.md": "better\n"})
     redraft(load(run, driving=True), {"plan.md": "better\n"})
-    texts = {name: (run.folder / name).read_text("utf-8") for name in ("plan-1.md", "plan-2.md", "plan.md")}
-    assert texts == {"plan-1.md": "plan\n", "plan-2.md": "mine\n", "plan.md": "better\n"}
+    texts = {name: (run.folder / name).read_text("utf-8") for name in ("plan-1.md", "plan-1-edited.md", "plan.md")}
+    assert texts == {"plan-1.md": "plan\n", "plan-1-edited.md": "mine\n", "plan.md": "better\n"}
     assert names(run.folder) == {*texts, "counts/plan.md"}
 
 

@@ -88,6 +88,8 @@ class Meeting:
     path: str
     theirs: tuple[str, ...]
     ours: tuple[str, ...]
+    cases: bool = False
+    """Whether the two differ in case alone where the file system takes them for one: no merge of texts helps."""
 
     def __str__(self) -> str:
         return f"{self.path} was changed by {_and(self.theirs)} and by {_and(self.ours)}"
@@ -117,7 +119,8 @@ def meetings(ctx: Context, base: Base, work: Sequence[Planned]) -> tuple[Meeting
         if met:
             commits = repository.touching(info.start_commit, base.commit, *met)
             said = tuple(f"{commit[:12]} ({repository.subject(commit)})" for commit in commits)
-            found.append(Meeting(path, said or ("a merge",), tuple(dict.fromkeys(whose))))
+            cases = not any(f"{one}/".startswith(f"{path}/") or f"{path}/".startswith(f"{one}/") for one in met)
+            found.append(Meeting(path, said or ("a merge",), tuple(dict.fromkeys(whose)), cases))
     return tuple(found)
 
 

@@ -25,7 +25,7 @@ def refusal_of_files(ctx: Context, base: Base, work: Sequence[Planned]) -> Block
     met = meetings(ctx, base, work)
     if not met:
         return None
-    touching = _conflicts(ctx, base, work)
+    touching = tuple(dict.fromkeys((*_conflicts(ctx, base, work), *(one.path for one in met if one.cases))))
     if base.merging and not touching:
         return None
     why = [str(one) for one in met]
