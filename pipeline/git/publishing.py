@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.git.locks import free
 from pipeline.git.objects import ObjectDoor
@@ -12,6 +12,9 @@ from pipeline.git.values import GITLINK
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+CLOCK_TICK_S: Final = 0.02
+"""How far the time of a file may be behind the clock."""
 
 
 def _content(path: Path) -> bytes | None:
@@ -85,11 +88,17 @@ class PublishDoor(ObjectDoor):
             found.update(str(path.relative_to(self.worktree)) for path in there)
         return tuple(sorted(found - before))
 
-    def take_back_half(self, old: str, new: str) -> None:
+    def take_back_half(self, old: str, new: str, since: float) -> None:
         """Undo what a killed `move_worktree` left: files that hold the beginning of what *new* has there, or all of it.
 
         Such a file holds nothing that is lost: the user's index says that it was *old* when the move began. A file with
-        any other content is the user's own and stays; so does everything when the index is not *old*.
+        any other content, or written before that, is the user's own and stays; so does everything when the index is not
+        *old*.
+
+        Args:
+            old: What the files were before the move.
+            new: What they were to become.
+            since: When the move began, in seconds since the epoch.
         """
         if self._start(["diff-index", "--cached", "--quiet", old, "--"], prefix=PUBLISHING).returncode:
             return
@@ -99,8 +108,13 @@ class PublishDoor(ObjectDoor):
         written = self.blobs(entry.oid for entry in entries.values())
         half: list[str] = []
         for path, entry in entries.items():
-            there = _content(self.worktree / path) if path in dirty or path not in before else None
-            if there is not None and written[entry.oid].startswith(there):
+            place = self.worktree / path
+            there = _content(place) if path in dirty or path not in before else None
+            if (
+                there is not None
+                and place.lstat().st_mtime > since - CLOCK_TICK_S
+                and written[entry.oid].startswith(there)
+            ):
                 half.append(path)
         for path in half:
             (self.worktree / path).unlink()

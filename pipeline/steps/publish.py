@@ -90,8 +90,7 @@ async def _make(ctx: Context, base: Base) -> Event | None:
         commits, follow_ups = build_commits(ctx, worded.items, base)
         lost = await unproven(ctx, base, commits[:-1]) if moved else ()
     except SigningError as error:
-        # Ctrl-C at the question for a passphrase is no failure
-        return stopped(ctx) if ctx.stopping != "no" else Event(signal=Signal.SIGNING_FAILED, note=str(error))
+        return _unsigned(ctx, error)
     except UnmeasurableError as error:
         return error.event
     except UserError as error:
@@ -123,11 +122,16 @@ async def _parked(ctx: Context, blocked: Blocked) -> Event:
         try:
             commits, follow_ups = build_commits(ctx, worded.items, start_of(ctx))
         except SigningError as error:
-            return Event(signal=Signal.SIGNING_FAILED, note=str(error))
+            return _unsigned(ctx, error)
         intend(ctx, commits, follow_ups, None)
         on_start = [commits]
     then = by_hand(ctx, blocked.tip, on_start[-1]) if blocked.tip is not None else ""
     return Event(signal=Signal.BRANCH_MOVED, note="; ".join(filter(None, (blocked.why, then))), evidence=(name,))
+
+
+def _unsigned(ctx: Context, error: SigningError) -> Event:
+    """Return why there is no signature: Ctrl-C at the question for a passphrase is no failure."""
+    return stopped(ctx) if ctx.stopping != "no" else Event(signal=Signal.SIGNING_FAILED, note=str(error))
 
 
 async def _regression(ctx: Context) -> Event | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crashes import KILLED, die_at, problems
+from crashes import KILLED, die_at, problems, spawn
 from e2e.shapes import TRACKER, answers
 from kit import make_project
 
@@ -30,12 +31,12 @@ CODE = {"greet.sum": "# 1\n# 2\n# 3\ngreet n = n * 2\n"}
 SUBJECTS = ["fix: reject empty names", "chore(todo): close GAL-1"]
 
 
-def parked(tmp_path: Path, code: dict[str, str] | None = None) -> Project:
+def parked(tmp_path: Path, code: dict[str, str] | None = None, flags: tuple[str, ...] = ()) -> Project:
     """Return a project whose run has everything and waits at the gate before publication."""
     project = make_project(tmp_path, FILES)
     project.env["TESTS_LANGUAGE"] = "languages.sums"
     project.use_script(answers(FILES, TESTS, code or CODE), '[agents.simplify]\nbackend = "off"\n')
-    document = project.run("--approve", "commit")
+    document = project.run("--approve", "commit", *flags)
     assert document.get("reason") == "approval", document
     return project
 
@@ -255,3 +256,29 @@ def test_uncommitted_changes_where_the_run_writes_refuse_to_go_on_before_anythin
     assert "not committed: docs/notes.txt" in document["_stderr"]
     assert f"work is at {mine[:12]} now; the result is put on top of it" in document["_stderr"]
     assert project.git("status", "--porcelain") == "M docs/notes.txt"
+
+
+def test_ctrl_c_while_commits_for_a_person_are_signed_stops_the_run(tmp_path: Path) -> None:
+    project = parked(tmp_path)
+    commit(project, {"greet.sum": FILES["greet.sum"].replace("= n", "= n + 0")})
+    program = project.home / "gpg"
+    program.write_text("#!/bin/sh\nkill -INT 0\nexit 1\n", encoding="utf-8")  # the terminal signals the whole group
+    program.chmod(0o755)
+    project.git("config", "gpg.program", str(program))
+    project.git("config", "commit.gpgsign", "true")
+    with spawn(project, "approve", "GAL-1", "--json") as driver:
+        out, err = driver.communicate(timeout=120)
+    assert (driver.returncode, json.loads(out)["reason"]) == (130, "interrupted"), err
+    project.git("config", "commit.gpgsign", "false")
+    assert "would stop: conflicts in greet.sum" in refused(project, "resume", "GAL-1")["note"]
+
+
+def test_explain_of_a_run_in_another_worktree_has_commands_that_work_where_it_is_typed(tmp_path: Path) -> None:
+    project = parked(tmp_path, flags=("--worktree",))
+    there = tmp_path / "project-gal-1"
+    (there / "other.sum").write_text("other n = n + 0\n", encoding="utf-8")
+    project.git("commit", "--quiet", "--amend", "--only", "--message", "amended", "--", "other.sum", cwd=there)
+    assert "then git cherry-pick" in project.document("approve", "GAL-1")["note"].replace(f"git -C {there} ", "git ")
+    (decision,) = project.document("explain", "GAL-1", "--last")["decisions"]
+    assert f"then git -C {there} cherry-pick" in decision["note"]
+    assert f"git -C {there} cherry-pick" in " ".join(project.redfirst("explain", "GAL-1", "--last").stdout.split())

@@ -518,7 +518,7 @@ def test_a_git_that_was_killed_while_it_wrote_the_users_files_is_recognised(repo
     assert (repository.git_dir / "index.lock").exists(), "git was killed with the lock in its hand"
     assert repository.index_lock(began) is None
     git(repository.worktree, "config", "filter.killer.smudge", "cat")
-    repository.take_back_half(start, tree)
+    repository.take_back_half(start, tree, began)
     assert repository.move_worktree(start, tree) is None
     assert (repository.worktree / "new.py").read_text() == "n\n"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pipeline.engine.events import RunStopped
+from pipeline.engine.events import RunResumed, RunStopped
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
@@ -21,11 +22,18 @@ if TYPE_CHECKING:
 
 
 def intend(ctx: Context, commits: Sequence[str], follow_ups: Sequence[str], base: str | None) -> None:
-    """Keep commits by a ref, and say in the journal that they are to be published; *base* is None for the start."""
+    """Keep commits by a ref, and say in the journal that they are to be published; *base* is None for the start.
+
+    With the first ones it also says that the user's files hold nothing of them: version 0.1.0 says nothing.
+    """
+    journal = ctx.run.journal
+    first = not journal.of(PublishIntended)
     keep_publication(ctx.repository, ctx.run, commits[-1])
     under = {} if base is None else {"base": base}
     said = {"commits": tuple(commits), "follow_ups": tuple(follow_ups), **under}
-    ctx.run.journal.append(PublishIntended.model_validate(said))
+    journal.append(PublishIntended.model_validate(said))
+    if first:
+        journal.append(PublishMoving())
 
 
 def move(ctx: Context, new: str, base: Base, *, first: bool) -> Event | None:
@@ -33,7 +41,7 @@ def move(ctx: Context, new: str, base: Base, *, first: bool) -> Event | None:
 
     What a crash left in index and files of an earlier move is taken back, unless this is the *first* one.
     """
-    repository, info, tried = ctx.repository, ctx.run.info, [] if first else _begun(ctx)
+    repository, info, tried = ctx.repository, ctx.run.info, [] if first else _begun(ctx, resumed=1)
     ref = f"refs/heads/{info.branch}"
     old, began = base.tip, _began(ctx)
     if not first and is_published(ctx, new):
@@ -91,34 +99,49 @@ def take_back(ctx: Context) -> tuple[str, ...]:
     now = repository.resolve("HEAD")
     if now is None or repository.branch() != info.branch or not repository.is_ancestor(info.start_commit, now):
         return ()
-    tried = _begun(ctx)
+    tried = _begun(ctx, resumed=0)
     left = _intended(ctx, now, tried)
     if left and repository.index_lock(_began(ctx)) is not None:
         return tuple(change.path for tree in left for change in repository.diff(now, tree))
     return _take_back_all(ctx, now, tried)
 
 
-def _begun(ctx: Context) -> list[Line[PublishIntended]]:
-    """Return the publications that index and files may still hold something of: their move began, and did not end."""
+@dataclass(frozen=True)
+class _Begun:
+    """A publication whose move began, and when, in seconds since the epoch: no file of it is older."""
+
+    said: PublishIntended
+    since: float
+
+
+def _begun(ctx: Context, *, resumed: int) -> list[_Begun]:
+    """Return the publications that index and files may still hold something of: their move began, and did not end.
+
+    Args:
+        ctx: The run.
+        resumed: How many of the last `run_resumed` lines are of the driver that asks.
+    """
     journal = ctx.run.journal
     intended, moving = journal.of(PublishIntended), journal.of(PublishMoving)
-    if not moving:  # an earlier version did not say so: then a driver that died before it stopped the run
+    if not moving:  # version 0.1.0 did not say so: then a driver that died before it stopped the run
         stopped = max((line.seq for line in journal.of(RunStopped)), default=0)
-        return [line for line in intended if line.seq > stopped]
+        died = sum(line.seq > stopped for line in journal.of(RunResumed)) > resumed
+        return [_Begun(line.data, _seconds(line)) for line in intended if line.seq > stopped or died]
     clean = max((line.seq for line in moving if line.data.commit is None), default=0)
-    begun = {line.data.commit for line in moving if line.seq > clean}
-    return [line for line in intended if line.data.commits[-1] in begun]
+    begun = {line.data.commit: _seconds(line) for line in reversed(moving) if line.seq > clean}
+    last = ((line.data, begun.get(line.data.commits[-1])) for line in intended)
+    return [_Begun(said, since) for said, since in last if since is not None]
 
 
-def _take_back_all(ctx: Context, now: str, tried: Sequence[Line[PublishIntended]]) -> tuple[str, ...]:
+def _take_back_all(ctx: Context, now: str, tried: Sequence[_Begun]) -> tuple[str, ...]:
     """Undo what each publication that was tried left of itself, as seen from the branch at *now*; return what stays."""
     repository = ctx.repository
     stays: list[str] = []
-    for tree in _intended(ctx, now, tried):
+    for tree, since in _intended(ctx, now, tried).items():
         ours = {change.path for change in repository.diff(now, tree)}
         staged = ours.intersection(repository.staged(now))
         if not staged:
-            repository.take_back_half(now, tree)
+            repository.take_back_half(now, tree, since)
             continue
         repository.refresh_index()
         if repository.move_worktree(tree, now) is not None:
@@ -126,24 +149,24 @@ def _take_back_all(ctx: Context, now: str, tried: Sequence[Line[PublishIntended]
     return tuple(dict.fromkeys(stays))
 
 
-def _intended(ctx: Context, now: str, tried: Sequence[Line[PublishIntended]]) -> list[str]:
-    """Return what index and files may hold of each publication that was tried: trees over that of *now*.
+def _intended(ctx: Context, now: str, tried: Sequence[_Begun]) -> dict[str, float]:
+    """Return what index and files may hold of each publication that was tried: trees over that of *now*, and when.
 
     What the user has committed of it meanwhile is no longer ours to undo.
     """
     repository = ctx.repository
     here = {entry.path: entry for entry in repository.entries(repository.tree_of(now))}
-    found: list[str] = []
-    for line in tried:
-        base, new = line.data.base or ctx.run.info.start_commit, line.data.commits[-1]
+    found: dict[str, float] = {}
+    for each in tried:
+        base, new = each.said.base or ctx.run.info.start_commit, each.said.commits[-1]
         if repository.is_ancestor(now, base):  # `--onto` may have named a commit that the branch does not have yet
-            found.append(repository.tree_of(new))
+            found.setdefault(repository.tree_of(new), each.since)
             continue
         was = {entry.path: entry for entry in repository.entries(repository.tree_of(base))}
         changes = [c for c in repository.diff(base, new) if here.get(c.path) == was.get(c.path)]
         if changes:
-            found.append(repository.build_tree(repository.tree_of(now), changes))
-    return list(dict.fromkeys(found))
+            found.setdefault(repository.build_tree(repository.tree_of(now), changes), each.since)
+    return found
 
 
 def _committed(ctx: Context, tip: str) -> frozenset[str]:
@@ -159,7 +182,11 @@ def _committed(ctx: Context, tip: str) -> frozenset[str]:
 
 def _began(ctx: Context) -> float:
     """Return when this run began to publish, in seconds since the epoch: locks of ours are not older."""
-    return datetime.fromisoformat(ctx.run.journal.of(PublishIntended)[0].at).timestamp()
+    return _seconds(ctx.run.journal.of(PublishIntended)[0])
+
+
+def _seconds(line: Line[PublishIntended] | Line[PublishMoving]) -> float:
+    return datetime.fromisoformat(line.at).timestamp()
 
 
 def _refused(ctx: Context, why: str) -> Event:
