@@ -67,7 +67,8 @@ def explain(
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = explain_run(find(Roster(Repository.find(Path.cwd())), name), last=last)
+    here = Repository.find(Path.cwd())
+    document = explain_run(find(Roster(here), name), here, last=last)
     width = terminal_width(sys.stdout)
     if as_document:
         print_document(document)

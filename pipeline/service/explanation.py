@@ -23,11 +23,13 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.service.document_lines import STAGES, TO_FIX, dispatch_line, finding_line, finding_text, read_review
 from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
+from pipeline.service.other_worktrees import texts_as_typed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.engine.journal import Line
+    from pipeline.git import Repository
     from pipeline.routing.actions import Action
     from pipeline.routing.state import RunState
     from pipeline.runs.run import Decided
@@ -38,8 +40,13 @@ _QUOTABLE: Final = re.compile(r"(evidence|judgements)/.+\.md|reviews/hygiene-.+\
 _MOST_QUOTED: Final = 12
 
 
-def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
+def explain_run(folder: Path, here: Repository, *, last: bool = False) -> ExplainDocument:
     """Return the decisions of a run, all or only the last one.
+
+    Args:
+        folder: Of the run, in any worktree.
+        here: The repository as seen from where somebody stands: commands in notes work there.
+        last: Only the last one.
 
     Raises:
         UserError: the run is damaged.
@@ -59,6 +66,8 @@ def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
         found.append(_decision(run, decided[line.seq], len(found) + 1, between, written, live=live))
         between = []
     info, state = run.info, run.state
+    chosen = found[-1:] if last else found
+    notes = texts_as_typed([line.note for line in chosen], here, folder.parents[1], folder.name)
     return ExplainDocument(
         run_id=info.run_id,
         issue=run.issue,
@@ -70,7 +79,7 @@ def explain_run(folder: Path, *, last: bool = False) -> ExplainDocument:
         reason=state.reason,
         live=live,
         place=place_of(run),
-        decisions=tuple(found[-1:] if last else found),
+        decisions=tuple(line.model_copy(update={"note": note}) for line, note in zip(chosen, notes, strict=True)),
     )
 
 

@@ -15,7 +15,7 @@ from pipeline.runs.store import WORKFLOW
 from pipeline.search_path import without_the_repository
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Sequence
     from pathlib import Path
 
     from pipeline.git import Repository
@@ -66,15 +66,23 @@ def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str 
 
 def text_as_typed(text: str, here: Repository, worktree: Path, run: str = "") -> str:
     """Return a text with the commands in it as they work where somebody stands."""
-    if not text:
-        return text
+    return texts_as_typed((text,), here, worktree, run)[0]
+
+
+def texts_as_typed(texts: Sequence[str], here: Repository, worktree: Path, run: str = "") -> tuple[str, ...]:
+    """Return texts with the commands in them as they work where somebody stands."""
+    if not any(texts):
+        return tuple(texts)
     spoken = Roster(here).spoken(worktree / WORKFLOW / run)
-    said = _with_name(text, run, spoken) if run else text
+    named = [_with_name(text, run, spoken) for text in texts] if run else list(texts)
     if worktree.resolve() == here.worktree.resolve():
-        return said
+        return tuple(named)
     there = shlex.quote(str(worktree))
-    return _WITHIN_TEXT.sub(
-        lambda found: f"git -C {there} " if found[0].startswith("git") else f"cd {there} && {found[0]}", said
+    return tuple(
+        _WITHIN_TEXT.sub(
+            lambda found: f"git -C {there} " if found[0].startswith("git") else f"cd {there} && {found[0]}", text
+        )
+        for text in named
     )
 
 

@@ -46,7 +46,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 @pytest.mark.parametrize("ending", stories.ENDINGS)
 def test_a_run_is_told_in_20_lines_of_80_columns(repository: Repository, ending: Callable[[Repository], Run]) -> None:
     run = ending(repository)
-    document, explained = show_run(run.folder, repository), explain_run(run.folder)
+    document, explained = show_run(run.folder, repository), explain_run(run.folder, repository)
     for text in (show_text(document, WIDTH), explain_text(explained, WIDTH)):
         lines = text.splitlines()
         assert len(lines) <= 20, text
@@ -67,7 +67,7 @@ def test_a_run_that_a_person_ended_does_not_say_what_else_ended_it(repository: R
     assert "cancelled (abandoned)" in text
     assert "no answer: it was cut off" in text
     assert not re.search(r"died|asked again|because", text)
-    assert "abandoned by a person" in explain_text(explain_run(run.folder))
+    assert "abandoned by a person" in explain_text(explain_run(run.folder, repository))
 
 
 def test_a_finding_that_may_stay_is_not_said_to_have_to_be_fixed(repository: Repository) -> None:
@@ -94,7 +94,7 @@ def test_a_cost_that_nobody_reports_is_not_a_cost_of_nothing(repository: Reposit
 def test_an_error_of_git_is_shown_in_lines(repository: Repository) -> None:
     run = begin(repository)
     run.decide(event(Signal.PRECONDITION, reason=Reason.ENVIRONMENT, note="git: it failed\nfatal: no \x1b room"))
-    for text in (show_text(show_run(run.folder, repository)), explain_text(explain_run(run.folder))):
+    for text in (show_text(show_run(run.folder, repository)), explain_text(explain_run(run.folder, repository))):
         assert re.search(r"because  git: it failed\n +\| fatal: no \\x1b room\n", text), text
 
 
