@@ -152,9 +152,9 @@ FALSE_RED: Final = (
     Cheat("T27", "RED by a syntax error", illegal("SyntaxError"), {OLD_TESTS: TEST_PRICING + "\n\ndef test_more(:\n"}),
     Cheat(
         "T28",
-        "RED by an import that hides the old tests",
-        illegal("hides the file's other tests"),
-        adds('assert coupon(1000, "SPRING") == 900', head="from shop.pricing import coupon\n\n"),
+        "RED by an import that hides the old tests, of a name that is not the task's",
+        illegal("cannot be collected: ImportError"),
+        adds('assert voucher(1000, "SPRING") == 900', head="from shop.pricing import voucher\n\n"),
         task={**COUPON, "test_files": modify(OLD_TESTS)},
     ),
     Cheat(
