@@ -24,9 +24,9 @@ from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.publication.bases import Blocked, blocked, choose, start_of
 from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.holding import held_md, hold
+from pipeline.steps.publication.manual_ways import by_hand, carried, onto_line
 from pipeline.steps.publication.moving import intend, is_published, move
 from pipeline.steps.publication.rebuilding import refusal_of_files, unproven
-from pipeline.steps.publication.recipes import by_hand, carried, onto_line
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.wording import evidence, notes, word
 

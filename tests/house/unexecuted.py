@@ -240,7 +240,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git did not move {}: has a killed git left {}.lock? Remove it, then resume": SENTENCE,
         "git refused to update the files: {}": SENTENCE,
     },
-    "steps/publication/recipes.py": {
+    "steps/publication/manual_ways.py": {
         "git cherry-pick would fit, but for what is not committed: {}": SENTENCE,
         "git cherry-pick {}..{} would stop: {}": SENTENCE,
         "redfirst resume {} --onto {}": "tests/e2e/test_branch_moved.py executes it",
