@@ -1,4 +1,4 @@
-"""Which process a number means: one that is written down may belong to another process by the time it is read.
+"""Tells a process from another one that has got its number since it was written down.
 
 A process is told by its number, the moment it started, and the boot that it runs in.
 """

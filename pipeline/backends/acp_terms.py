@@ -1,4 +1,4 @@
-"""What holds for one dispatch, and how a product is told (see `acp_profiles`)."""
+"""The terms of one dispatch to an ACP agent, and how a product is told of them (see `acp_profiles`)."""
 
 from __future__ import annotations
 

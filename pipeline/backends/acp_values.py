@@ -1,4 +1,4 @@
-"""What one conversation over the Agent Client Protocol is asked, and how it can end. Nothing here loads the SDK."""
+"""The values of one conversation over the Agent Client Protocol: the question, and how it can end. No SDK is loaded."""
 
 from __future__ import annotations
 

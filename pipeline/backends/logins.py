@@ -1,4 +1,4 @@
-"""What a login that is shown to an agent holds, so that it is not written down where the agent repeats it."""
+"""Reads the secrets of a login that is shown to an agent, so that they are not written down where it repeats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of a stream without end: its head has the first error, its tail the report."""
+"""Keeps the head and the tail of an output without end: the first error stands in one, the report in the other."""
 
 from __future__ import annotations
 

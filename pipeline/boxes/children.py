@@ -1,4 +1,4 @@
-"""One child process: fed, drained, limited and ended. What "ended" takes differs by box and is asked of a `Guard`."""
+"""Runs one child process: feeds it, drains it, limits it, ends it. What ending takes is asked of the box's `Guard`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command in a box is limited to, and the mark by which such a process is recognised.
+"""The limits of every command in a box, and the mark by which such a process is recognised.
 
 The limits are set inside, by the shell that then becomes the program: a preexec function would run Python between fork
 and exec of a threaded process. The address space is not limited: what JIT compilers reserve and never use would not fit

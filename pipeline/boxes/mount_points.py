@@ -1,4 +1,4 @@
-"""What of a mount lies in a folder that an agent had its hands on: its own mount point, and what is shown of a view."""
+"""Makes mount points in a folder that an agent could write into, and refuses mounts that a link leads astray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed driver can leave, and how the next one makes sure that it is dead.
+"""Ends the processes that a killed driver left, before the next driver goes on.
 
 Every box dies with its driver: bubblewrap and the supervisor are told by the kernel. What is left to this module: a box
 that was being set up at that very instant, and a dispatch whose supervisor was killed together with the driver. A

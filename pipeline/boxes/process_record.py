@@ -1,4 +1,4 @@
-"""Which process a running dispatch is, on disk: what the next driver needs when this one is killed (`orphans`)."""
+"""Writes down which process a running dispatch is, so that the next driver can end it (`orphans`)."""
 
 from __future__ import annotations
 

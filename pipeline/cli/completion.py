@@ -1,4 +1,4 @@
-"""What the shell offers for a word: issues, runs, roles, kinds, keys, gates. Nothing is imported that is not asked for.
+"""Completes words in the shell: issues, runs, roles, kinds, keys, gates. Nothing is imported that is not asked for.
 
 A completion reads names of files, starts no process, and says nothing where it cannot answer: outside of a repository,
 in a folder that cannot be read. Each function takes the word that was begun.

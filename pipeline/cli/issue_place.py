@@ -1,4 +1,4 @@
-"""Where the tracker is, and what its errors are for the user."""
+"""Finds the tracker of the worktree, and puts its errors into words for the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers and their documents: which file says what, on which line (contract 4).
+"""Reads the documents of the configuration's layers: which file sets a key, on which line (contract 4).
 
 The repository's file is read by the caller, from the start commit if it is tracked there: what an agent or a checkout
 leaves in the worktree cannot change the run that is under way.

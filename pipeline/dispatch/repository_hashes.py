@@ -1,4 +1,4 @@
-"""What of a repository a dispatch must leave alone, as cheap hashes: what makes git run programs or see other content.
+"""Hashes what a dispatch must leave alone in a repository: what makes git run programs or see other content.
 
 Left out is what the user and git itself change at any time: index, files, branches, tags, stashes, packs, `FETCH_HEAD`,
 `gc.pid`, `info/refs`, `info/sparse-checkout`, sample hooks, settings that run nothing, and what is new altogether (a

@@ -1,4 +1,4 @@
-"""What a run needs of the world: a place where it is kept, and the right to be its only driver."""
+"""The ports of a run: the store that keeps it, and the lease that makes a driver its only one."""
 
 from __future__ import annotations
 

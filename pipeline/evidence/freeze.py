@@ -1,4 +1,4 @@
-"""What @make must find again: the judged tests, byte for byte, and the same set of ids (matrix 5, GREEN)."""
+"""Freezes what @make must not change: the judged tests, byte for byte, and the set of their ids (matrix 5, GREEN)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a classification of RED knows of the task, and what it may say (matrix 5)."""
+"""The classes of RED, and the facts of a task by which a failing test gets its class (matrix 5)."""
 
 from __future__ import annotations
 

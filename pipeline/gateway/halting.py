@@ -1,4 +1,4 @@
-"""When the model service itself is in trouble, and when it is of no use to let an agent try on.
+"""Stops a dispatch whose model service is in trouble, where to let the agent try on is of no use.
 
 Agents ask again by themselves, some of them for minutes and with a credential that was refused. So a dispatch is
 stopped from here: at once where asking again changes nothing, else when the service has done nothing but fail for

@@ -1,4 +1,4 @@
-"""What went through, one line of JSON for each request: never a header, a body or a query."""
+"""Logs each request to a model service as one line of JSON: never a header, a body or a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run keeps of its measurements in its own folder, out of every box; it is gone with the run."""
+"""Stores measurements of a run in its own folder, out of every box; they are gone with the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person made of a draft: whether it has the form that ours has, so that nothing in it is overlooked."""
+"""Checks that a draft which a person edited has the form that ours has, so that nothing in it is overlooked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What words and code in a draft give away. Heuristics on lines and blocks; `reports.hygiene` makes rules of them.
+"""Finds in a draft's words and code what the rules of `hygiene` ask for: heuristics on lines and blocks.
 
 Each is written against its false alarms first: `await`, "wait, then retry", a folder called TODO, a forbidden command
 that is named in order to forbid it.

@@ -1,4 +1,4 @@
-"""What the driver of a run is doing now, in a small file of the run folder, for whoever asks how the run stands.
+"""Writes what a driver is doing at the moment to a small file of its run folder, and reads it for `show`.
 
 It is worth nothing once its driver is gone: it is never waited for, never kept, and read of a live run alone.
 """

@@ -1,4 +1,4 @@
-"""Who has an issue: the run of its claim, where it is, how it stands, and what may be done about it."""
+"""Tells which run has claimed an issue, where it is, how it stands, and what may be done about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may drive a run now: the lease of the engine, as a lock on a file."""
+"""The engine's lease as a lock on a file: a run has one driver at a time."""
 
 from __future__ import annotations
 

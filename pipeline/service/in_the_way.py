@@ -1,4 +1,4 @@
-"""What of the user's would be in the way of a run's publication: said when it goes on, before anything is paid.
+"""Finds the user's changes that would be in the way of a run's publication, before anything more is paid.
 
 What they have not committed in files that the run writes refuses to go on; anywhere else it is told, and stays.
 """

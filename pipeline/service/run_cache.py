@@ -1,4 +1,4 @@
-"""Keeps, in a file of the user's state, what was read of runs that have not changed since (ADR-R146).
+"""Caches, in a file of the user's state, what was read of runs that have not changed since (ADR-R146).
 
 What is kept follows from files of the run: as long as lstat says the same of them, it is the same, and nothing that
 reads journals has to be loaded. Who changes a file cannot set its change time back (`runs/seal.py`).

@@ -1,4 +1,4 @@
-"""What measures without a run, for the commands that do: the box and the tests as configured, no agent, no model."""
+"""Builds what `verify`, `tdd`, `doctor` and `agents try` measure with: box and tests as configured, without a run."""
 
 from __future__ import annotations
 

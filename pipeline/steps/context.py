@@ -1,4 +1,4 @@
-"""What every step is handed: the run, the ports, and the facts of the moment. Built in `cli`, used by `steps`."""
+"""What every step is handed: the run, the ports, and the facts of the moment. Built in `service`, used by `steps`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where tests are measured outside of any run: the same copies, box and toolchain, in a folder that is thrown away."""
+"""The context of measurements without a run: the same copies, box and toolchain, in a folder that is thrown away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What helps who asks `tdd`: a name that may be still to come, a test that asserts nothing, or that hides others."""
+"""Hints for the user of `tdd`: a name that may be still to come, a test that asserts nothing, or that hides others."""
 
 from __future__ import annotations
 

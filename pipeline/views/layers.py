@@ -1,4 +1,4 @@
-"""What an overlay's upper layer says: which paths were touched, what they were and what they are now.
+"""Reads an overlay's upper layer: which paths were touched, what they were and what they are now.
 
 The work is proportional to the changes and the folders around them, not to the repository. The kernel writes the upper
 layer as its documentation says: a removed name is a character device 0:0, a folder that replaces what lies below it is

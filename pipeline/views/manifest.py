@@ -1,4 +1,4 @@
-"""What is in a view, byte by byte.
+"""Records what is in a view, byte by byte, so that two of its states can be compared.
 
 An own walk over folder descriptors: ignore rules, attributes and an index are the agent's to write and are not asked.
 Whatever cannot be read is an entry that says so; the gate refuses it (architecture 6, Gate). A file need not be read

@@ -1,4 +1,4 @@
-"""What is kept in the box of the output of a Go test.
+"""Cuts the output of a Go test, inside the box, to what is kept of it.
 
 `go.runner` uses it there: the standard library only.
 """

@@ -1,4 +1,4 @@
-"""The sources of a measurement as they were before it: what is run may change its own files."""
+"""The sources of a measurement as they were before it, since a test may change the files that it is run from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured, in as few words as it takes: for agents, who read everything that they are handed.
+"""Puts what was measured into as few words as it takes, for agents, who read everything that they are handed.
 
 The records themselves stay with the run, in `evidence/`; hashes and lists of parametrised ids say nothing to a reader.
 """

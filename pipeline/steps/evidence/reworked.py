@@ -1,4 +1,4 @@
-"""Which tests were rewritten on order: what these notice no longer is told apart from what a change loosens."""
+"""Separates what tests notice no longer since they were rewritten on order from what a change loosens."""
 
 from __future__ import annotations
 

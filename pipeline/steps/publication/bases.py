@@ -1,4 +1,4 @@
-"""What are the run's commits put on: where it began, or what the user has committed since?"""
+"""Chooses the commit that a run's commits are put on: where it began, or what the user has committed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite before publication: does everything that passed before pass over what is to be published (ADR-R96)?"""
+"""Runs the suite before publication: what passed before must pass over what is to be published (ADR-R96)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is told where the result cannot go on the branch as it is now: only ways that were tried."""
+"""Tells a person what to do by hand where the result cannot go on the branch: only ways that were tried."""
 
 from __future__ import annotations
 
