@@ -54,7 +54,7 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None, al
         if gateway is not None:
             group.start_soon(stop, gateway)
         try:
-            with alarm.heard_by(group.cancel_scope):
+            with alarm.cancelling(group.cancel_scope):
                 answer = await backend.run(job)
         except Exception as error:  # noqa: BLE001  (raised again below, as it is: the group would wrap it)
             failed = error

@@ -81,7 +81,7 @@ class Alarm:
             scope.cancel()
 
     @contextlib.contextmanager
-    def heard_by(self, scope: anyio.CancelScope) -> Generator[None]:
+    def cancelling(self, scope: anyio.CancelScope) -> Generator[None]:
         """Cancel *scope* where it rings while the context lasts, or has rung before."""
         self._at_work.add(scope)
         if self.escape is not None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PICTURES = {"apparatus", "laboratory", "purse", "purses", "reins"}
 RIDDLES = {"absent", "heard", "obeyed", "orders", "provisional", "quiet", "remembered", "served"}
 """Participles that were names: what is heard, of whom? They stay words of sentences."""
-ALONE = {"later", "plain", "watched"}
+ALONE = {"acting", "elsewhere", "kept", "later", "plain", "stage", "watched"}
 """Names of nothing where they stand alone; `later` beside `earlier`, for a local value, is plain English."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
