@@ -1,4 +1,4 @@
-"""Where the tools that an agent runs keep their caches: outside the view, for the length of the run, for each role.
+"""Where the tools that an agent runs keep their caches: outside the view, for each role in each lane.
 
 Nothing of it is ever merged, judged or seen by the program's own test runs, so what an agent puts there can fool nobody
 but itself (architecture 6, Box).
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.engine.machine import TRUNK
 from pipeline.process import Mount
 from pipeline.trees import make_folder, opened, remove_tree
 
@@ -43,9 +44,14 @@ _VARIABLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Cache:
-    """The caches of one role in one run. `folder` is made when it is first used and emptied when it is too large."""
+    """The caches of a role in a lane. `folder` is made when it is first used, and emptied when it is too large."""
 
     folder: Path
+
+    @classmethod
+    def of(cls, top: Path, role: str, lane: str) -> Cache:
+        """Return the caches of a role in a lane; *top* is for those of the whole run."""
+        return cls(top / (role if lane == TRUNK else f"{role}@{lane}"))
 
     def mount(self, box: Box) -> Mount:
         """Return how the box shows it."""
@@ -68,6 +74,12 @@ class Cache:
                 return False
         remove_tree(self.folder)
         return True
+
+
+def remove_caches(top: Path, lane: str) -> None:
+    """Remove what the agents of a lane that is over left there."""
+    for folder in top.glob(f"*@{lane}"):
+        remove_tree(folder)
 
 
 def variables(folder: Path) -> dict[str, str]:

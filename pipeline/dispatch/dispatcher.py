@@ -33,6 +33,7 @@ from pipeline.dispatch.redaction import redacted_answer
 from pipeline.dispatch.request import Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
 from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
+from pipeline.dispatch.script_entries import used_entries
 from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.gateway.limits import GatewayUse
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
 
     from pipeline.backends.protocol import AgentResult
     from pipeline.boxes.box import ProvableBox
-    from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config
     from pipeline.dispatch.agent_choice import Choice
     from pipeline.dispatch.prompt import DispatchDocument, Template
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Dispatcher:
-    """Carries out dispatches of one run. `results` are the finished ones, by name (shared with the run)."""
+    """Carries out dispatches of one run; `records` and `results` are those of the run, its finished ones by name."""
 
     run_id: str
     run_folder: Path
@@ -82,6 +82,7 @@ class Dispatcher:
     search_path: str
     written: Written | None = None
     depth: int = 1
+    records: Mapping[int, DispatchRecord] = field(default_factory=dict[int, "DispatchRecord"])
     results: Mapping[str, DispatchResult] = field(default_factory=dict[str, "DispatchResult"])
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     overlay: bool = True
@@ -227,7 +228,7 @@ class Dispatcher:
     ) -> AgentResult:
         agent, spec = choice.agent, self.roles[request.role]
         tools = request.tools(view) if request.tools is not None else Tools()
-        cache = Cache(self.checkout.root / "caches" / request.role.value)
+        cache = Cache.of(self.checkout.root / "caches", request.role.value, record.lane)
         exchange = folder / "exchange"
         exchange.mkdir(mode=0o700)  # an agent can leave a set-user program in it
         before = self.results.get(record.continues) if record.continues is not None else None
@@ -254,7 +255,7 @@ class Dispatcher:
             read=(*mine, *(Mount(Path(path), Path(path)) for path in agent.read)),
             argv=agent.argv,
             script=Path(agent.script) if agent.script else None,
-            used=self._used_entries(agent),
+            used=used_entries(record, self.records.values(), self.results, self._script),
             env=env,
             timeout_s=agent.timeout_s or (TIMEOUT_S if agent.backend is Backend.HUMAN else spec.timeout_s),
             network=agent.reaches.value,
@@ -292,12 +293,5 @@ class Dispatcher:
             cache.trim()
             remove_tree(exchange / "out")  # the agent may have put anything beside its report
 
-    def _used_entries(self, agent: AgentConfig) -> frozenset[int]:
-        """Return the script entries that finished dispatches of this run took (from disk, so that a resume agrees)."""
-        used: set[int] = set()
-        for result in self.results.values():
-            role = result.dispatch.rpartition("-")[2]
-            same = next((self.config.agent(r).script == agent.script for r in self.roles if r.value == role), False)
-            if same and result.entry is not None:
-                used.add(result.entry)
-        return frozenset(used)
+    def _script(self, role: Role) -> str | None:
+        return self.config.agent(role).script

@@ -6,6 +6,7 @@ from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from pipeline.engine.machine import TRUNK
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, Timestamp
 
@@ -205,3 +206,5 @@ class DispatchRecord(_Record):
     continues: BareName | None = None
     """The dispatch whose answer did not count: its conversation is gone on with, where the product can."""
     reserved: Reserved | None = None
+    lane: BareName = TRUNK
+    """The line of work that it belongs to; not written where that is the trunk."""

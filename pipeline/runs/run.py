@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pipeline.engine import run as engine
 from pipeline.engine.events import RunStarted
 from pipeline.engine.journal import JOURNAL, Journal, readable, utc_now
-from pipeline.engine.machine import DecisionT, EventT, StateT
+from pipeline.engine.machine import TRUNK, DecisionT, EventT, StateT
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.machine import Decision, MatrixMachine
@@ -143,7 +143,9 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
 
     def start_dispatch(self, record: DispatchRecord) -> None:
         """Journal that a dispatch starts; it counts against DISPATCHES from here on."""
-        self.fold(self.journal.append(DispatchStarted.model_validate(record.model_dump(mode="json"))))
+        unsaid = {"lane"} if record.lane == TRUNK else set[str]()
+        said = record.model_dump(mode="json", exclude=unsaid)
+        self.fold(self.journal.append(DispatchStarted.model_validate(said)))
         folder = self.folder / "dispatches" / record.dispatch
         self.at_work[record.dispatch] = folder.is_dir() + sum(1 for _ in folder.parent.glob(f"{folder.name}.lost-*"))
 

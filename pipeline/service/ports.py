@@ -53,6 +53,7 @@ def build_context(
         search_path=search_path,
         run_id=run.info.run_id,
         written=run.written,
+        records=run.records,
         results=run.results,
         environ=environ,
         say=say,

@@ -195,6 +195,7 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
         backend=ctx.config.agent(slot.role).backend.value,
         continues=previous.dispatch if previous is not None else None,
         reserved=share,
+        lane=ctx.lane_name,
     )
     who = ctx.dispatcher.who(record)
     service = who.service.name if who.service is not None else None
