@@ -1,4 +1,4 @@
-"""Which agent answers a dispatch, with which model of which service, and who is asked when it is out of reach.
+"""Chooses the agent that answers a dispatch, its model and service, and who is asked when it is out of reach.
 
 Nothing is inherited in silence: what a product would take from its own settings is said here for every dispatch.
 """

@@ -1,4 +1,4 @@
-"""Whether the answer of a dispatch counts: gate, process and report, the worst first; one sentence for the re-ask."""
+"""Decides whether a dispatch's answer counts: gate, process and report, worst first; one sentence for the re-ask."""
 
 from __future__ import annotations
 

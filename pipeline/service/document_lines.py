@@ -1,4 +1,4 @@
-"""What `show` and `explain` both read of a run: its dispatches, findings and evidence."""
+"""The lines that the documents of `show` and `explain` share: dispatches, findings, evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a configured `go test` is ours to decide, and what is kept."""
+"""Names what of a configured `go test` redfirst decides itself, and what of it is kept."""
 
 from __future__ import annotations
 

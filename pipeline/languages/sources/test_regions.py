@@ -1,4 +1,4 @@
-"""Tests that stand beside production code in one file: what comes of taking the two apart."""
+"""What comes of taking apart tests and production code that stand in one file, as a value."""
 
 from __future__ import annotations
 

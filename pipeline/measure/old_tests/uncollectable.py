@@ -1,4 +1,4 @@
-"""Tests that are no baseline: they do not come to their end, or cannot be loaded; the first error, and what helps."""
+"""Tests that are no baseline, since they never end or cannot be loaded: the first error, and what helps."""
 
 from __future__ import annotations
 

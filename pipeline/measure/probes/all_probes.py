@@ -1,4 +1,4 @@
-"""The probes of a task's tests, once they are GREEN: are they always, are they RED without the change, do they look?
+"""Runs the probes of a task's tests once they are GREEN: repetition, the change reverted, reach, small faults.
 
 In this order, and no further than the first that fails: a test that does not hold still cannot be asked anything else.
 """

@@ -1,4 +1,4 @@
-"""What came of trying a task's tests once they were GREEN: part of the task's evidence."""
+"""The results of the probes that were tried on GREEN tests: part of the evidence of a task."""
 
 from __future__ import annotations
 

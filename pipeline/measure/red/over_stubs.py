@@ -1,4 +1,4 @@
-"""A test file that could not be imported is RED on credit: on stubs of what is new each of its tests must fail.
+"""Measures tests that could not be imported over stubs of what is new: there each of them must fail.
 
 That is measured after GREEN, when the file can be imported (matrix 5, granularity `file`).
 """

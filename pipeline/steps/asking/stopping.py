@@ -1,4 +1,4 @@
-"""What stays of a run that the user stops, and what is asked or measured again."""
+"""Decides what stays of a run that the user stops, and what is asked or measured again."""
 
 from __future__ import annotations
 

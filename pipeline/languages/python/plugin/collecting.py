@@ -1,4 +1,4 @@
-"""What is collected: test files, tests, and what could not be."""
+"""Records what pytest collects: test files, tests, and files that could not be collected."""
 
 # hooks are named, and explained, by pytest
 # ruff: noqa: D102
