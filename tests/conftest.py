@@ -7,6 +7,7 @@ or tests. `docs/testing.md` says which promise is held where.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter, defaultdict
 from operator import itemgetter
@@ -48,6 +49,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left.append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in set(left)]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage what stays to the end: the thousands of tests that each worker knows."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
