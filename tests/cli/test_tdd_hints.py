@@ -153,6 +153,7 @@ def test_go_names_what_may_be_to_come_once(tmp_path: Path) -> None:
     assert red(project, "--new", "Thrice")[0] == 0
 
 
+@pytest.mark.broad
 @needs_node
 def test_node_names_what_may_be_to_come(tmp_path: Path) -> None:
     project = make_project(tmp_path, NODE)

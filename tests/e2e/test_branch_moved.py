@@ -183,6 +183,7 @@ def test_a_branch_without_the_start_is_left_alone(tmp_path: Path) -> None:
     assert "git switch work" in refused(project, "resume", "GAL-1")["note"]
 
 
+@pytest.mark.broad
 def test_death_at_each_sub_step_on_a_branch_that_keeps_moving(tmp_path: Path) -> None:
     project = parked(tmp_path)
     instants = (
@@ -225,6 +226,7 @@ printf '%s\\n' '-----BEGIN PGP SIGNATURE-----' '' 'x' '-----END PGP SIGNATURE---
 """Signs; and meanwhile the user commits, twice."""
 
 
+@pytest.mark.broad
 def test_a_branch_that_moves_while_the_commits_are_signed_is_looked_at_again(tmp_path: Path) -> None:
     project = parked(tmp_path)
     program = project.home / "gpg"

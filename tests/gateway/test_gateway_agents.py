@@ -114,6 +114,7 @@ async def test_a_used_up_allowance_stops_a_real_agent(name: str, tmp_path: Path)
     assert [line["status"] for line in agent.lines() if line["method"] == "POST"] == [200, 200, 402]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["claude", "codex"])
 async def test_a_service_that_stays_down_stops_a_real_agent(name: str, tmp_path: Path) -> None:
     script = [conversation(Fail(529), *WORK, kind="implement", role="make", task="1")]

@@ -48,6 +48,7 @@ PART_TESTS = (
 )  # fmt: skip
 
 
+@pytest.mark.broad
 def test_a_task_from_red_to_green_beside_the_code_and_in_a_new_file(tmp_path: Path) -> None:
     start = write(tmp_path / "start", {name: text for name, text in START.items() if name != "tests/slow.rs"})
     tests = {"src/lib.rs": GREET + REGION + NEW + "}\n", "tests/part.rs": PART_TESTS}

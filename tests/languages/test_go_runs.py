@@ -71,6 +71,7 @@ def ran(seen: Observation) -> dict[str, Ended]:
     return {entry: record.outcome for entry, record in seen.records.items() if record.outcome is not None}
 
 
+@pytest.mark.broad
 def test_a_task_from_red_to_green_with_stubs(tmp_path: Path) -> None:
     start = write(tmp_path / "start", START)
     kept = seeded(tmp_path / "kept")

@@ -44,6 +44,7 @@ def test_records_on_standard_streams_are_what_they_are(tmp_path: Path, stream: s
     assert (observation.state, ends(observation)) == (RunState.COMPLETE, {"bad": Ended.FAILED})
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize("text", [FORGED, f"{'0' * 32} 3 {FORGED}", "", "garbage"])
 def test_a_line_of_somebody_else_among_the_records_makes_the_run_unusable(tmp_path: Path, text: str) -> None:
     observation = run(tmp_path, f"{FAILS}fs.writeSync(4, '{text}\\n');\n")
@@ -74,6 +75,7 @@ def test_a_file_that_leaves_before_its_tests_is_not_collected(tmp_path: Path) ->
     assert "exited by itself with 0" in observation.collection_errors[0].fault.raised.message
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     "way",
     ["process.exit(0)", "process.reallyExit(0)", "process.abort()", "process.kill(process.pid, 'SIGKILL')"],
@@ -161,6 +163,7 @@ def test_output_without_end_fills_nothing(tmp_path: Path) -> None:
     assert len(observation.model_dump_json()) < 100_000
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -180,6 +183,7 @@ def test_built_in_objects_that_are_changed_change_no_result(tmp_path: Path, spoi
     assert ends(observation) == {"bad": Ended.FAILED, "good": Ended.PASSED}, observation.tail
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     "tamper",
     [

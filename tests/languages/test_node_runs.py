@@ -47,6 +47,7 @@ def ends(observation: Observation) -> dict[str, Ended | None]:
     return {entry.rpartition("::")[2]: record.outcome for entry, record in observation.records.items()}
 
 
+@pytest.mark.broad
 def test_a_task_from_red_to_green_with_a_new_module(tmp_path: Path) -> None:
     start = write(tmp_path / "start", START)
     red = write(
@@ -284,6 +285,7 @@ test('cannot change what is installed', () => {
 """
 
 
+@pytest.mark.broad
 def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Box) -> None:
     head = TWO["vitest"][1]
     body = "import { greet } from './greet';\ntest('fails', () => { assert.equal(greet('a'), 'b'); });\n"
@@ -388,6 +390,7 @@ LANES = {
 }
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize("name", LANES)
 def test_places_in_typescript_are_those_of_the_source(tmp_path: Path, name: str) -> None:
     package, head = LANES[name]

@@ -294,6 +294,7 @@ def test_an_environment_that_shows_what_is_installed_around_it(tmp_path: Path) -
 OTHERS = [path for name in ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14") if (path := shutil.which(f"python{name}"))]
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("python", [*OTHERS, "/usr/bin/python3"])
 def test_interpreters_of_other_versions_answer(tmp_path: Path, python: str) -> None:
     facts = ask(Path(python), tmp_path, {"PATH": os.environ["PATH"]})

@@ -111,6 +111,7 @@ def test_a_run_that_reaches_its_limit_names_the_test_that_was_running(tmp_path: 
     assert _outcomes(observation) == {"test_hangs": Ended.TIMED_OUT, "test_after": None}
 
 
+@pytest.mark.broad(but_first=4)
 @pytest.mark.parametrize(
     "production",
     [

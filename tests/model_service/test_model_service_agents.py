@@ -20,6 +20,7 @@ REPORT = {"result": "COMPLETE", "summary": "the sum is right"}
 DIALECTS = {"claude": "anthropic", "codex": "responses", "opencode": "chat", "gemini": "google"}
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_real_agent_does_what_the_script_says(name: str, tmp_path: Path) -> None:
     home, workspace = tmp_path / "home", tmp_path / "project"

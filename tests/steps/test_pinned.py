@@ -40,6 +40,7 @@ def asked(place: Ground, files: dict[str, str | None], *named: str) -> PinnedCha
     return pinned_changes(place, CARGO, named, place.start, place.tree(files))
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     "files",
     [
@@ -57,6 +58,7 @@ def test_work_on_the_code_moves_nothing(rust: Ground, files: dict[str, str | Non
     assert asked(rust, files, *files) == PinnedChanges()
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     ("files", "told"),
     [

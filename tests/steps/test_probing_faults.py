@@ -145,6 +145,7 @@ def test_a_fault_that_hangs_is_noticed_and_the_time_is_kept(tmp_path: Path) -> N
     assert short.seconds < found.seconds / 3 + 15  # a box needs a moment to end what hangs
 
 
+@pytest.mark.broad
 def test_too_little_time_for_one_run_is_said(tmp_path: Path) -> None:
     slow = TEST_HANGS.replace("    assert", "    sum(range(10**9))\n    assert")
     project = repository(tmp_path, BEFORE, {"shop.py": HANGS, "tests/test_shop.py": slow})
