@@ -24,8 +24,10 @@ _DEFAULT_WIDTH: Final = 80
 _HANG: Final = 2
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _BULLET: Final = re.compile(r"(?P<indent> *)(?P<bullet>(?:[-*]|->|\d+\.) +)?")
-_PROGRAM: Final = r"(?:redfirst (?:issue|agents|tdd|config) [a-z-]+|(?:redfirst|git) [a-z-]+|cd|chmod)"
 _VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s,;()]+)"""
+_PROGRAM: Final = (
+    rf"(?:redfirst (?:issue|agents|tdd|config) [a-z-]+|(?:redfirst|git(?: -C {_VALUE})?) [a-z-]+|cd|chmod)"
+)
 _ARGUMENT: Final = rf"""(?:--?[\w-]+(?:[= ]{_VALUE})?|"[^"]*"|'[^']*'|[^\s,;()]*[^a-z\s,;()][^\s,;()]*)"""
 _COMMAND: Final = re.compile(rf"`[^`]+`|(?<![\w./-]){_PROGRAM}(?: && {_PROGRAM}| {_ARGUMENT})*")
 """A command in a sentence: up to a word that is neither an option, its value, a path, an id nor CAPITALS."""
