@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.text import print_text
+from pipeline.cli.text import print_text, terminal_width
 from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -22,6 +22,8 @@ from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
     from pipeline.backends.desk import Asked, Desk
+
+_DESK: Final = "desk: "
 
 
 def desk(
@@ -69,7 +71,10 @@ def desk(
 
 def _brief(found: Desk, asked: Asked) -> str:
     """Return where the desk is, and what is asked there."""
-    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", f"desk: {short(found.files, os.environ)}"]
+    place, width = short(found.files, os.environ), terminal_width(sys.stdout)
+    if width is not None and len(_DESK + place) > width:  # nobody types a path that is broken
+        place = f'cd "$(redfirst desk {asked.run_id} --role {asked.role} --print)"'
+    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", _DESK + place]
     tests = ", run-tests (the tests, as the run runs them)" if found.tests.exists() else ""
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     return "\n".join([*lines, "", human_answer.request_of(found).rstrip()])

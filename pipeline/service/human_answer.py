@@ -35,6 +35,7 @@ SCHEMA: Final = "redfirst.hand-in/1"
 _SHOWN: Final = 20
 _FENCED: Final = re.compile(r"\n```.*?\n```\n", re.DOTALL)
 """An example of an agent's report: a person has a form."""
+_BULLET: Final = re.compile(r"\s*(?:(?:[*-]|\d+\.)\s+)?")
 _ITEM: Final = re.compile(r"\s*([*|#-]|\d+\.)")
 
 
@@ -91,6 +92,12 @@ def request_of(desk: Desk) -> str:
     return _flowing(_FENCED.sub("\n", text))
 
 
+def _column(line: str) -> int:
+    """Return where the text of a line begins, behind its bullet."""
+    found = _BULLET.match(line)
+    return found.end() if found else 0
+
+
 def _flowing(text: str) -> str:
     """Return a text with each paragraph as one line: the terminal has another width than the page."""
     lines: list[str] = []
@@ -98,7 +105,7 @@ def _flowing(text: str) -> str:
         indent = len(line) - len(line.lstrip())
         before = lines[-1] if lines else ""
         goes_on = before.strip() and line.strip() and not _ITEM.match(line) and not before.startswith("#")
-        if goes_on and indent == len(before) - len(before.lstrip()):
+        if goes_on and indent == _column(before):
             lines[-1] = f"{before} {line.lstrip()}"
         else:
             lines.append(line)

@@ -427,7 +427,7 @@ def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedPro
 def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None:
     assert "Nothing waits for a person here" in desk_command().stderr
     desk = lay_out(repository)
-    desk.put(desk.prompt, "who you are\n\n# What is asked: implement\n\nMake it\npass.\n\n# This request: x\n")
+    desk.put(desk.prompt, "who you are\n\n# What is asked: implement\n\nMake it\npass.\n\n* a: one\n  two\n  three\n\n# This request: x\n")
     assert desk_command("--print").stdout == f"{desk.files}\n"
     shell = subprocess.run(
         ["sh", "-c", f'cd "$({shlex.quote(str(REDFIRST))} desk --print)" && pwd -P'],
@@ -438,7 +438,7 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert shell.stdout == f"{desk.files.resolve()}\n"
     told = desk_command("GAL-1").stdout
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
-    assert told.endswith("# What is asked: implement\n\nMake it pass.\n\n# This request: x\n")
+    assert told.endswith("# What is asked: implement\n\nMake it pass.\n\n* a: one two three\n\n# This request: x\n")
     lay_out(repository, Role.CHECK, "review-plan", number=4)
     several = desk_command()
     assert several.returncode == 2
@@ -456,6 +456,7 @@ def test_desk_opens_a_shell_there(repository: Repository, tmp_path: Path) -> Non
     code, told = at_a_terminal("desk", SHELL=str(shell), PATH=f"{REDFIRST.parent}:{os.environ['PATH']}")
     assert code == 0, told
     assert f"in {desk.files.resolve()}\n" in told
+    assert 'desk: cd "$(redfirst desk run-GAL-1 --role make --print)"\n' in told, "the path would be broken"
     assert "You are at this desk already." in told
     assert "Nothing is handed in yet" in told
 
