@@ -79,11 +79,13 @@ class Limits(Table):
     scope_amend: Times = _limit(Loop.SCOPE_AMEND)
     seam: Times = _limit(Loop.SEAM)
     unnoticed_faults: Times = _limit(Loop.UNNOTICED_FAULTS)
+    task_redo: Times = _limit(Loop.TASK_REDO)
     cosmetic: Times = _limit(Loop.COSMETIC)
     tip_moved: Times = _limit(Loop.TIP_MOVED)
     reask: Times = _limit(Loop.REASK)
     dispatches: Annotated[int, Field(ge=1, description="Per run, plus 10 for each task")] = _limit(Loop.DISPATCHES)
     max_tasks: Annotated[int, Field(ge=1, description="Tasks of one split")] = MAX_TASKS
+    parallel: Annotated[int, Field(ge=1, le=MAX_TASKS, description="Tasks side by side")] = 1
     max_fix_tasks: Annotated[int, Field(ge=1, description="Fix tasks of one review cycle")] = MAX_FIX_TASKS
 
 

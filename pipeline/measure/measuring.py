@@ -48,9 +48,12 @@ TRACED: Final = 3
 class MeasurementContext(Protocol):
     """What a measurement needs. A run's `Context` has it, and so has `VerificationContext`."""
 
-    environment: Environment | None
     copies: Copies
 
+    @property
+    def environment(self) -> Environment | None: ...  # noqa: D102
+    @environment.setter
+    def environment(self, found: Environment | None) -> None: ...
     @property
     def repository(self) -> Repository: ...  # noqa: D102  (as `Context` says)
     @property
@@ -178,14 +181,18 @@ async def measure(
             seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
             return await ctx.toolchain.run_tests(Measurement(ctx.box, view, env, chosen, trace, seconds, each, cache))
 
-    began = ctx.progress.clock()
-    with working_box(), ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext():
+    async def of_all_or_chosen() -> Observation:
         if whole and limits.workers > 1 and not (again or warm):
             paths = (entry.path for entry in ctx.repository.entries(tree))
-            observation = await measure_in_parts(run, ctx.checkout.root, cache.folder, paths, limits.workers)
-        else:
-            observation = await run(selection)
-    seconds = ctx.progress.clock() - began
+            return await measure_in_parts(run, ctx.checkout.root, cache.folder, paths, limits.workers)
+        return await run(selection)
+
+    # who makes many small ones holds the lock for all of them
+    async with ctx.copies.one_at_a_time if limit_s is None else contextlib.nullcontext():
+        began = ctx.progress.clock()
+        with working_box(), ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext():
+            observation = await of_all_or_chosen()
+        seconds = ctx.progress.clock() - began
     observation = observation.model_copy(update=_traced(say, traces, observation))
     observation = redacted_observation(observation, ctx.secrets)
     projects = projects_in(ctx.toolchain)
@@ -249,9 +256,10 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     _require_nothing_left_out(ctx, env, tree)
     limits = ctx.config.toolchains.of(ctx.toolchain.name)
     what = "whether every file compiles, no test is run"
-    with working_box(), ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:
-        view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
-        seen = await ctx.toolchain.check_types(Measurement(ctx.box, view, env, timeout_s=limits.timeout_s))
+    async with ctx.copies.one_at_a_time:
+        with working_box(), ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:
+            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
+            seen = await ctx.toolchain.check_types(Measurement(ctx.box, view, env, timeout_s=limits.timeout_s))
     seen = redacted_observation(seen, ctx.secrets)
     failed = f"{len(seen.collection_errors)} file(s) do not" if seen.collection_errors else "all do"
     ctx.say(f"    {what}: {failed} ({took})")

@@ -47,13 +47,15 @@ async def measure_checks(ctx: MeasurementContext, tree: str, files: Sequence[str
     failed: dict[str, str] = {}
     what = f"checks over {over}"
     ctx.say(f"    {what} ...")
-    with ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:
-        there = [name for name in files if (folder / name).is_file()]
-        for argv in wanted:
-            if FILES not in argv or there:
-                code, output = await _run(ctx, folder, argv, there)
-                if code != 0:
-                    failed[" ".join(argv)] = output if output.strip() else f"exit code {code}, and it printed nothing"
+    async with ctx.copies.one_at_a_time:
+        with ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:
+            there = [name for name in files if (folder / name).is_file()]
+            for argv in wanted:
+                if FILES not in argv or there:
+                    code, output = await _run(ctx, folder, argv, there)
+                    if code != 0:
+                        said = output if output.strip() else f"exit code {code}, and it printed nothing"
+                        failed[" ".join(argv)] = said
     ctx.say(f"    {what}: {f'{len(failed)} of {len(wanted)} fail' if failed else 'all pass'} ({took})")
     return failed
 

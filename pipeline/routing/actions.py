@@ -60,7 +60,10 @@ class LeaveOut:
 
 @dataclass(frozen=True)
 class NextTask:
-    """Take the head of the queue; an empty queue is the final review."""
+    """Take the head of the queue; an empty queue is the final review.
+
+    A task that is worked on beside others goes from IMPLEMENT to INTEGRATE first.
+    """
 
 
 @dataclass(frozen=True)

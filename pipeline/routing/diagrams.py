@@ -20,7 +20,7 @@ Style = Literal["free", "paid", "exhausted"]
 _SHOWN: Final = 3
 _ASKERS: Final = (Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT)
 _SPENT_BY_ROWS: Final = {row.action.loop for row in MATRIX if isinstance(row.action, Retry | Return | Again)}
-_IN_A_TASK: Final = (*_ASKERS, Step.CHECK_TESTS, Step.DIAGNOSE)
+_IN_A_TASK: Final = (*_ASKERS, Step.CHECK_TESTS, Step.DIAGNOSE, Step.INTEGRATE)
 _BEGINNINGS: Final[Mapping[Step, str]] = {
     Step.WRITE_TESTS: "next task",
     Step.STUB: "next task, stub first",
@@ -57,6 +57,8 @@ def _edges(action: Action, label: str, style: Style, at: Step) -> Iterator[Edge]
             yield from _when_empty(loop, at)
         case NextTask():
             yield Edge("queue", style, label)
+            if at is Step.IMPLEMENT:
+                yield Edge(Step.INTEGRATE, style, f"{label}, beside others")
         case Stop(outcome):
             yield Edge(outcome, style, label)
         case Again() | LeaveOut() | Forward():
@@ -78,7 +80,7 @@ _PHASES: Final[Mapping[str, tuple[str, tuple[Step, ...]]]] = {
     "P5": ("Phase 5: Split into tasks", (Step.SPLIT,)),
     "P55": ("Phase 5.5: Review split", (Step.REVIEW_SPLIT,)),
     "P6": ("Phase 6: Write tests", (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.SEAM)),
-    "P7": ("Phase 7: Implement", (Step.IMPLEMENT,)),
+    "P7": ("Phase 7: Implement", (Step.IMPLEMENT, Step.INTEGRATE)),
     "P7D": ("Phase 7: Diagnose", (Step.DIAGNOSE,)),
     "P8": ("Phase 8: Final review", (Step.FINAL_REVIEW,)),
     "P9": ("Phase 9: Publish", (Step.PUBLISH,)),

@@ -13,16 +13,17 @@ from pipeline.engine import machine as engine
 from pipeline.engine.machine import TRUNK, Effect
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
+from pipeline.routing.lanes import begun, forked, settled, taken_back, turned_back
 from pipeline.routing.matrix import ASKS, BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
 from pipeline.routing.state import Event, RunState, TaskStatus
-from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, measured
+from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.routing.actions import Action
-    from pipeline.routing.state import Settings
+    from pipeline.routing.state import Settings, TaskState
 
 
 class UnroutedSignalError(LookupError):
@@ -46,9 +47,13 @@ class MatrixMachine:
     """The routing matrix as a machine of the engine: for a run from the tree *start*, routed as *settings* say."""
 
     def __init__(self, start: str, settings: Settings) -> None:
-        gates, park = settings.gates, settings.park_on_blockers
         self._initial = RunState(
-            start=start, head=start, limits={**settings.limits}, gates=gates, park_on_blockers=park
+            start=start,
+            head=start,
+            limits={**settings.limits},
+            gates=settings.gates,
+            park_on_blockers=settings.park_on_blockers,
+            parallel=settings.parallel,
         )
 
     def initial(self) -> RunState:
@@ -66,7 +71,8 @@ class MatrixMachine:
     def resume(self, state: RunState) -> RunState:
         """Return the state that asks the same step again, with fresh re-asks (matrix 1, RESUMED)."""
         resumed = state.resumed()
-        return state if resumed is state else resumed.on_trunk(reasks={})
+        lanes = {name: replace(lane, reasks={}) for name, lane in resumed.lanes.items()}
+        return state if resumed is state else replace(resumed, lanes=lanes)
 
 
 def signals_of(state: RunState) -> frozenset[Signal]:
@@ -77,8 +83,10 @@ def signals_of(state: RunState) -> frozenset[Signal]:
         return frozenset(GATES[at.gate or ""])
     if at.step is Step.DIAGNOSE:
         found -= _DIAGNOSES if at.ask is Question.AMEND else _AMENDS
-        if at.after is not Signal.PASSES_ALREADY:
+        if at.after not in {Signal.PASSES_ALREADY, Signal.RED_GONE}:
             found -= {Signal.ALREADY_DONE}
+    if at.step is Step.INTEGRATE and state.current is None:  # the trunk, while tasks are worked on side by side
+        return frozenset({Signal.CANCELLED})
     if at.step is Step.SPLIT and not state.may_take_the_plans_task:
         found -= {Signal.ONE_TASK}
     return found
@@ -143,24 +151,26 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
         UnroutedSignalError: the matrix has no row for the signal in this step.
         ValueError: the run has ended or is parked, or the event misses or contradicts a fact (a lane, slot or task id).
     """
-    if event.lane != TRUNK:
-        raise ValueError(f"no lane is called {event.lane}")
-    at = state.trunk
+    here = state.seen_from(event.lane)
+    at = here.trunk
     if state.outcome is not None and not (at.step is Step.GATE and state.outcome is Outcome.PARKED):
         raise ValueError(f"the run stands at {state.outcome}: no event can be taken")
-    row = find_row(state, event.signal)
+    row = find_row(here, event.signal)
     if isinstance(row.action, Again):
-        _slot(state, event)
+        _slot(here, event)
     before = dict(state.counters)
-    paid, action, exhausted = _resolve(state, row.action, event.role)
+    paid, action, exhausted = _resolve(here, row.action, event.role)
     with_trees = measured(paid, event, exhausted)
-    after, kinds = _enter(with_trees, action, event, exhausted)
+    if event.lane == TRUNK:
+        after, kinds = _enter(with_trees, action, event, exhausted)
+    else:
+        after, kinds = _enter_beside(state, with_trees, action, event, exhausted)
     effects = tuple(
         Effect(id=f"e{state.effects + number}", kind=kind, data=data) for number, (kind, data) in enumerate(kinds, 1)
     )
     decision = Decision(
         step=at.step,
-        task=state.current if at.step in PER_TASK_STEPS else None,
+        task=here.current if at.step in PER_TASK_STEPS else None,
         visit=at.visit,
         row=row.id,
         action=action,
@@ -226,6 +236,36 @@ def _enter(
             assert_never(action)
 
 
+def _enter_beside(
+    state: RunState, here: RunState, action: Action, event: Event, exhausted: tuple[Loop, ...]
+) -> tuple[RunState, list[EffectSpec]]:
+    """Carry out *action* for a task that is worked on beside others: *here* is the state as its lane sees it."""
+    outer = taken_back(state, event.lane, here)
+    match action:
+        case NextTask() if here.trunk.step is Step.IMPLEMENT:
+            waits = taken_back(outer, event.lane, arrive(here, Step.INTEGRATE, None, None, event.signal))
+            return begun(waits, event.signal), []
+        case NextTask():
+            after, task = settled(outer, event.lane)
+            after, effects = begun(after, event.signal), [_task_done(task)]
+            if after.beside:
+                return after, effects
+            after, more = _enter(after, Goto(Step.FINAL_REVIEW), event, ())
+            return after, effects + more
+        case Stop(outcome, reason):
+            why = reason or _reason(here, event)
+            return replace(outer, outcome=outcome, reason=why), [_parked_for(outcome, why)]
+        case Goto(to) | Retry(to) if to not in PER_TASK_STEPS:
+            return _enter(turned_back(outer, event.lane), action, event, exhausted)
+        case _:
+            after, effects = _enter(here, action, event, exhausted)
+            return taken_back(outer, event.lane, after), effects
+
+
+def _task_done(task: TaskState) -> EffectSpec:
+    return "task_done", {"task": task.id, "status": task.status.value}
+
+
 def _slot(state: RunState, event: Event) -> Role:
     at = state.trunk
     slots = ASKS[at.step]
@@ -279,17 +319,15 @@ def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec
         head = state.head if done else task.start or state.head
         accepted = (*state.accepted, task.id) if done else state.accepted
         state = replace(state.with_task(task), current=None, head=head, accepted=accepted)
-        effects.append(("task_done", {"task": task.id, "status": task.status.value}))
+        effects.append(_task_done(task))
     if not state.queue:
         # also where every task was done already: that is the word of one judgement until somebody reviews it
         after, more = _enter(state, Goto(Step.FINAL_REVIEW), event, ())
         return after, effects + more
-    task = state.tasks[state.queue[0]]
-    task = replace(task, status=TaskStatus.ACTIVE, start=state.head)
-    state = replace(state.with_task(task), queue=state.queue[1:], current=task.id)
-    to, ask = Step.WRITE_TESTS, None
-    if task.spec.stub_first:
-        to = Step.STUB
-    elif task.spec.evidence == "regression":
-        to, ask = Step.CHECK_TESTS, Question.NOT_TESTABLE
+    first, *rest = state.queue
+    if state.parallel > 1 and rest:
+        return forked(state, event.signal), effects
+    task = replace(state.tasks[first], status=TaskStatus.ACTIVE, start=state.head)
+    state = replace(state.with_task(task), queue=tuple(rest), current=task.id)
+    to, ask = first_step(task)
     return arrive(state, to, None, ask, event.signal).on_trunk(origin=None, in_question=None), effects

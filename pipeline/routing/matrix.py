@@ -125,6 +125,13 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.DIAGNOSE, S.ALREADY_DONE, NextTask(), "@check", "the behaviour exists: its tests are dropped"),
     Row(P.DIAGNOSE, S.ENVIRONMENT, _parked(Reason.ENVIRONMENT), "@check", "the environment is at fault"),
 
+    Row(P.INTEGRATE, S.ACCEPTED, NextTask(), "harness", "GREEN over all that was accepted before it: measured there, or that is what it began with"),
+    Row(P.INTEGRATE, S.CONFLICT, Retry(P.IMPLEMENT, L.TASK_REDO), "harness", "a task that was accepted meanwhile changed one of its files"),
+    Row(P.INTEGRATE, S.TEST_CONFLICT, Retry(P.WRITE_TESTS, L.TASK_REDO), "harness", "a task that was accepted meanwhile changed a file of its tests, or one beside them"),
+    Row(P.INTEGRATE, S.NOT_GREEN, Retry(P.IMPLEMENT, L.TASK_REDO), "harness", "not GREEN over what was accepted meanwhile"),
+    Row(P.INTEGRATE, S.REGRESSION, Retry(P.IMPLEMENT, L.TASK_REDO), "harness", "a test that passes over what was accepted meanwhile fails with it"),
+    Row(P.INTEGRATE, S.RED_GONE, DIAGNOSE, "harness", "its tests are not RED over what was accepted meanwhile"),
+
     Row(P.FINAL_REVIEW, S.ACCEPTABLE, Goto(P.PUBLISH), "@check, @simplify", "nothing must be fixed"),
     Row(P.FINAL_REVIEW, S.CONVERGED, Goto(P.PUBLISH), "@check, @simplify", "same findings twice: stop the loop, blockers on record"),
     Row(P.FINAL_REVIEW, S.FIX, Retry(P.SPLIT, L.FINAL_REVIEW), "@check", "production and test findings become fix tasks"),
@@ -190,6 +197,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
     L.SCOPE_AMEND: Bound(2, "task", Retry(P.SPLIT, L.SPLIT_REWORK)),
     L.SEAM: Bound(1, "task", SIGN_OFF),
     L.UNNOTICED_FAULTS: Bound(1, "task", NextTask()),
+    L.TASK_REDO: Bound(1, "task", DIAGNOSE),
     L.COSMETIC: Bound(1, "run", Goto(P.PUBLISH)),
     L.TIP_MOVED: Bound(5, "run", _parked(Reason.BRANCH_MOVED)),
     L.REASK: Bound(
@@ -224,7 +232,7 @@ ASKS: Final[Mapping[Step, tuple[Role, ...]]] = {
 """Whose slots a step has; the rows of "any dispatch" hold in these. @pm has none: a model behind it only finds words."""
 
 MEASURING: Final[frozenset[Step]] = frozenset(
-    {P.SANITY, P.STUB, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.FINAL_REVIEW, P.PUBLISH}
+    {P.SANITY, P.STUB, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.INTEGRATE, P.FINAL_REVIEW, P.PUBLISH}
 )
 """The steps in which tests or checks are run; ENV_BROKEN and ESCAPE hold in these, and wherever an agent is asked."""
 

@@ -131,7 +131,7 @@ def simulate(entries: Iterable[Entry], settings: Settings | None = None) -> Walk
                 state, decision = advance(state, event)
             except ValueError as error:
                 raise SignalsError(f"Entry {number}: {error}.", f"/{number - 1}") from error
-            state = replace(state, dispatches=state.dispatches + dispatches_due(decision, state))
+            state = replace(state, dispatches=state.dispatches + dispatches_due(decision, before, state))
         taken.append(Taken(number, entry, decision, before, state))
     return Walk(tuple(taken), state)
 
@@ -143,11 +143,13 @@ def words_of(state: RunState) -> tuple[str, ...]:
     return (RESUMED,) if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ()
 
 
-def dispatches_due(decision: Decision, after: RunState) -> int:
-    """Return how many dispatches the state after *decision* asks for, at most: IMPLEMENT may find GREEN without one."""
+def dispatches_due(decision: Decision, before: RunState, after: RunState) -> int:
+    """Return how many dispatches a decision leads to, at most: IMPLEMENT may find GREEN without one."""
     if after.outcome is not None or isinstance(decision.action, LeaveOut):
         return 0
-    return 1 if isinstance(decision.action, Again) else len(ASKS.get(after.trunk.step, ()))
+    if isinstance(decision.action, Again):
+        return 1
+    return sum(len(ASKS.get(lane.step, ())) for lane in after.lanes.values() if lane.visit > before.visits)
 
 
 def _event(state: RunState, number: int, entry: Entry) -> Event:

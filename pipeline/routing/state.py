@@ -5,7 +5,7 @@ Frozen values; `machine.advance` is the only thing that makes new ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (read by dataclasses and pydantic)
+from collections.abc import Collection, Mapping  # noqa: TC003  (read by dataclasses and pydantic)
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -40,14 +40,32 @@ class NewTask(BaseModel):
     evidence: Literal["red", "regression"] = "red"
     stub_first: bool = False
     depends_on: tuple[BareName, ...] = ()
+    after: tuple[BareName, ...] = ()
+    """Tasks before it that may change files of its own: they are not worked on side by side."""
     red_base: Literal["start"] | None = None
+
+
+class Trees(BaseModel):
+    """A task's trees as INTEGRATE put them over the head, `start`.
+
+    `red` is None where its tests must be written anew.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: ObjectName
+    stubs: ObjectName | None = None
+    tests: ObjectName | None = None
+    red: ObjectName | None = None
+    candidate: ObjectName | None = None
 
 
 @dataclass(frozen=True)
 class TaskState:
     """A task and its trees (matrix 4). Trees are git object names, None before they exist.
 
-    `stubs` is `start` with the accepted stubs; `tests` is the last candidate of @test, accepted or not.
+    `stubs` is `start` with the accepted stubs; `tests` is the last candidate of @test, accepted or not. `over` are the
+    accepted tasks that are in `start`, if it is worked on beside others.
     """
 
     spec: NewTask
@@ -59,11 +77,16 @@ class TaskState:
     red: str | None = None
     candidate: str | None = None
     testable: bool = True
+    over: tuple[str, ...] | None = None
 
     @property
     def id(self) -> str:
         """Return the task's id, never used again in a run once the task has begun."""
         return self.spec.id
+
+    def put_over(self, trees: Trees, accepted: tuple[str, ...]) -> TaskState:
+        """Return the task as it stands over the head, which has what these tasks did."""
+        return replace(self, over=accepted, **{name: getattr(trees, name) for name in type(trees).model_fields})
 
 
 class Event(engine.Event, frozen=True):
@@ -76,6 +99,7 @@ class Event(engine.Event, frozen=True):
     signal: Signal
     role: Role | None = None
     tree: ObjectName | None = None
+    trees: Trees | None = None
     tasks: tuple[NewTask, ...] = ()
     blockers: tuple[str, ...] = ()
     reason: Reason | None = None
@@ -88,6 +112,7 @@ class Settings:
     limits: Mapping[Loop, int] = field(default_factory=dict[Loop, int])
     gates: frozenset[str] = frozenset()
     park_on_blockers: bool = False
+    parallel: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +133,8 @@ class MatrixLane(engine.Lane):
     reasks: Mapping[Role, Signal] = field(default_factory=dict[Role, Signal])
     left_out: frozenset[Role] = frozenset()
     pending: Action | None = None
+    task: str | None = None
+    """The task that is worked on in it beside others; None of the trunk."""
 
 
 def _no_tasks() -> Mapping[str, TaskState]:
@@ -118,13 +145,16 @@ def _no_tasks() -> Mapping[str, TaskState]:
 class RunState(engine.LoopState[MatrixLane]):
     """The whole state of an issue's run: what the loop knows of it, and trees, tasks, revisions.
 
-    `split_size` counts the tasks of the last split, done ones included.
+    `split_size` counts the tasks of the last split, done ones included. Up to `parallel` tasks are worked on side by
+    side; `forked` is the head that their lanes began with, and how many tasks had been accepted then.
     """
 
     lanes: Mapping[str, MatrixLane] = field(default_factory=lambda: {engine.TRUNK: MatrixLane()})
     start: str
     gates: frozenset[str] = frozenset()
     park_on_blockers: bool = False
+    parallel: int = 1
+    forked: tuple[str, int] = ("", 0)
     head: str = ""
     tasks: Mapping[str, TaskState] = field(default_factory=_no_tasks)
     queue: tuple[str, ...] = ()
@@ -189,6 +219,38 @@ class RunState(engine.LoopState[MatrixLane]):
             elif self.nothing_changed:
                 found.add(Given.NOTHING_CHANGED)
         return frozenset(found)
+
+    @property
+    def beside(self) -> Mapping[str, MatrixLane]:
+        """Return the lanes of the tasks that are worked on side by side."""
+        return {name: lane for name, lane in self.lanes.items() if name != engine.TRUNK}
+
+    def seen_from(self, lane: str) -> RunState:
+        """Return the state as a step in this lane sees it: its task is the current one, and the head what it is over.
+
+        Raises:
+            ValueError: there is no such lane.
+        """
+        here = super().seen_from(lane)
+        if lane == engine.TRUNK or here.trunk.task is None:
+            return here
+        task = self.tasks[here.trunk.task]
+        if here.trunk.step is Step.INTEGRATE:
+            return replace(here, current=task.id)
+        return replace(here, current=task.id, head=task.red or task.start or self.head, accepted=task.over or ())
+
+    def due(self, at_work: Collection[str]) -> tuple[str, ...]:
+        """Return the lanes whose step may begin now, in the order of the split: no more at once than `parallel`."""
+        if not self.beside:
+            return super().due(at_work)
+        order = list(self.tasks)
+        open_ = [task.id for task in self.tasks.values() if task.status in {TaskStatus.WAITING, TaskStatus.ACTIVE}]
+        ready = [
+            (order.index(str(lane.task)), name)
+            for name, lane in self.beside.items()
+            if name not in at_work and (lane.step is not Step.INTEGRATE or open_[0] == lane.task)
+        ]
+        return tuple(name for _, name in sorted(ready)[: max(self.parallel - len(at_work), 0)])
 
     def with_task(self, task: TaskState) -> RunState:
         """Return the state with *task* in place of the one of the same id."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ASKERS: Final = frozenset({Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT})
-PER_TASK_STEPS: Final = ASKERS | {Step.CHECK_TESTS, Step.DIAGNOSE}
+PER_TASK_STEPS: Final = ASKERS | {Step.CHECK_TESTS, Step.DIAGNOSE, Step.INTEGRATE}
 REVIEWS: Final[Mapping[Step, str]] = {
     Step.REVIEW_PLAN: "plan",
     Step.REVIEW_SPLIT: "split",
@@ -41,6 +41,9 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     state = state.with_task(_with_trees(state, event))
     if state.trunk.step in ASKERS:
         state = state.on_trunk(in_question=event.tree)
+    if state.trunk.step is Step.INTEGRATE:
+        gone = event.signal is Signal.RED_GONE
+        return state.on_trunk(in_question=state.task.tests if gone else state.task.candidate)
     # what is GREEN but for faults that no test notices is accepted once @test was asked as often as it may be
     settled = event.signal is Signal.UNNOTICED_FAULTS and bool(exhausted)
     if state.trunk.step is Step.IMPLEMENT and (event.signal in MEASURED_GREEN or settled):
@@ -68,8 +71,26 @@ def _with_trees(state: RunState, event: Event) -> TaskState:
             return replace(task, red=task.tests if judged else task.start, testable=judged)
         case (Step.IMPLEMENT, _) if event.tree:
             return replace(task, candidate=event.tree)
+        case (Step.INTEGRATE, _):
+            return _put_over_the_head(state, event)
         case _:
             return task
+
+
+def _put_over_the_head(state: RunState, event: Event) -> TaskState:
+    """Return the task with the trees that INTEGRATE made over the head.
+
+    Raises:
+        ValueError: they are over something else, or what is accepted is not what was measured over the head.
+    """
+    task, trees = state.task, event.trees
+    if (task.start if trees is None else trees.start) != state.head:
+        if trees is None and event.signal is not Signal.ACCEPTED:
+            return task
+        raise ValueError(f"{event.signal} of task {task.id} is not of what stands over the head {state.head}")
+    if trees is None:
+        return task
+    return task.put_over(trees, state.accepted)
 
 
 def _drafted(state: RunState, event: Event) -> RunState:
@@ -110,16 +131,35 @@ def arrive(state: RunState, to: Step, loop: Loop | None, ask: Question | None, a
         origin = left.step if left.step in ASKERS else origin
         if left.step is Step.CHECK_TESTS:
             origin = Step.WRITE_TESTS
+        elif left.step is Step.INTEGRATE:
+            origin = Step.WRITE_TESTS if after is Signal.RED_GONE else Step.IMPLEMENT
     if to in {Step.PLAN, Step.SPLIT} and loop is not Loop.HYGIENE:
         state = replace(state, draft=state.draft + 1)
     if to is Step.PLAN and loop in {Loop.PLAN_REWORK, Loop.HUMAN}:
         state = _back_to_start(state)
     if to is Step.SPLIT and loop not in {Loop.SPLIT_REVIEW, Loop.HYGIENE}:
         state = _new_split(state, loop)
+    visit = state.visits + 1
     entered = MatrixLane(
-        step=to, visit=left.visit + 1, ask=ask, origin=origin, in_question=left.in_question, after=after, via=loop
+        step=to,
+        visit=visit,
+        ask=ask,
+        origin=origin,
+        in_question=left.in_question,
+        after=after,
+        via=loop,
+        task=left.task,
     )
-    return replace(state, lanes={**state.lanes, TRUNK: entered}, outcome=None, reason=None)
+    return replace(state, lanes={**state.lanes, TRUNK: entered}, visits=visit, outcome=None, reason=None)
+
+
+def first_step(task: TaskState) -> tuple[Step, Question | None]:
+    """Return where a task begins, and what is asked there."""
+    if task.spec.stub_first:
+        return Step.STUB, None
+    if task.spec.evidence == "regression":
+        return Step.CHECK_TESTS, Question.NOT_TESTABLE
+    return Step.WRITE_TESTS, None
 
 
 def _back_to_start(state: RunState) -> RunState:
@@ -143,7 +183,7 @@ def _back_to_start(state: RunState) -> RunState:
 def _new_split(state: RunState, loop: Loop | None) -> RunState:
     """Return the state of a split revision: done tasks stay; the failing one gives its start back (matrix 4)."""
     head = state.head
-    if loop is Loop.SPLIT_REWORK and state.current is not None:
+    if loop is Loop.SPLIT_REWORK and state.current is not None and state.task.over is None:
         head = state.task.start or head
     fixing = state.fixing and loop is not None
     tasks = {t.id: _dropped(t) if t.status in _OPEN else t for t in state.tasks.values()}

@@ -24,6 +24,7 @@ class Step(StrEnum):
     SEAM = "seam"
     IMPLEMENT = "implement"
     DIAGNOSE = "diagnose"
+    INTEGRATE = "integrate"
     FINAL_REVIEW = "final-review"
     PUBLISH = "publish"
     FAILURE = "failure"
@@ -48,6 +49,7 @@ _PHASES: Final[dict[Step, str]] = {
     Step.SEAM: "6",
     Step.IMPLEMENT: "7",
     Step.DIAGNOSE: "7",
+    Step.INTEGRATE: "7",
     Step.FINAL_REVIEW: "8",
     Step.PUBLISH: "9",
     Step.FAILURE: "-",
@@ -118,6 +120,11 @@ class Signal(StrEnum):
     GREEN_UNSTABLE = "GREEN_UNSTABLE"
     UNNOTICED_FAULTS = "UNNOTICED_FAULTS"
 
+    ACCEPTED = "ACCEPTED"
+    CONFLICT = "CONFLICT"
+    TEST_CONFLICT = "TEST_CONFLICT"
+    RED_GONE = "RED_GONE"
+
     PRODUCTION_LOGIC = "PRODUCTION_LOGIC"
     TEST_DESIGN = "TEST_DESIGN"
     AMENDED = "AMENDED"
@@ -177,6 +184,7 @@ class Loop(StrEnum):
     SCOPE_AMEND = "scope_amend"
     SEAM = "seam"
     UNNOTICED_FAULTS = "unnoticed_faults"
+    TASK_REDO = "task_redo"
     COSMETIC = "cosmetic"
     TIP_MOVED = "tip_moved"
     REASK = "reask"

@@ -51,7 +51,7 @@ def routed_words(action: Action, at: Step | None = None) -> str:
     """
     what = action_words(action, at)
     if isinstance(action, NextTask):
-        return f"{what}, after the last {step_words(Step.FINAL_REVIEW)}"
+        return _next_task(what, at)
     match action:
         case Retry(_, loop) | Return(loop) | Again(loop):
             bound = BOUNDS[loop]
@@ -67,11 +67,16 @@ def limited_words(action: Action, at: Step | None = None) -> str:
     what = action_words(action, at)
     match action:
         case NextTask():
-            return f"{what}, after the last {step_words(Step.FINAL_REVIEW)}"
+            return _next_task(what, at)
         case Retry(_, loop) | Return(loop) | Again(loop):
             return f"{what}, limit {loop.value}"
         case _:
             return what
+
+
+def _next_task(what: str, at: Step | None) -> str:
+    beside = f"; of tasks side by side first {step_words(Step.INTEGRATE)}" if at is Step.IMPLEMENT else ""
+    return f"{what}, after the last {step_words(Step.FINAL_REVIEW)}{beside}"
 
 
 def limit_words(loop: Loop) -> str:

@@ -42,6 +42,8 @@ class RunInfo(_Record):
     """How often a loop of the machine may be taken, by its name."""
     gates: tuple[str, ...] = ()
     park_on_blockers: bool = False
+    parallel: int = 1
+    """How many tasks may be worked on side by side."""
     trigger: Literal["cli"] = "cli"
     started_at: Timestamp
     tracker_before: dict[str, str | None] = {}

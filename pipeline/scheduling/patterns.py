@@ -78,6 +78,11 @@ def parsed(text: str) -> Pattern:
     return Pattern(text, parts if _WILD & set(text) else (*parts, _ANY_PARTS))
 
 
+def of_file(path: str) -> Pattern:
+    """Return the pattern of one path, whatever its name has in it: the file, or all below the folder."""
+    return Pattern(path, (*_parts(path), _ANY_PARTS))
+
+
 def _parts(path: str) -> tuple[str, ...]:
     """Return the parts in one form; composed, so that `?` is one letter with its marks."""
     return tuple(unicodedata.normalize("NFC", collision_key(path)).split("/"))

@@ -116,6 +116,7 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
             prompts_hash=prompts_hash(),
             limits={loop.value: limit for loop, limit in limits_of(config).items()},
             gates=options.gates,
+            parallel=config.limits.parallel,
             park_on_blockers=config.final_review.on_blockers == "park",
             started_at=stamp(utc_now()),
         )

@@ -31,6 +31,7 @@ from pipeline.service.gate_edits import check_edits, refuse_removal
 from pipeline.service.orchestrator import undo_edits
 from pipeline.service.ports import build_context, place_of_run
 from pipeline.steps import failure
+from pipeline.steps.asking.task_drafts import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,7 @@ def approve(ctx: Context, at: str | None = None) -> None:
         )
         for task in tasks.values()
     )
+    specs = in_order(ctx, tuple(tasks.values()), specs)
     names = [PLAN, *map(task_file, ctx.state.queue)]
     undo_edits(ctx)
     hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}

@@ -70,7 +70,7 @@ class Interruption:
         """Let the signals stop what the body drives, and nothing around it."""
         self._ctx, self._scope = ctx, anyio.CancelScope()
         if self._count:
-            ctx.halt.stopping = "soon"
+            ctx.learnt.stopping = "soon"
         try:
             with self._scope:
                 yield
@@ -82,7 +82,7 @@ class Interruption:
             leave_terminal()
         self._count += 1
         if self._ctx is not None and self._ctx.stopping == "no":
-            self._ctx.halt.stopping = "soon"
+            self._ctx.learnt.stopping = "soon"
         self._loop.call_soon_threadsafe(self._react)  # no word and no cancellation in the midst of another one
 
     def _react(self) -> None:

@@ -87,7 +87,8 @@ def tell(ctx: Context, decision: Decision, event: Event) -> None:
     task = f" {task_words(ctx.state, decision.task)}" if decision.task else ""
     paid = "".join(f" ({key.split('@', 1)[0]} {count})" for key, count in decision.counters.items())
     waits = gate_place(ctx.run)
-    followed = ctx.state.outcome.value if ctx.state.outcome else ctx.lane.step.value
+    after = ctx.run.state.lanes.get(event.lane, ctx.lane)
+    followed = ctx.state.outcome.value if ctx.state.outcome else after.step.value
     followed += f" at {waits}" if waits else ""
     note = f": {event.note}" if event.note and event.role is None else ""
     ctx.say(f"[{decision.step.phase}] {decision.step.value}{task}: {event.signal.value}{note} -> {followed}{paid}")

@@ -43,10 +43,11 @@ Stopping = Literal["no", "soon", "now"]
 
 
 @dataclass
-class Halt:
-    """Whether the user wants the run to stop; one for all lanes of a driver."""
+class Learnt:
+    """What a driver learns while it lives, once for all lanes: whether the user stops it, how tests are run."""
 
     stopping: Stopping = "no"
+    environment: Environment | None = None
 
 
 _SAYS = {row.id: row.says for row in MATRIX}
@@ -66,8 +67,7 @@ class Context:
     search_path: str
     environ: Mapping[str, str]
     say: Callable[[str], None]
-    environment: Environment | None = None
-    halt: Halt = field(default_factory=Halt)
+    learnt: Learnt = field(default_factory=Learnt)
     box_facts: dict[str, str] = field(default_factory=dict[str, str])
     secrets: frozenset[str] = frozenset()
     progress: Progress = field(default_factory=Progress)
@@ -79,6 +79,8 @@ class Context:
     """The lane whose step is given this: `state` is what it sees of the run's."""
     waiting: list[anyio.Event] = field(default_factory=list["anyio.Event"])
     """Of who begins a dispatch once another one is over: what is left of the budget is its share."""
+    supposed: RunState | None = None
+    """What `state` is instead, where something is measured that is not decided yet."""
 
     def __post_init__(self) -> None:
         watch = partial(without_escape, self.repository, self.run.written)
@@ -101,7 +103,13 @@ class Context:
     @property
     def state(self) -> RunState:
         """Return the run's state now, as the lane sees it."""
-        return self.run.state.seen_from(self.lane_name)
+        return self.supposed or self.run.state.seen_from(self.lane_name)
+
+    def supposing(self, state: RunState) -> Context:
+        """Return the same ports over a state that is not the run's yet."""
+        found = copy(self)
+        found.supposed = state
+        return found
 
     @property
     def lane(self) -> MatrixLane:
@@ -109,9 +117,18 @@ class Context:
         return self.run.state.lanes[self.lane_name]
 
     @property
+    def environment(self) -> Environment | None:
+        """Return how this project's tests are run, where this driver has looked for it."""
+        return self.learnt.environment
+
+    @environment.setter
+    def environment(self, found: Environment | None) -> None:
+        self.learnt.environment = found
+
+    @property
     def stopping(self) -> Stopping:
         """Return whether the user wants the run to stop."""
-        return self.halt.stopping
+        return self.learnt.stopping
 
     @property
     def issue(self) -> str:

@@ -30,7 +30,7 @@ async def run(ctx: Context) -> Event:
     """Return the diagnosis as a signal, or whether the files asked for are granted."""
     if ctx.lane.ask is Question.AMEND:
         return await _amend(ctx)
-    after_passes = ctx.lane.after is Signal.PASSES_ALREADY
+    after_passes = ctx.lane.after in {Signal.PASSES_ALREADY, Signal.RED_GONE}
     answer = await judge(ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, after_passes=after_passes))
     if isinstance(answer, Event):
         return answer

@@ -17,7 +17,7 @@ from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
-from pipeline.steps.asking.task_drafts import CUT, accepted, lint_tasks, new_task, next_ids, tasks_of, tasks_of_plan
+from pipeline.steps.asking.task_drafts import CUT, accepted, lint_tasks, new_tasks, next_ids, tasks_of, tasks_of_plan
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -62,7 +62,7 @@ async def run(ctx: Context) -> Event:
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
     return Event(
         signal=Signal.DRAFTED,
-        tasks=tuple(new_task(ctx, task) for task in tasks),
+        tasks=new_tasks(ctx, tasks),
         note=f"{len(tasks)} task(s)",
         evidence=(*names, answer.evidence),
     )
@@ -71,8 +71,12 @@ async def run(ctx: Context) -> Event:
 def _taken(ctx: Context, tasks: tuple[Task, ...]) -> Event:
     """Return the event of a plan that came with its one task: both were reviewed, so that nobody is asked."""
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
-    new = tuple(new_task(ctx, task) for task in tasks)
-    return Event(signal=Signal.ONE_TASK, tasks=new, note="1 task, reviewed with the plan", evidence=tuple(names))
+    return Event(
+        signal=Signal.ONE_TASK,
+        tasks=new_tasks(ctx, tasks),
+        note="1 task, reviewed with the plan",
+        evidence=tuple(names),
+    )
 
 
 def _split(report: Report) -> SplitReport:

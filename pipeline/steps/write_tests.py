@@ -79,7 +79,8 @@ async def run(ctx: Context) -> Event:
             return _not_testable(ctx, report, answer, tree)
         case ReadyTests() as report:
             try:
-                return await _measured(ctx, task, report, answer, tree)
+                words = f"evidence/red-{answer.result.dispatch[:3]}.md"
+                return await measured(ctx, task, report, answer, tree, words)
             except UnmeasurableError as error:
                 return error.event.model_copy(update={"tree": tree})
         case _:
@@ -115,18 +116,31 @@ def _not_testable(ctx: Context, report: NotTestable, answer: Answer, tree: str) 
     return Event(signal=signal, tree=tree, note=report.reason, evidence=(answer.evidence, name))
 
 
-async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str) -> Event:
-    measured = await measure_red(ctx, task, report, tree)
-    verdict = measured.verdict
+async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str, words: str) -> Event:
+    """Return the signal of what the tests show over the code before, with the task's evidence of it written.
+
+    Args:
+        ctx: The run.
+        task: The task.
+        report: What @test said of its tests.
+        answer: Its answer.
+        tree: The tests, over the code before.
+        words: The name of the artifact that says in words what was measured.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    found = await measure_red(ctx, task, report, tree)
+    verdict = found.verdict
     lines, reworked = loosened_or_reworked(ctx, as_if_renamed(ctx, tests_start(ctx), verdict.ledger.renames), tree)
     told = tuple(dict.fromkeys(lines))
     facts = WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
-        any_change=bool(measured.test_paths or verdict.ledger.red),
-        borrowed=measured.borrowed,
+        any_change=bool(found.test_paths or verdict.ledger.red),
+        borrowed=found.borrowed,
         all_new_pass=verdict.all_new_pass,
         structural_only=verdict.structural_only,
-        illegal_red=bool(verdict.illegal or measured.missing),
+        illegal_red=bool(verdict.illegal or found.missing),
         red_unstable=bool(verdict.unstable),
         changed_old_test=bool(verdict.changed_old or verdict.removed_old),
     )
@@ -134,9 +148,9 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
     evidence = TaskEvidence(
         task=task.id,
         tests_tree=tree,
-        production=measured.production,
-        test_paths=measured.test_paths,
-        command=measured.after.command,
+        production=found.production,
+        test_paths=found.test_paths,
+        command=found.after.command,
         ledger=None if verdict.only_removed and not verdict.only_moved else verdict.ledger,
         not_testable={"reason": "tests are removed"} if verdict.only_removed else None,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
@@ -145,9 +159,8 @@ async def _measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer
         reworked=reworked,
     )
     names = [answer.evidence, write_evidence(ctx, evidence)]
-    words = _red_md(task, signal, measured, report, told, reworked)
-    names.append(ctx.write(f"evidence/red-{answer.result.dispatch[:3]}.md", words))
-    return Event(signal=signal, tree=tree, note=_note(signal, measured, report), evidence=tuple(names))
+    names.append(ctx.write(words, _red_md(task, signal, found, report, told, reworked)))
+    return Event(signal=signal, tree=tree, note=_note(signal, found, report), evidence=tuple(names))
 
 
 def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests) -> str:

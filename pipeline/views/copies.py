@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+import anyio
+
 from pipeline.boxes.nobox import NoBox
 from pipeline.git import GitError
 from pipeline.process import BoxError
@@ -105,6 +107,8 @@ class Copies:
     name: str
     box: Box
     watch: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+    one_at_a_time: anyio.Lock = field(default_factory=anyio.Lock, init=False)
+    """Held while something is measured: two measurements at once would each take the other's time for its own."""
     _copies: list[Copy] = field(default_factory=list[Copy], init=False)
     _made: int = field(default=0, init=False)
     _trusting: bool | None = field(default=None, init=False)

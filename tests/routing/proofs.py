@@ -49,6 +49,7 @@ SIGNALS: Final[Mapping[Step, str]] = {
     f"STALE_XFAIL GREEN_UNSTABLE UNNOTICED_FAULTS {_STUCK} {_DISPATCH}",
     Step.DIAGNOSE: "PRODUCTION_LOGIC TEST_DESIGN AMENDED REFUSED SPEC SPLIT_NEEDED PLAN ALREADY_DONE ENVIRONMENT "
     f"{_DISPATCH}",
+    Step.INTEGRATE: "ACCEPTED CONFLICT TEST_CONFLICT NOT_GREEN REGRESSION RED_GONE ESCAPE ENV_BROKEN CANCELLED",
     Step.FINAL_REVIEW: f"ACCEPTABLE CONVERGED FIX COSMETIC PLAN {_DISPATCH}",
     Step.PUBLISH: "PUBLISHED REGRESSION BRANCH_MOVED TIP_MOVED WORKTREE_CHANGED SIGNING_FAILED "
     "ESCAPE ENV_BROKEN CANCELLED",
@@ -139,7 +140,7 @@ def _asker(node: str) -> Step:
     step = _step(node)
     if step is Step.DIAGNOSE:
         return Step(node.partition("<")[2])
-    return Step.WRITE_TESTS if step is Step.CHECK_TESTS else step
+    return {Step.CHECK_TESTS: Step.WRITE_TESTS, Step.INTEGRATE: Step.IMPLEMENT}.get(step, step)
 
 
 def _entered(node: str, to: Step) -> str:
@@ -171,7 +172,8 @@ def _follow(action: Action, node: str, bounds: Bounds, role: Role | None, empty:
         case LeaveOut():
             return []  # the step has one slot less from here on, which cannot happen for ever
         case NextTask():
-            return [*((to.value, "task") for to in _TASK_BEGINS), *_gates_before(node, action)]
+            beside: list[Edge] = [(Step.INTEGRATE.value, "free")] if _step(node) is Step.IMPLEMENT else []
+            return [*beside, *((to.value, "task") for to in _TASK_BEGINS), *_gates_before(node, action)]
         case Forward():
             return _follow(_BEHIND[node.partition(":")[2]], node, bounds, role, empty)
         case Stop():
@@ -288,6 +290,7 @@ _TO_NEW_RED: Final = _TO_NEW_TASK | {
     Loop.SCOPE_AMEND,
     Loop.SEAM,
     Loop.UNNOTICED_FAULTS,
+    Loop.TASK_REDO,
 }
 
 RENEWED_BY: Final[Mapping[str, frozenset[Loop]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from routing.world import BUDGET, budget_is_used_up, events, stands
+from routing.world import budget_is_used_up, events, out_of_budget, stands
 
 from pipeline.routing.actions import Stop
 from pipeline.routing.machine import advance, counter_key
@@ -120,7 +120,7 @@ class Search:
         if stands(state):
             return []
         if self._budget and budget_is_used_up(state):
-            return [self._decide(state, BUDGET)[0]]
+            return [self._decide(state, out_of_budget(state))[0]]
         alike: dict[object, Event] = {}
         for event, row in events(state, self._splits):
             if isinstance(row.action, Stop):
@@ -131,7 +131,7 @@ class Search:
         found: list[RunState] = []
         for event in alike.values():
             after, decision = self._decide(state, event)
-            found.append(replace(after, dispatches=after.dispatches + dispatches_due(decision, after)))
+            found.append(replace(after, dispatches=after.dispatches + dispatches_due(decision, state, after)))
         return found
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from routing.walks import begin
-from routing.world import BUDGET, MACHINE, PERSON, budget_is_used_up, events, stands
+from routing.world import MACHINE, PERSON, budget_is_used_up, events, out_of_budget, stands
 
 from pipeline.outcomes import Outcome
 from pipeline.routing.actions import Again, NextTask, Row, Stop
 from pipeline.routing.machine import advance, limit_of
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.state import Event, NewTask, RunState, TaskStatus
+from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Loop, Signal, Step
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,9 @@ SPLITS = (
     (NewTask(id="a"),),
     (NewTask(id="a", stub_first=True), NewTask(id="b", depends_on=("a",))),
     (NewTask(id="a", depends_on=("b",)), NewTask(id="b", evidence="regression"), NewTask(id="c")),
+    (NewTask(id="a"), NewTask(id="b"), NewTask(id="c", after=("a",)), NewTask(id="d", depends_on=("b", "c"))),
 )
+PARALLEL = st.sampled_from([1, 2, 3])
 LIMITS = st.dictionaries(
     st.sampled_from([loop for loop in Loop if loop is not Loop.HUMAN]), st.integers(0, 3), max_size=4
 )
@@ -56,9 +59,9 @@ def likelihood(row: Row) -> float:
 class RandomRun:
     """One run that hypothesis leads: each event is one of those that can come."""
 
-    def __init__(self, chance: Random, limits: Mapping[Loop, int], gates: set[str]) -> None:
+    def __init__(self, chance: Random, limits: Mapping[Loop, int], gates: set[str], parallel: int) -> None:
         self.chance = chance
-        self.start = begin(limits, gates, park=True)
+        self.start = begin(limits, gates, park=True, parallel=parallel)
         self.state = self.start
         self.story: list[Event | str] = []
         self.rejections = 0
@@ -72,11 +75,11 @@ class RandomRun:
                 return None
             self.story.append("RESUMED")
             self.state = state = MACHINE.resume(state)
-        event = BUDGET if budget_is_used_up(state) else self.any_event()
+        event = out_of_budget(state) if budget_is_used_up(state) else self.any_event()
         self.rejections += event.signal in PERSON
         self.story.append(event)
         after, decision = advance(state, event)
-        self.state = replace(after, dispatches=after.dispatches + dispatches_due(decision, after))
+        self.state = replace(after, dispatches=after.dispatches + dispatches_due(decision, state, after))
         return decision
 
     def any_event(self) -> Event:
@@ -91,9 +94,11 @@ RANDOM = settings(
 
 
 @RANDOM
-@given(chance=CHANCE, limits=LIMITS, gates=GATES)
-def test_a_random_run_ends_and_keeps_its_limits(chance: Random, limits: dict[Loop, int], gates: set[str]) -> None:
-    run = RandomRun(chance, limits, gates)
+@given(chance=CHANCE, limits=LIMITS, gates=GATES, parallel=PARALLEL)
+def test_a_random_run_ends_and_keeps_its_limits(
+    chance: Random, limits: dict[Loop, int], gates: set[str], parallel: int
+) -> None:
+    run = RandomRun(chance, limits, gates, parallel)
     decisions = 0
     while (decision := run.step()) is not None:
         decisions += 1
@@ -111,7 +116,11 @@ def check_facts(state: RunState) -> None:
     assert set(state.queue) <= known
     assert all(state.tasks[task].status is TaskStatus.WAITING for task in state.queue)
     active = [task.id for task in state.tasks.values() if task.status is TaskStatus.ACTIVE]
-    assert active == ([state.current] if state.current else [])
+    beside = [str(lane.task) for lane in state.beside.values()]
+    alone = [state.current] if state.current else []
+    # what turned the run back while others were at work leaves these as they are
+    assert sorted(active) == sorted(beside or alone) or (state.trunk.step is Step.FAILURE and set(alone) <= set(active))
+    check_lanes(state)
     assert (state.trunk.step is Step.GATE) == (state.trunk.pending is not None) == (state.trunk.gate is not None)
     if state.trunk.step is Step.IMPLEMENT:
         assert state.task.red is not None
@@ -124,10 +133,33 @@ def check_facts(state: RunState) -> None:
         assert state.failure is not None
 
 
+def check_lanes(state: RunState) -> None:
+    """What holds of tasks that are worked on side by side."""
+    working = [lane for lane in state.beside.values() if lane.step is not Step.INTEGRATE]
+    assert (state.trunk.step is Step.INTEGRATE) == bool(state.beside)
+    if not state.beside:
+        return
+    assert state.current is None
+    assert state.due(()), "somebody has something to do"
+    order = list(state.tasks)
+    assert sorted(state.accepted, key=order.index) == list(state.accepted), "accepted in the order of the split"
+    for name, lane in state.beside.items():
+        here = state.seen_from(name)
+        waits_for = {*here.task.spec.depends_on, *here.task.spec.after}
+        assert all(state.tasks[other].status in SETTLED for other in waits_for)
+        assert {other for other in waits_for if state.tasks[other].status is TaskStatus.DONE} <= set(
+            here.task.over or ()
+        ), "it sees what it depends on"
+        assert lane.step is not Step.IMPLEMENT or here.task.red is not None
+    assert len(working) <= len(state.beside)
+
+
 @RANDOM
-@given(chance=CHANCE, limits=LIMITS, gates=GATES)
-def test_the_same_events_fold_to_the_same_state(chance: Random, limits: dict[Loop, int], gates: set[str]) -> None:
-    run = RandomRun(chance, limits, gates)
+@given(chance=CHANCE, limits=LIMITS, gates=GATES, parallel=PARALLEL)
+def test_the_same_events_fold_to_the_same_state(
+    chance: Random, limits: dict[Loop, int], gates: set[str], parallel: int
+) -> None:
+    run = RandomRun(chance, limits, gates, parallel)
     while run.step() is not None and len(run.story) < 60:
         pass
     folded = run.start

@@ -78,6 +78,10 @@ DIAGNOSE SPEC, SPLIT_NEEDED -> SPLIT by SPLIT_REWORK
 DIAGNOSE PLAN -> PLAN by PLAN_REWORK
 DIAGNOSE ALREADY_DONE -> next task
 DIAGNOSE ENVIRONMENT -> parked environment
+INTEGRATE ACCEPTED -> next task
+INTEGRATE CONFLICT, NOT_GREEN, REGRESSION -> IMPLEMENT by TASK_REDO
+INTEGRATE TEST_CONFLICT -> WRITE_TESTS by TASK_REDO
+INTEGRATE RED_GONE -> DIAGNOSE (diagnose)
 FINAL_REVIEW ACCEPTABLE, CONVERGED -> PUBLISH
 FINAL_REVIEW FIX -> SPLIT by FINAL_REVIEW
 FINAL_REVIEW COSMETIC -> FINAL_REVIEW by COSMETIC
@@ -157,7 +161,7 @@ def test_the_rows_of_any_dispatch_hold_where_agents_have_slots() -> None:
 
 def test_tests_and_an_agent_behind_pm_can_escape_though_they_have_no_slot() -> None:
     (row,) = [row for row in MATRIX if row.signal is Signal.ESCAPE]
-    assert steps_of_row(row) == {*ASKS, Step.SANITY, Step.PUBLISH}
+    assert steps_of_row(row) == {*ASKS, Step.SANITY, Step.INTEGRATE, Step.PUBLISH}
 
 
 def test_each_step_asks_whom_the_design_names() -> None:
@@ -174,7 +178,7 @@ def test_each_step_asks_whom_the_design_names() -> None:
 
 
 def test_the_environment_can_break_where_something_is_run() -> None:
-    names = "SANITY STUB WRITE_TESTS SEAM IMPLEMENT FINAL_REVIEW PUBLISH"
+    names = "SANITY STUB WRITE_TESTS SEAM IMPLEMENT INTEGRATE FINAL_REVIEW PUBLISH"
     assert {Step[name] for name in names.split()} == MEASURING
 
 

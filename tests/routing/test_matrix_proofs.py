@@ -128,5 +128,6 @@ def test_only_tasks_and_their_splits_take_the_next_task() -> None:
         "review-split/CONVERGED",
         "implement/GREEN",
         "implement/GREEN_INCOMPLETE",
+        "integrate/ACCEPTED",
         "diagnose/ALREADY_DONE",
     }

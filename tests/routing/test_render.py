@@ -66,7 +66,11 @@ def test_the_table_is_in_the_order_of_the_seeds_phases() -> None:
         ("REVIEW_SPLIT", "BLOCK", "back to PLAN (3), at most 2 per run, then FAILURE"),
         ("WRITE_TESTS", "MISSING_SEAM", "to SEAM (6), at most 1 per task, then CHECK_TESTS (6), question not_testable"),
         ("SEAM", "SEAM_DONE", "to WRITE_TESTS (6)"),
-        ("IMPLEMENT", "GREEN", "next task, after the last FINAL_REVIEW (8)"),
+        (
+            "IMPLEMENT",
+            "GREEN",
+            "next task, after the last FINAL_REVIEW (8); of tasks side by side first INTEGRATE (7)",
+        ),
         ("IMPLEMENT", "NEEDS_FILE", "to DIAGNOSE (7), question amend"),
         (
             "DIAGNOSE",
@@ -199,7 +203,7 @@ def test_the_pipeline_shows_the_seeds_arrows() -> None:
         ("P55", "P3", "BLOCK"),
         ("P55", "P5", "NEEDS_WORK"),
         ("P6", "P7", "RED, ACCEPTABLE"),
-        ("P7", "P8", "GREEN, last task, GREEN_INCOMPLETE, last task"),
+        ("P7", "P8", "GREEN, last task, GREEN_INCOMPLETE, last task, ACCEPTED, last task"),
         ("P7D", "P3", "PLAN"),
         ("P8", "P9", "ACCEPTABLE, CONVERGED"),
         ("P8", "P5", "FIX"),

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 START = "start"
 
 
-def begin(limits: Mapping[Loop, int] | None = None, gates: Iterable[str] = (), *, park: bool = False) -> RunState:
+def begin(
+    limits: Mapping[Loop, int] | None = None, gates: Iterable[str] = (), *, park: bool = False, parallel: int = 1
+) -> RunState:
     """A run that has done nothing yet."""
-    return MatrixMachine(START, Settings(limits or {}, frozenset(gates), park_on_blockers=park)).initial()
+    return MatrixMachine(
+        START, Settings(limits or {}, frozenset(gates), park_on_blockers=park, parallel=parallel)
+    ).initial()
 
 
 def tasks(*names: str | NewTask) -> tuple[NewTask, ...]:

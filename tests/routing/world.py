@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Reason
 from pipeline.routing.actions import Again
 from pipeline.routing.machine import MatrixMachine, find_row, limit_of, signals_of
-from pipeline.routing.matrix import ASKS
-from pipeline.routing.state import Event, NewTask, Settings
+from pipeline.routing.matrix import ASKS, MATRIX
+from pipeline.routing.state import Event, NewTask, Settings, Trees
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.routing.state import RunState
 
 MACHINE = MatrixMachine("start", Settings())
-BUDGET = Event(signal=Signal.BUDGET)
+INTEGRATED = frozenset(row.signal for row in MATRIX if row.step is Step.INTEGRATE)
 PERSON = frozenset({Signal.REJECTED_TO_PLAN, Signal.REJECTED_TO_SPLIT, Signal.REJECTED_TO_FIX})
 
 
@@ -33,6 +34,14 @@ def events(
     """Every event that can come next, with the row that will fire; tree names are new at each visit."""
     if stands(state):
         return
+    for lane in state.due(()):
+        for event, row in _events_seen(state.seen_from(lane), splits, rejections=rejections):
+            yield event if lane == TRUNK else event.model_copy(update={"lane": lane}), row
+
+
+def _events_seen(
+    state: RunState, splits: Sequence[tuple[NewTask, ...]], *, rejections: bool
+) -> Iterator[tuple[Event, Row]]:
     for signal in sorted(signals_of(state)):
         if signal in PERSON and not rejections:
             continue
@@ -41,10 +50,21 @@ def events(
             yield from ((Event(signal=signal, role=role), row) for role in slots(state))
         elif signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.trunk.step is Step.SPLIT:
             yield from ((Event(signal=signal, tasks=renamed(state, split)), row) for split in splits)
+        elif state.trunk.step is Step.INTEGRATE:
+            yield Event(signal=signal, trees=integrated(state, signal)), row
         else:
             reason = Reason.DIRTY_TREE if signal is Signal.PRECONDITION else None
             blockers = ("f",) if signal is Signal.CONVERGED else ()
             yield Event(signal=signal, tree=f"t{state.trunk.visit}", reason=reason, blockers=blockers), row
+
+
+def integrated(state: RunState, signal: Signal) -> Trees | None:
+    """The trees of a task over the head; none where the head is what it began with, or nothing was measured."""
+    if state.task.start == state.head or signal not in INTEGRATED:
+        return None
+    name = f"t{state.trunk.visit}"
+    red = None if signal is Signal.TEST_CONFLICT else f"{name}-red"
+    return Trees(start=state.head, tests=f"{name}-tests", red=red, candidate=f"{name}-code")
 
 
 def slots(state: RunState) -> tuple[Role, ...]:
@@ -54,13 +74,25 @@ def slots(state: RunState) -> tuple[Role, ...]:
 def renamed(state: RunState, split: tuple[NewTask, ...]) -> tuple[NewTask, ...]:
     """The split with ids that the run has not used."""
     new = {task.id: f"{len(state.tasks) + number}" for number, task in enumerate(split, 1)}
-    return tuple(
-        task.model_copy(update={"id": new[task.id], "depends_on": tuple(new[other] for other in task.depends_on)})
-        for task in split
-    )
+
+    def named(task: NewTask) -> dict[str, object]:
+        depends_on, after = (tuple(new[other] for other in names) for names in (task.depends_on, task.after))
+        return {"id": new[task.id], "depends_on": depends_on, "after": after}
+
+    return tuple(task.model_copy(update=named(task)) for task in split)
 
 
 def budget_is_used_up(state: RunState) -> bool:
     """Whether the dispatches that are due now, which count already, are more than the limit (matrix 2, DISPATCHES)."""
     limit = limit_of(state, Loop.DISPATCHES)
-    return state.trunk.step in ASKS and limit is not None and state.dispatches > limit
+    return bool(asking(state)) and limit is not None and state.dispatches > limit
+
+
+def asking(state: RunState) -> list[str]:
+    """The lanes that ask an agent next."""
+    return [lane for lane in state.due(()) if state.lanes[lane].step in ASKS]
+
+
+def out_of_budget(state: RunState) -> Event:
+    """What the first of them reports when there is nothing left to ask with."""
+    return Event(signal=Signal.BUDGET, lane=asking(state)[0])

@@ -193,7 +193,8 @@ class _Trial:
                 mutant = waiting.popleft()
                 fates[mutant] = await self._fate(mutant)
 
-        await side_by_side([work] * jobs)
+        async with self.ctx.copies.one_at_a_time:
+            await side_by_side([work] * jobs)
         return fates
 
     async def _timed(self, ids: frozenset[str], limit_s: float) -> Observation:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.dispatch.request import Request
     from pipeline.reports.fields import Report
+    from pipeline.routing.vocabulary import Role, Step
     from pipeline.runs.info import Reserved
     from pipeline.steps.context import Context
 
@@ -150,6 +151,21 @@ def _last(ctx: Context, slot: Request) -> DispatchResult | None:
             return result
     recent = [result for record, result in results if record.resumes == ctx.state.resumes]
     return recent[-1] if recent else None
+
+
+def last_answer(ctx: Context, step: Step, role: Role, kind: str) -> Answer | None:
+    """Return the last answer of a step to a request about the current task that counts; None where there is none."""
+    records = [
+        record
+        for record in ctx.run.records.values()
+        if (record.step, record.role, record.kind, record.task) == (step.value, role, kind, ctx.state.current)
+    ]
+    results = [ctx.run.results[record.dispatch] for record in records if record.dispatch in ctx.run.results]
+    counting = [result for result in results if result.signal is None]
+    if not counting:
+        return None
+    report = parse_report(kind, role, None, counting[-1].report or {})
+    return None if isinstance(report, Malformed) else Answer(report, counting[-1])
 
 
 def _needs_dispatch(ctx: Context, slot: Request) -> bool:

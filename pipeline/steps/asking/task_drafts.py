@@ -19,6 +19,8 @@ from pipeline.reports.tasks import MAKING, moves_tests, tasks_from_split
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.state import NewTask
 from pipeline.routing.state_changes import SETTLED
+from pipeline.scheduling.graph import Posture, Step, planned
+from pipeline.scheduling.patterns import of_file
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
 
@@ -89,6 +91,35 @@ def new_task(ctx: Context, task: Task) -> NewTask:
         red_base="start" if only_tests and task.evidence is Evidence.RED else None,
         stub_first=task.evidence is Evidence.RED and wants_stubs(ctx, task),
     )
+
+
+def new_tasks(ctx: Context, tasks: tuple[Task, ...]) -> tuple[NewTask, ...]:
+    """Return what routing knows of all of them."""
+    return in_order(ctx, tasks, tuple(new_task(ctx, task) for task in tasks))
+
+
+def in_order(ctx: Context, tasks: tuple[Task, ...], specs: tuple[NewTask, ...]) -> tuple[NewTask, ...]:
+    """Return what routing knows of tasks with which of them must not be worked on side by side, if any may."""
+    if ctx.state.parallel == 1:
+        return specs
+    own = {task.id for task in tasks}
+    steps = [
+        Step(
+            task.id,
+            tuple(name for name in task.depends_on if name in own),
+            Posture.ISOLATED,
+            writes=tuple(map(of_file, _area(task))),
+        )
+        for task in tasks
+    ]
+    after = planned(steps, side_by_side=ctx.state.parallel).after
+    return tuple(new.model_copy(update={"after": tuple(each.earlier for each in after[new.id])}) for new in specs)
+
+
+def _area(task: Task) -> tuple[str, ...]:
+    """Return the files that a task may change, by what its file says."""
+    changes = (*task.files, *task.test_files)
+    return tuple(dict.fromkeys(path for change in changes for path in (change.path, change.origin) if path))
 
 
 def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:

@@ -1,0 +1,112 @@
+"""INTEGRATE (phase 7): a task that was worked on beside others is measured over what was accepted meanwhile.
+
+What is accepted was measured as it is accepted: RED is shown over the head, and GREEN with the task's work over it, so
+that the evidence of each commit fits its parent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.measure.measuring import UnmeasurableError
+from pipeline.reports.markdown import bullets
+from pipeline.reports.untrusted_text import fenced
+from pipeline.reports.work import ReadyTests
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Role, Signal, Step
+from pipeline.runs.facts import task_words
+from pipeline.steps import write_tests
+from pipeline.steps.asking.dispatches import last_answer
+from pipeline.steps.evidence.green import measure_candidate, not_green_md, record_green
+from pipeline.steps.evidence.over_head import over_head
+from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
+
+if TYPE_CHECKING:
+    from pipeline.reports.tasks import Task
+    from pipeline.routing.state import Trees
+    from pipeline.steps.context import Context
+    from pipeline.steps.evidence.over_head import OverHead
+
+_SHOWN: Final = 30_000
+"""Characters of a change that is left out: more of it helps nobody to make it again."""
+_RED: Final = frozenset({Signal.RED, Signal.DISPUTED, Signal.CHANGED_OLD_TEST})
+"""What tests over the head may come to: whether they are the right ones was judged when they were written."""
+
+
+async def run(ctx: Context) -> Event:
+    """Return whether the task can be accepted over the head, or what is in its way there."""
+    state, head = ctx.state.task, ctx.state.head
+    if state.start == head:
+        return Event(signal=Signal.ACCEPTED, tree=state.candidate, note="over what it began with")
+    task, put = ctx.task(), over_head(ctx.repository, state, head, baseline_of(ctx).layout)
+    others = [id_ for id_ in ctx.state.accepted if id_ not in (state.over or ())]
+    beside = ", ".join(task_words(ctx.state, id_) for id_ in others)
+    if put.tests_in_the_way:
+        return _in_the_way(ctx, Signal.TEST_CONFLICT, put, put.tests_in_the_way, beside)
+    there = ctx.supposing(ctx.state.with_task(state.put_over(put.trees, ctx.state.accepted)))
+    try:
+        gone = await _red(there, task, put.trees)
+        if gone is not None:
+            return gone
+        if put.code_in_the_way:
+            return _in_the_way(ctx, Signal.CONFLICT, put, put.code_in_the_way, beside)
+        return await _green(there, task, put.trees, beside)
+    except UnmeasurableError as error:
+        return error.event
+
+
+def _in_the_way(ctx: Context, signal: Signal, put: OverHead, paths: tuple[str, ...], beside: str) -> Event:
+    """Return that files of the task were changed by a task that was accepted meanwhile; its own change is told."""
+    task = ctx.state.task
+    patch = ctx.repository.patch(task.start or put.trees.start, task.candidate or put.trees.start, *paths)
+    lines = bullets(f"{path}: changed by {beside}, too" for path in paths)
+    words = (
+        f"# Task {task.id} over what was accepted meanwhile: {signal}\n\n{lines}\n\n"
+        f"These files are as they were accepted; the rest of your work is in place. What you had changed in them:\n\n"
+        f"{fenced(patch[:_SHOWN], 'diff')}\n"
+    )
+    name = ctx.write(f"judgements/{ctx.lane.visit:03}-integrate.md", words)
+    note = f"{', '.join(paths[:3])}: {beside} changed it, too"
+    return Event(signal=signal, trees=put.trees, note=note, evidence=(name,))
+
+
+async def _red(ctx: Context, task: Task, trees: Trees) -> Event | None:
+    """Measure RED over the head, and keep it as the task's evidence; return the event of a RED that is gone."""
+    evidence = read_evidence(ctx, task.id)
+    answer = last_answer(ctx, Step.WRITE_TESTS, Role.TEST, "write-tests")
+    if evidence is None or not ctx.state.task.testable or answer is None or not isinstance(answer.report, ReadyTests):
+        return None
+    words = f"evidence/red-{ctx.lane.visit:03}-integrate.md"
+    event = await write_tests.measured(ctx, task, answer.report, answer, trees.red or trees.start, words)
+    found = read_evidence(ctx, task.id)
+    if found is not None:
+        write_evidence(ctx, found.model_copy(update={"judged_by": evidence.judged_by}))
+    new = found is not None and not set(found.changed_old) <= set(evidence.changed_old)
+    if event.signal in _RED and not new:
+        return None
+    without = trees.model_copy(update={"red": None})
+    note = f"over what was accepted meanwhile: {event.signal}: {event.note}"
+    return Event(signal=Signal.RED_GONE, trees=without, note=note, evidence=event.evidence)
+
+
+async def _green(ctx: Context, task: Task, trees: Trees, beside: str) -> Event:
+    """Measure the task's work over the head, and keep it as the task's evidence where it is GREEN."""
+    measured = await measure_candidate(ctx, task, trees.candidate or trees.start)
+    if measured.green:
+        found = await record_green(ctx, task, measured)
+        match found.signal:
+            case Signal.GREEN | Signal.UNNOTICED_FAULTS:  # @test was asked about these as often as it may be
+                note = f"over {beside}: {found.note}"
+                return Event(
+                    signal=Signal.ACCEPTED, tree=trees.candidate, trees=trees, note=note, evidence=found.evidence
+                )
+            case Signal.TEST_DESIGN:
+                without = trees.model_copy(update={"red": None})
+                return Event(signal=Signal.RED_GONE, trees=without, note=found.note, evidence=found.evidence)
+            case _:
+                return Event(signal=Signal.NOT_GREEN, trees=trees, note=found.note, evidence=found.evidence)
+    signal = Signal.REGRESSION if measured.broken else Signal.NOT_GREEN
+    words = not_green_md(task, signal, measured)
+    name = ctx.write(f"judgements/{ctx.lane.visit:03}-integrate.md", words)
+    what = ", ".join((measured.broken or measured.in_the_way or measured.verdict.stale_xfail)[:3])
+    return Event(signal=signal, trees=trees, note=f"over {beside}: {what}", evidence=(name,))
