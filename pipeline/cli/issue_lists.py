@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.text import print_text
+from pipeline.cli.text import fitted
 from pipeline.errors import UserError
 from pipeline.policy.characters import as_utf8, visible
 from pipeline.terminal import echo
@@ -68,22 +68,39 @@ def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
 
 def print_issues(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
     """Print a list of issues."""
+    listed = issues_text(issues, claims, as_json=as_json)
+    if listed:
+        echo(listed)
+
+
+def issues_text(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> str:
+    """Return a list of issues as it is printed."""
     if as_json:
         from pipeline.cli.issue_documents import IssueListDocument  # noqa: PLC0415  (the same)
 
-        echo(json.dumps(asdict(IssueListDocument(issues=tuple(record_of(issue, claims) for issue in issues)))))
-        return
+        return json.dumps(asdict(IssueListDocument(issues=tuple(record_of(issue, claims) for issue in issues))))
     width = max((len(issue.id) for issue in issues), default=0)
+    lines: list[str] = []
     for issue in issues:
         labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
         claim = claims.get(issue.id)
         held = f"  {claim.run} in {Path(claim.worktree).name}: {claim.status}" if claim is not None else ""
-        print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}"))
+        lines.append(fitted(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}")))
+    return "\n".join(lines)
 
 
 def print_ready(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
     """Print those that no run has; of the others a person is told who has them."""
-    print_issues([issue for issue in issues if issue.id not in claims], claims, as_json=as_json)
-    for issue in issues:
-        if issue.id in claims and not as_json:
-            print_text(visible(f"{issue.id} is not listed: {claim_words(issue.id, claims[issue.id])}"), err=True)
+    listed, left_out = ready_text(issues, claims, as_json=as_json)
+    if listed:
+        echo(listed)
+    if left_out:
+        echo(left_out, err=True)
+
+
+def ready_text(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> tuple[str, str]:
+    """Return the list of those that no run has, and for stderr who has the others; both as they are printed."""
+    listed = issues_text([issue for issue in issues if issue.id not in claims], claims, as_json=as_json)
+    held = [issue.id for issue in issues if issue.id in claims and not as_json]
+    words = [visible(f"{issue} is not listed: {claim_words(issue, claims[issue])}") for issue in held]
+    return listed, "\n".join(fitted(line, err=True) for line in words)

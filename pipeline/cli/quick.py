@@ -1,31 +1,76 @@
 """Answers what is asked again and again (`runs`, `show`, `issue ready`) without loading the command line.
 
 The parser and what it validates with take longer than these answers. Only the plainest words are taken; anything else,
-and whatever goes wrong, is left to the whole program, which does the same again and has the words for it.
+and whatever goes wrong, is left to the whole program, which does the same again and has the words for it. What was
+printed is kept with what it was read from (ADR-R168): as long as that is the same, nothing else is loaded.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
-from typing import NoReturn
+import time
+
+from pipeline.service.text_cache import TYPE_CHECKING, keep_text, kept_text
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from pipeline.git import Repository
+
+    Key = tuple[object, ...]
+
+_MOST_ANSWERS = 100
+_OF_A_SHELL = ("_", "OLDPWD", "SHLVL")
+"""Variables that a shell changes with each command, and that nothing here is told by."""
 
 
-def answered(words: list[str]) -> bool:
-    """Return whether the words of a command line were answered here."""
-    command, as_document = (words[:-1], True) if words[-1:] == ["--json"] else (words, False)
+def key_of(words: list[str]) -> Key | None:
+    """Return what the answer to a command line depends on beside files; None where it is not answered here."""
+    match words[:-1] if words[-1:] == ["--json"] else words:
+        case ["runs"] | ["issue", "ready"]:
+            pass
+        case ["show", *names] if words[-1] != "--json" and len(names) <= 1 and not "".join(names).startswith("-"):
+            pass
+        case _:
+            return None
+    told = sorted(item for item in os.environ.items() if item[0] not in _OF_A_SHELL)
     try:
-        match command:
-            case ["runs"]:
-                from pipeline.cli.runs_text import print_runs  # noqa: PLC0415  (each needs its own)
+        here = os.getcwd()  # noqa: PTH109  (no pathlib)
+        return (words, here, told, *(_columns(stream.fileno()) for stream in (sys.stdout, sys.stderr)))
+    except (OSError, ValueError, AttributeError):  # the folder is gone, or a stream is closed
+        return None
 
-                print_runs(as_document=as_document)
-            case ["issue", "ready"]:
-                _issue_ready(as_json=as_document)
-            case ["show", *names] if not as_document and len(names) <= 1 and not "".join(names).startswith("-"):
-                _show(next(iter(names), None))
+
+def print_kept(key: Key) -> bool:
+    """Print the answer that is kept, if any."""
+    kept = kept_text("answers", key)
+    if kept is None or kept.count("\0") != 1:
+        return False
+    try:
+        _print(*kept.split("\0"))
+    except (BrokenPipeError, KeyboardInterrupt) as error:
+        _end(error)
+    return True
+
+
+def answered(words: list[str], key: Key) -> bool:
+    """Return whether the words of a command line, which have a key, were answered here."""
+    began = time.time_ns()
+    try:
+        from pathlib import Path  # noqa: PLC0415  (not for an answer that is kept)
+
+        from pipeline.git import Repository  # noqa: PLC0415  (the same)
+
+        repository = Repository.find(Path.cwd())
+        match words:
+            case ["issue", "ready", *as_json]:
+                told, files, stays_s = _issue_ready(repository, as_json=bool(as_json))
+            case ["runs", *as_json]:
+                told, files, stays_s = _runs(repository, as_json=bool(as_json))
             case _:
-                return False
+                told, files, stays_s = _show(repository, next(iter(words[1:]), None))
+        _print(*told)
     except (BrokenPipeError, KeyboardInterrupt) as error:
         _end(error)
     except Exception as error:  # noqa: BLE001  (the whole program finds the words, or tells how it ended)
@@ -34,7 +79,36 @@ def answered(words: list[str]) -> bool:
         if has_said():  # a second time would be printed, too
             _end(error)
         return False
+    try:
+        _keep(key, told, files, repository, began, stays_s)
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001  (it is told already)
+        return True
     return True
+
+
+def _keep(
+    key: Key, told: tuple[str, str], files: list[str], repository: Repository, began: int, stays_s: float
+) -> None:
+    if not stays_s or "\0" in "".join(told):
+        return
+    from pipeline.service.files_read import files_read  # noqa: PLC0415  (not for an answer that is kept)
+
+    read, locks = files_read(repository)
+    times = (began / 1e9, began / 1e9 + stays_s)
+    keep_text(
+        "answers", key, "\0".join(told), [*files, *read], began=began, most=_MOST_ANSWERS, locks=locks, times=times
+    )
+
+
+def _print(out: str, err: str) -> None:
+    for text, stream in ((out, sys.stdout), (err, sys.stderr)):
+        if text:
+            print(text, file=stream, flush=True)  # `terminal.echo` would load what makes texts
+
+
+def _columns(handle: int) -> int | None:
+    """Return the width of a terminal, None where it is none."""
+    return os.get_terminal_size(handle).columns if os.isatty(handle) else None
 
 
 def _end(error: BaseException) -> NoReturn:
@@ -47,21 +121,35 @@ def _end(error: BaseException) -> NoReturn:
     sys.exit(run_guarded(fail, json=wants_json(sys.argv[1:])))
 
 
-def _issue_ready(*, as_json: bool) -> None:
-    from pipeline.cli.issue_lists import FOLDER, claims_of, print_ready  # noqa: PLC0415  (the same)
-    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+def _runs(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
+    from pipeline.cli.runs_text import document_text, runs_text, stays_s  # noqa: PLC0415  (each needs its own)
+    from pipeline.cli.text import fitted  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import list_runs  # noqa: PLC0415  (the same)
+
+    document = list_runs(repository)
+    if as_json:
+        return (document_text(document), ""), [], 0  # it has ages in seconds
+    alright = all(line.problem is None for line in document.runs)
+    return (fitted(runs_text(document)), ""), [], stays_s(document) if alright else 0
+
+
+def _issue_ready(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
+    from pipeline.cli.issue_lists import FOLDER, claims_of, ready_text  # noqa: PLC0415  (the same)
+    from pipeline.service.text_cache import below  # noqa: PLC0415  (the same)
     from todo import FolderSource, Tracker  # noqa: PLC0415  (the same)
 
-    top = Repository.find(Path.cwd()).worktree
-    print_ready(Tracker(FolderSource(top / FOLDER)).ready(), claims_of(top), as_json=as_json)
+    top = repository.worktree
+    told = ready_text(Tracker(FolderSource(top / FOLDER)).ready(), claims_of(top), as_json=as_json)
+    return told, below(str(top / FOLDER)), float("inf")
 
 
-def _show(name: str | None) -> None:
-    from pipeline.cli.show_page import page_of_run, page_text  # noqa: PLC0415  (the same)
-    from pipeline.cli.text import print_text, terminal_width  # noqa: PLC0415  (the same)
-    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+def _show(repository: Repository, name: str | None) -> tuple[tuple[str, str], list[str], float]:
+    from pipeline.cli.show_page import is_kept, page_files, page_of_run, page_text  # noqa: PLC0415  (the same)
+    from pipeline.cli.text import fitted, terminal_width  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
 
-    roster = Roster(Repository.find(Path.cwd()))
-    print_text(page_text(page_of_run(find(roster, name), roster), terminal_width(sys.stdout)))
+    roster = Roster(repository)
+    folder = find(roster, name)
+    text = fitted(page_text(page_of_run(folder, roster), terminal_width(sys.stdout)))
+    return (text, ""), page_files(folder, roster), float("inf") if is_kept(folder, roster) else 0

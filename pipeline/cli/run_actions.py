@@ -63,13 +63,14 @@ def drive(
 
 def _keep_page(here: Repository, folder: Path) -> None:
     """Let the next `show` of the run answer at once. The run is told already: nothing that happens here matters."""
-    from pipeline.cli.show_page import TICK_S, page_of_run  # noqa: PLC0415
+    from pipeline.cli.show_page import page_of_run  # noqa: PLC0415
     from pipeline.runs.roster import Roster  # noqa: PLC0415
     from pipeline.service.run_list import lines_of  # noqa: PLC0415
+    from pipeline.service.text_cache import TICK_NS  # noqa: PLC0415
 
     with suppress(Exception, KeyboardInterrupt):
-        lines_of(here, [folder])
-        time.sleep(TICK_S)
+        time.sleep(TICK_NS / 1e9)  # what is newer is not kept
+        lines_of([folder])
         page_of_run(folder, Roster(here))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from pipeline.outcomes import Outcome
 from pipeline.policy.characters import visible
 from pipeline.service.run_list import list_runs
 from pipeline.service.runs_document import as_json
-from pipeline.terminal import paint, print_json
+from pipeline.terminal import echo, paint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -140,6 +141,21 @@ def print_runs(*, as_document: bool) -> None:
     """Print the runs of the repository that somebody stands in."""
     document = list_runs(Repository.find(Path.cwd()))
     if as_document:
-        print_json(as_json(document))
+        echo(document_text(document))
     else:
         print_text(runs_text(document))
+
+
+def document_text(document: RunsDocument) -> str:
+    """Return the document as it is printed."""
+    return json.dumps(as_json(document), indent=2)
+
+
+def stays_s(document: RunsDocument) -> int:
+    """Return for how many seconds the list surely says the same, as long as nothing happens: ages grow."""
+    return min((_age_stays_s(line.age_s) for line in document.runs if line.age_s is not None), default=_DAY)
+
+
+def _age_stays_s(seconds: int) -> int:
+    unit = next((size for size in (_DAY, _HOUR, _MINUTE) if seconds >= size), 1)
+    return unit - seconds % unit - 1  # what is less than a second is not known

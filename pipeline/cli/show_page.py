@@ -6,30 +6,23 @@ commands are typed and its paths opened there. Only the fold makes pages.
 
 from __future__ import annotations
 
-import hashlib
-import os
+import json
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.cli.text import columned, first_rows
 from pipeline.runs.lease import FileLease
-from pipeline.service.run_cache import RunCache
+from pipeline.service.text_cache import below, keep_text, kept_record
 from pipeline.terminal import paint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.runs.roster import Roster
     from pipeline.terminal import Colour
 
 _LINES: Final = 20
 _MOST_PAGES: Final = 30
-_MOST_FILES: Final = 5000
-
-TICK_S: Final = 0.02
-"""What changes twice within a tick of the file system's clock may look the same: so new a page is not kept."""
 
 Rows = list[tuple[str, str]]
 State = tuple[str, "Colour | None", str]
@@ -78,20 +71,37 @@ def page_of_run(folder: Path, roster: Roster) -> Page:
     Raises:
         UserError: the run is damaged.
     """
-    kept = RunCache("pages", roster.repository.common_dir, (field.name for field in fields(Page)), _MOST_PAGES)
-    facts = _facts(folder, roster)
-    found = kept.get(folder, facts, _kept_page)
-    if found is not None:
-        return found
+    began = time.time_ns()
+    live = FileLease.is_held(folder)
+    kept = None if live else kept_record("pages", _key(folder, roster), _kept_page)
+    if kept is not None:
+        return kept
     from pipeline.cli.show_text import page_of  # noqa: PLC0415  (heavy; most pages are kept)
     from pipeline.service.run_status import show_run  # noqa: PLC0415  (the same)
 
     document = show_run(folder, roster.repository)
     page = page_of(document)
-    if facts is not None and document.landed is not False:  # how it is merged follows from other files
-        kept.put(folder, facts, asdict(page))
-        kept.save()
+    if not live and document.landed is not False:  # how it is merged follows from other files
+        text, files = json.dumps(asdict(page)), page_files(folder, roster)
+        keep_text("pages", _key(folder, roster), text, files, began=began, most=_MOST_PAGES)
     return page
+
+
+def is_kept(folder: Path, roster: Roster) -> bool:
+    """Return whether the page of a run is kept."""
+    return kept_record("pages", _key(folder, roster), _kept_page) is not None
+
+
+def _key(folder: Path, roster: Roster) -> tuple[str, ...]:
+    return (str(folder), roster.spoken(folder), str(roster.repository.worktree), str(Path.cwd()))
+
+
+def page_files(folder: Path, roster: Roster) -> list[str]:
+    """Return what the page of a run follows from: its files, and for one in a linked worktree where branches are."""
+    common = roster.repository.common_dir
+    linked = all(run.worktree.git_dir != common for run in roster.runs if run.folder == folder)
+    heads = [*below(str(common / "refs/heads")), *below(str(common / "reftable")), str(common / "packed-refs")]
+    return [*below(str(folder)), *(heads if linked else ())]
 
 
 def _kept_page(said: dict[str, Any]) -> Page:
@@ -108,34 +118,3 @@ def _kept_page(said: dict[str, Any]) -> Page:
 
 def _rows(said: list[list[str]]) -> Rows:
     return [(label, text) for label, text in said]
-
-
-def _facts(folder: Path, roster: Roster) -> list[str] | None:
-    """Return what the page of a run follows from; None where it may be another one at any moment."""
-    if FileLease.is_held(folder):
-        return None
-    found: list[tuple[str, int, int, int, int, int, int]] = []
-    newest = 0
-    try:
-        for path, said in _below(str(folder)):
-            if len(found) >= _MOST_FILES:
-                return None
-            newest = max(newest, said.st_ctime_ns)
-            times = (said.st_size, said.st_mtime_ns, said.st_ctime_ns)
-            found.append((path, said.st_mode, said.st_dev, said.st_ino, *times))
-    except OSError:  # something is not to be looked into, or has just gone
-        return None
-    if not 0 < newest < time.time_ns() - TICK_S * 1e9:
-        return None
-    digest = hashlib.sha256(repr(sorted(found)).encode("utf-8", "surrogateescape"))
-    return [digest.hexdigest(), roster.spoken(folder), str(roster.repository.worktree), str(Path.cwd())]
-
-
-def _below(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    waiting = [folder]
-    while waiting:
-        with os.scandir(waiting.pop()) as found:
-            for entry in found:
-                yield entry.path, entry.stat(follow_symlinks=False)
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)

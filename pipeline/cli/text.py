@@ -40,8 +40,13 @@ def print_text(text: str, *, err: bool = False) -> None:
 
     What strangers wrote is made visible before (`visible`, `visible_lines`).
     """
+    echo(fitted(text, err=err), err=err)
+
+
+def fitted(text: str, *, err: bool = False) -> str:
+    """Return lines as they are printed."""
     width = terminal_width(sys.stderr if err else sys.stdout)
-    echo("\n".join(part for line in text.split("\n") for part in wrapped(line, width)), err=err)
+    return "\n".join(part for line in text.split("\n") for part in wrapped(line, width))
 
 
 def say(text: str) -> None:

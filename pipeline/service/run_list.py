@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -13,8 +15,8 @@ from pipeline.runs.claimants import GONE, RUNNING, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
 from pipeline.runs.store import WORKFLOW
-from pipeline.service.run_cache import RunCache
-from pipeline.service.runs_document import FIELDS, RunLine, RunsDocument, facts_of, kept_line
+from pipeline.service.runs_document import RECORDS, RunLine, RunsDocument, kept_line
+from pipeline.service.text_cache import keep_text, kept_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from pipeline.runs.store import Claim
 
 
+_MOST_LINES: Final = 1000
+
+
 def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDocument:
     """Return the runs of all worktrees of the repository, the newest first.
 
@@ -35,7 +40,7 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
     """
     moment = now or datetime.now(UTC)
     roster = Roster(repository)
-    lines = list(lines_of(repository, [run.folder for run in roster.runs], moment))
+    lines = list(lines_of([run.folder for run in roster.runs], moment))
     lines += [_unread(folder, error.message, live=False) for folder, error in roster.problems.items()]
     lines += [
         _unread(claim.folder, claimant(roster, issue, claim).refusal().message, live=False, issue=issue, status=GONE)
@@ -63,42 +68,40 @@ def find(roster: Roster, name: str | None) -> Path:
 def newest(roster: Roster) -> Path | None:
     """Return the folder of the run that was started last, in this worktree if any; readable ones first."""
     folders = [run.folder for run in roster.newest()]
-    readable = zip(folders, lines_of(roster.repository, folders), strict=True)
+    readable = zip(folders, lines_of(folders), strict=True)
     # Where none can be read, whoever opens the newest says what is wrong with it.
     return next((folder for folder, line in readable if line.problem is None), folders[0] if folders else None)
 
 
-def lines_of(repository: Repository, folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:
+def lines_of(folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:
     """Return the lines of some runs, as they are now."""
     moment = now or datetime.now(UTC)
-    kept = RunCache("lists", repository.common_dir, FIELDS)
-    found = [_line(folder, kept, moment) for folder in folders]
-    kept.save()
-    return found
+    return [_line(folder, moment) for folder in folders]
 
 
 def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, Claimant]:
     """Return who has each of these issues, and how its run stands."""
     roster = Roster(repository)
     there = {claim.folder for claim in claims.values()} & {run.folder for run in roster.runs}
-    lines = dict(zip(there, lines_of(repository, there), strict=True))
+    lines = dict(zip(there, lines_of(there), strict=True))
     return {
         issue: claimant(roster, issue, claim, lines[claim.folder].status if claim.folder in lines else None)
         for issue, claim in claims.items()
     }
 
 
-def _line(folder: Path, kept: RunCache, now: datetime) -> RunLine:
-    live = FileLease.is_held(folder)
-    facts = None if live else facts_of(folder)  # what a driver does in between is not in its journal yet
-    line = kept.get(folder, facts, kept_line)
+def _line(folder: Path, now: datetime) -> RunLine:
+    began = time.time_ns()
+    live = FileLease.is_held(folder)  # what a driver does in between is not in its journal yet
+    line = None if live else kept_record("lists", str(folder), kept_line)
     if line is None:
         try:
             line = _folded(folder, now if live else None)
         except UserError as error:
             return _unread(folder, error.message, live=live)
-        if facts is not None:
-            kept.put(folder, facts, asdict(line))
+        if not live:
+            records = [str(folder / name) for name in RECORDS]
+            keep_text("lists", str(folder), json.dumps(asdict(line)), records, began=began, most=_MOST_LINES)
     status = line.outcome.value if line.outcome is not None else RUNNING if live else "interrupted"
     return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, cast
 
 from pipeline.outcomes import Outcome, Reason
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-_RECORDS = ("run.json", "journal.jsonl")
+RECORDS: Final = ("run.json", "journal.jsonl")
+"""What a line follows from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,28 +54,11 @@ class RunsDocument:
     runs: tuple[RunLine, ...]
 
 
-FIELDS: Final = tuple(field.name for field in fields(RunLine))
-
-
 def kept_line(line: dict[str, Any]) -> RunLine:
     """Return a line as it was kept."""
     outcome: str | None = line.pop("outcome")
     reason: str | None = line.pop("reason")
     return RunLine(**line, outcome=Outcome(outcome) if outcome else None, reason=Reason(reason) if reason else None)
-
-
-def facts_of(folder: Path) -> list[int] | None:
-    """Return what lstat says of the records of a run; None where one is no plain file."""
-    found: list[int] = []
-    for name in _RECORDS:
-        try:
-            said = os.lstat(folder / name)
-        except OSError:
-            return None
-        if not stat.S_ISREG(said.st_mode):
-            return None
-        found += [said.st_dev, said.st_ino, said.st_size, said.st_mtime_ns, said.st_ctime_ns]
-    return found
 
 
 def as_json(document: RunsDocument) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from cli.loading import HEAVY, loaded
 from kit import HONEST, Project, make_project
 from terminals import on_terminal
 
-from pipeline.cli.show_page import TICK_S
 from pipeline.git import Repository
 from pipeline.runs.lease import FileLease
+from pipeline.service.text_cache import TICK_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,15 +32,16 @@ def project(tmp_path: Path) -> Project:
 
 def settled(run: Run) -> Path:
     """Return the folder of a run once the clock of the file system has gone on: what is so new is not kept."""
-    newest = max(path.lstat().st_ctime for path in (run.folder, *run.folder.rglob("*")))
-    while time.time() <= newest + 2 * TICK_S:
+    newest = max(path.lstat().st_ctime_ns for path in (run.folder, *run.folder.rglob("*")))
+    while time.time_ns() <= newest + 2 * TICK_NS:
         os.sched_yield()
     return run.folder
 
 
 def forget(project: Project) -> None:
-    for kept in (project.home / "state/redfirst/pages").glob("*"):
-        kept.unlink()
+    for kind in ("answers", "pages"):
+        for kept in (project.home / "state/redfirst" / kind).glob("*"):
+            kept.unlink()
 
 
 def shown(project: Project, *words: str, cwd: Path | None = None) -> str:
@@ -94,6 +95,9 @@ def test_who_drove_a_run_leaves_its_page(project: Project) -> None:
 def test_a_kept_page_that_was_spoilt_costs_nothing(project: Project) -> None:
     settled(stories.interrupted(Repository.find(project.root)))
     first = project.redfirst("show").stdout
+    project.redfirst("show")
+    (answer,) = (project.home / "state/redfirst/answers").iterdir()
+    answer.write_text("gossip", encoding="utf-8")
     (kept,) = (project.home / "state/redfirst/pages").iterdir()
     kept.write_text(kept.read_text(encoding="utf-8").replace('"groups"', '"gossip"', 1), encoding="utf-8")
     assert project.redfirst("show").stdout == first
