@@ -18,6 +18,7 @@ from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Grant, TestScope, Writes
 from pipeline.process import Mount
 from pipeline.runs.ignored import ignored_names
+from pipeline.scheduling.patterns import parsed
 from pipeline.trees import opened, opened_parent, read_regular
 from pipeline.views.comparison import compare, without
 from pipeline.views.manifest import Entry, EntryKind, Limits
@@ -45,6 +46,7 @@ class DeskRules(BaseModel):
         tests: What counts as a test.
         test_regions: Whether tests inside of production files may change.
         protected: What the user's git obeys.
+        area: The patterns that the dispatch is held to.
         worktree: The user's.
         base: The tree that the desk is compared with.
         checkout: The run's own files, for the attributes of paths.
@@ -59,6 +61,7 @@ class DeskRules(BaseModel):
     tests: TestScope | None
     test_regions: bool
     protected: tuple[str, ...]
+    area: tuple[str, ...] | None = None
     worktree: str
     base: str
     checkout: str
@@ -79,6 +82,7 @@ class DeskRules(BaseModel):
             self.tests,
             test_regions=only_test_regions if self.test_regions else None,
             protected=self.protected,
+            area=None if self.area is None else tuple(map(parsed, self.area)),
             filters=partial(repository.foreign_filters, checkout) if checkout.is_dir() else None,
         )
         return inspect(_DeskView(files, before, difference, repository, self), policy)
@@ -92,6 +96,7 @@ def rules_of(policy: Policy, repository: Repository, base: str, checkout: Privat
         tests=policy.tests,
         test_regions=policy.test_regions is not None,
         protected=policy.protected,
+        area=None if policy.area is None else tuple(one.text for one in policy.area),
         worktree=str(repository.worktree),
         base=base,
         checkout=str(checkout.tree),

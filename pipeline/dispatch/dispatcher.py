@@ -205,6 +205,7 @@ class Dispatcher:
             request.tests,
             test_regions=only_test_regions if spec.test_regions else None,
             protected=paths_git_uses(self.repository),
+            area=request.area,
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
         )
 
@@ -242,6 +243,7 @@ class Dispatcher:
             grants=request.grants,
             tests=request.tests,
             artifacts=artifacts,
+            area=request.area,
             tools=replace(tools, mounts=mine, env=env),
             search_path=self.search_path,
             checks=self.config.checks.commands,

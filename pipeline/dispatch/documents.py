@@ -94,6 +94,7 @@ def document_of(
         workspace=str(workspace),
         artifacts=dict(artifacts.shown),
         write=_write_list(spec, request),
+        area=tuple(one.text for one in request.area or ()),
         report_schema=report_schema(request.kind, request.role, request.question),
     )
     prompt = build_prompt(spec, template, document, why=why, extra=request.extra, instructions=instructions)

@@ -23,6 +23,7 @@ from pipeline.views.view_files import delete_file, is_file, names_in, opened_top
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.policy.area import Covering
     from pipeline.policy.roles import RoleSpec
     from pipeline.policy.scope import Grant, TestScope
     from pipeline.process import Box, Mount
@@ -46,6 +47,7 @@ class FileTools:
         grants: The production files that the task names.
         tests: What counts as a test, and the task's test files.
         artifacts: Read-only mounts of what the prompt names by absolute path.
+        area: The patterns that the dispatch is held to.
     """
 
     spec: RoleSpec
@@ -54,6 +56,7 @@ class FileTools:
     grants: tuple[Grant, ...] = ()
     tests: TestScope | None = None
     artifacts: tuple[Mount, ...] = ()
+    area: tuple[Covering, ...] | None = None
 
     def read(self, path: str, first: int = 1, count: int | None = None) -> ToolAnswer:
         """Return the lines of a file from `first` on (counted from 1), or the names in a folder (`.` is the top)."""
@@ -102,7 +105,7 @@ class FileTools:
     def delete(self, path: str) -> ToolAnswer:
         """Remove a file that the task lets be deleted, or renamed away."""
         path = self.relative(path)
-        ruling = judge_deletion(self.spec, path, grants=self.grants, tests=self.tests)
+        ruling = judge_deletion(self.spec, path, grants=self.grants, tests=self.tests, area=self.area)
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
         try:
@@ -148,6 +151,7 @@ class FileTools:
             exists=exists,
             grants=self.grants,
             tests=self.tests,
+            area=self.area,
             contents=contents,
             regions=region_fault,
         )

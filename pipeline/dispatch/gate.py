@@ -16,6 +16,7 @@ from unicodedata import category
 from pipeline.languages import readers
 from pipeline.languages.sources import compile_time
 from pipeline.languages.table import has_part
+from pipeline.policy.area import held_to
 from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.views.manifest import EntryKind
@@ -23,6 +24,8 @@ from pipeline.views.manifest import EntryKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pipeline.policy.area import Covering
+    from pipeline.policy.ruling import Ruling
     from pipeline.views.view import Survey, View
 
 _PLAIN: Final = "100644"
@@ -44,6 +47,7 @@ class Policy:
             differ only in such regions.
         filters: Returns, of some paths, those whose content git would store through a foreign filter, and why not.
         protected: Folders and files of the tree that the user's git obeys: nobody changes them.
+        area: The patterns that the dispatch is held to.
     """
 
     writes: Writes
@@ -52,6 +56,12 @@ class Policy:
     test_regions: Callable[[str, bytes, bytes], bool] | None = None
     filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     protected: tuple[str, ...] = ()
+    area: tuple[Covering, ...] | None = None
+
+    def judged(self, change: Change) -> Ruling:
+        """Return the ruling on one change."""
+        writes = held_to(self.writes, self.area)
+        return judge(writes, change, self.grants, self.tests, area=self.area, places=self.protected)
 
     def names(self, path: str) -> bool:
         """Return whether the task names `path` for anything."""
@@ -123,13 +133,7 @@ class _Inspection:
             if scratch := self._scratch(change):
                 dropped[scratch] = None
                 continue
-            ruling = judge(
-                self.policy.writes,
-                self._measured(change),
-                self.policy.grants,
-                self.policy.tests,
-                places=self.policy.protected,
-            )
+            ruling = self.policy.judged(self._measured(change))
             if ruling.note:
                 notes.append(ruling.note)
             if ruling.rule == "test-region":

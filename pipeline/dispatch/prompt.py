@@ -79,6 +79,7 @@ class DispatchDocument(BaseModel):
     workspace: AbsolutePath
     artifacts: dict[str, AbsolutePath | tuple[AbsolutePath, ...]]
     write: tuple[WriteGrant, ...] = ()
+    area: tuple[str, ...] = ()
     prompt: str = ""
     report_schema: dict[str, Any]
 
@@ -233,6 +234,9 @@ def _write(document: DispatchDocument) -> str:
         return (
             "No file is yours as a whole. You may change what is a test inside of production files, and make new tests."
         )
+    if document.area:
+        lines = "\n".join(f"* `{one_line(pattern)}`" for pattern in document.area)
+        return f"You may change what these patterns cover, relative to the workspace:\n{lines}\n\n{_PATTERNS}"
     if not document.write:
         return "You may change nothing in the workspace; the report is your whole answer."
     lines = [f"* `{_absolute(f'{document.workspace}/{grant.path}')}` ({grant.action})" for grant in document.write]
@@ -270,6 +274,10 @@ def _shape(schema: Mapping[str, object]) -> str:
     return f"{_REPORT}:\n\n```\n{shape(schema)}\n```"
 
 
+_PATTERNS: Final = (
+    "A plain path is the file or all below the folder; `?` is one character, `*` several within a name, `**` several "
+    "folders. No pattern covers a test, or a file that controls tests, builds, checks or agents."
+)
 _ASKED: Final = "# What is asked: "
 _REPORT: Final = "Your report (`?`: may be left out)"
 _KEPT: Final = "The workspace holds what could be kept of your work; what was not yours to change is as it was before."

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pipeline.reports.decode import Malformed
     from pipeline.reports.fields import Report
     from pipeline.routing.vocabulary import Question, Role
+    from pipeline.scheduling.patterns import Pattern
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Request:
         question: For kind `judge`.
         artifacts: Name -> files of the run folder, in order.
         grants: Production paths that the dispatch may change.
+        area: Patterns that it is held to instead; None where it has a task.
         tests: What counts as a test; for @test also which ones it may change.
         accept: Says what is wrong with a well-formed report that cannot be true here.
         extra: Short context that only this dispatch has.
@@ -59,6 +61,7 @@ class Request:
     question: Question | None = None
     artifacts: Mapping[str, Sequence[Path]] = field(default_factory=dict[str, "Sequence[Path]"])
     grants: tuple[Grant, ...] = ()
+    area: tuple[Pattern, ...] | None = None
     tests: TestScope | None = None
     accept: Callable[[Report], Malformed | None] | None = None
     extra: str = ""

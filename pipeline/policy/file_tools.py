@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.policy.area import held_to
 from pipeline.policy.paths import collision_key, malformed, protected
-from pipeline.policy.scope import Change, ChangeKind, Ruling, judge
+from pipeline.policy.ruling import Ruling
+from pipeline.policy.scope import Change, ChangeKind, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pipeline.policy.area import Covering
     from pipeline.policy.roles import RoleSpec
     from pipeline.policy.scope import Grant, TestScope
 
@@ -25,6 +28,7 @@ def judge_path(
     exists: bool,
     grants: tuple[Grant, ...] = (),
     tests: TestScope | None = None,
+    area: tuple[Covering, ...] | None = None,
     contents: tuple[bytes, bytes] | None = None,
     regions: Callable[[str, bytes, bytes], str | None] | None = None,
 ) -> Ruling:
@@ -36,6 +40,7 @@ def judge_path(
         exists: Whether exactly this path is a file there.
         grants: The production files that the task names.
         tests: What counts as a test, and the task's test files.
+        area: The patterns that the dispatch is held to.
         contents: What is in the file and what is to be; decides on test regions, for a role that has them.
         regions: Says what else differs there; without it nothing is a test region.
     """
@@ -44,14 +49,20 @@ def judge_path(
     if exists and contents is not None and regions is not None and spec.test_regions:
         fault = regions(path, *contents)
         change = Change(path, kind, test_regions_only=fault is None, region_fault=fault)
-    return _refuse_form(path, grants, tests) or judge(spec.writes, change, grants, tests)
+    return _refuse_form(path, grants, tests) or judge(held_to(spec.writes, area), change, grants, tests, area=area)
 
 
 def judge_deletion(
-    spec: RoleSpec, path: str, *, grants: tuple[Grant, ...] = (), tests: TestScope | None = None
+    spec: RoleSpec,
+    path: str,
+    *,
+    grants: tuple[Grant, ...] = (),
+    tests: TestScope | None = None,
+    area: tuple[Covering, ...] | None = None,
 ) -> Ruling:
     """Return whether a role may delete `path`."""
-    return _refuse_form(path, grants, tests) or judge(spec.writes, Change(path, ChangeKind.DELETED), grants, tests)
+    change = Change(path, ChangeKind.DELETED)
+    return _refuse_form(path, grants, tests) or judge(held_to(spec.writes, area), change, grants, tests, area=area)
 
 
 def _refuse_form(path: str, grants: tuple[Grant, ...], tests: TestScope | None) -> Ruling | None:

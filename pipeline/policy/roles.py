@@ -29,6 +29,8 @@ class Writes(StrEnum):
     NOTHING = "nothing"
     TESTS = "tests"
     TASK = "task"
+    AREA = "area"
+    """What patterns cover: a dispatch holds a role to it that may write a task's files. No role says it of itself."""
 
 
 class Network(StrEnum):

@@ -9,11 +9,16 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import ClassVar, Final, assert_never
+from typing import TYPE_CHECKING, ClassVar, Final, assert_never
 
+from pipeline.policy.area import judge_area
 from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import is_inside, is_tracker, malformed, parent, protected, used_by_git
 from pipeline.policy.roles import Writes
+from pipeline.policy.ruling import Ruling, refused
+
+if TYPE_CHECKING:
+    from pipeline.policy.area import Covering
 
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__"})
@@ -156,22 +161,13 @@ def lies_in(path: str, pattern: str) -> bool:
     return any(fnmatchcase("/".join(parts[:end]), plain) for end in range(1, len(parts) + 1))
 
 
-@dataclass(frozen=True)
-class Ruling:
-    """The answer for one change. `note` is for @check to read when an allowed change deserves a look."""
-
-    allowed: bool
-    rule: str
-    why: str
-    note: str | None = None
-
-
 def judge(
     writes: Writes,
     change: Change,
     grants: tuple[Grant, ...] = (),
     tests: TestScope | None = None,
     *,
+    area: tuple[Covering, ...] | None = None,
     places: tuple[str, ...] = (),
 ) -> Ruling:
     """Return whether a role that may write `writes` may make `change`.
@@ -181,6 +177,7 @@ def judge(
         change: One difference between the view and its base.
         grants: The files that the task names for production code.
         tests: What counts as a test; without it nothing does but what its name says.
+        area: The patterns that the dispatch is held to.
         places: Folders and files of the tree that the user's git obeys as they are: its hooks, its configuration.
     """
     scope = tests or TestScope()
@@ -194,23 +191,21 @@ def judge(
     match writes:
         case Writes.TASK:
             return _judge_production(change, grants, scope)
+        case Writes.AREA:
+            return judge_area(change, area or (), is_test=scope.covers(change.path))
         case Writes.TESTS:
             return _judge_tests(change, scope)
         case Writes.NOTHING:
-            return _refuse("read-only-role", f"{change.path!r}: this role changes no file")
+            return refused("read-only-role", f"{change.path!r}: this role changes no file")
         case _:
             assert_never(writes)
 
 
-def _refuse(rule: str, why: str) -> Ruling:
-    return Ruling(allowed=False, rule=rule, why=why)
-
-
 def _refuse_by_role(writes: Writes, change: Change) -> Ruling | None:
     if writes is Writes.NOTHING:
-        return _refuse("read-only-role", f"{change.path!r} is {change.kind}: this role changes no file; report instead")
+        return refused("read-only-role", f"{change.path!r} is {change.kind}: this role changes no file; report instead")
     if is_tracker(change.path):
-        return _refuse("tracker-file", f"{change.path!r} is {change.kind}: the tracker is written by the program only")
+        return refused("tracker-file", f"{change.path!r} is {change.kind}: the tracker is written by the program only")
     return None
 
 
@@ -218,25 +213,25 @@ def _refuse_by_kind(change: Change) -> Ruling | None:
     path, detail = change.path, change.detail
     match change.kind:
         case ChangeKind.SYMLINK:
-            return _refuse("symlink", f"{path!r} is a new or changed symbolic link; write a regular file")
+            return refused("symlink", f"{path!r} is a new or changed symbolic link; write a regular file")
         case ChangeKind.HARDLINK:
-            return _refuse("hard-link", f"{path!r} is a hard link; copy the file instead")
+            return refused("hard-link", f"{path!r} is a hard link; copy the file instead")
         case ChangeKind.SPECIAL:
-            return _refuse("special-file", f"{path!r} is {detail or 'not a regular file'}; remove it")
+            return refused("special-file", f"{path!r} is {detail or 'not a regular file'}; remove it")
         case ChangeKind.REPOSITORY:
-            return _refuse("nested-repository", f"{path!r} makes its folder a git repository of its own; remove it")
+            return refused("nested-repository", f"{path!r} makes its folder a git repository of its own; remove it")
         case ChangeKind.TYPE:
-            return _refuse("type-change", f"{path!r} was {detail or 'of another type'}; keep the type of what exists")
+            return refused("type-change", f"{path!r} was {detail or 'of another type'}; keep the type of what exists")
         case ChangeKind.MODE:
-            return _refuse("mode-change", f"{path!r} changed its permissions; put them back with chmod")
+            return refused("mode-change", f"{path!r} changed its permissions; put them back with chmod")
         case ChangeKind.UNREADABLE:
-            return _refuse("unreadable", f"{path!r} could not be read by the gate: {detail or 'unknown reason'}")
+            return refused("unreadable", f"{path!r} could not be read by the gate: {detail or 'unknown reason'}")
         case ChangeKind.ADDED | ChangeKind.MODIFIED | ChangeKind.DELETED:
             pass
         case _:
             assert_never(change.kind)
     if change.collides_with is not None:
-        return _refuse(
+        return refused(
             "path-collision",
             f"{path!r} is the same file as {change.collides_with!r} where case or Unicode form is ignored",
         )
@@ -245,7 +240,7 @@ def _refuse_by_kind(change: Change) -> Ruling | None:
 
 def _judge_production(change: Change, grants: tuple[Grant, ...], scope: TestScope) -> Ruling:
     if scope.covers(change.path):
-        return _refuse("test-file", f"{change.path!r} is a test: this role never changes tests; escalate instead")
+        return refused("test-file", f"{change.path!r} is a test: this role never changes tests; escalate instead")
     return _judge_named(change, grants, "task-file") or _refuse_unnamed(change, grants)
 
 
@@ -277,11 +272,11 @@ def _refuse_unnamed(change: Change, grants: tuple[Grant, ...]) -> Ruling:
     path = change.path
     listed = ", ".join(f"{grant.path} ({grant.action})" for grant in grants) or "none"
     if change.kind is ChangeKind.DELETED:
-        return _refuse("deletion-not-named", f"{path!r} was deleted, which the task does not name; put it back")
+        return refused("deletion-not-named", f"{path!r} was deleted, which the task does not name; put it back")
     if any(path in {grant.path, grant.from_path} for grant in grants):
-        return _refuse("action-not-named", f"{path!r} was {change.kind}, but the task allows: {listed}")
+        return refused("action-not-named", f"{path!r} was {change.kind}, but the task allows: {listed}")
     if is_control(path):
-        return _refuse("control-file", f"{path!r} controls tests or builds; ask for it in `needs`, with the reason")
+        return refused("control-file", f"{path!r} controls tests or builds; ask for it in `needs`, with the reason")
     regions = f". In its test modules you may change it, but {change.region_fault}" if change.region_fault else ""
     why = f"{path!r} was {change.kind}, but the task names only: {listed}; use `needs`{regions}"
-    return _refuse("outside-task", why)
+    return refused("outside-task", why)

@@ -194,7 +194,7 @@ def _ignored_writes(spec: RoleSpec, target: Target) -> Iterator[IgnoredKey]:
     match spec.writes:
         case Writes.NOTHING:
             return
-        case Writes.TASK | Writes.TESTS:
+        case Writes.TASK | Writes.TESTS | Writes.AREA:
             spared = " but TODO/, .git/ and .workflow/" if target is Target.OPENCODE else ""
             why = f"its edit tools reach every file{spared}; the files of a task are known to a run only"
         case _:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,10 @@ from hypothesis import strategies as st
 from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import collision_key, malformed, protected, scratch_pattern
 from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+
+if TYPE_CHECKING:
+    from pipeline.policy.ruling import Ruling
 
 ADDED, MODIFIED, DELETED = ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED
 APP = Grant("src/app.py", Action.MODIFY)

@@ -1,0 +1,50 @@
+"""What a dispatch may change that is held to patterns of paths instead of a task's files.
+
+A pattern never covers a test, nor a file that controls tests or builds: such a file is named, or is not changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from pipeline.policy.control_files import is_control
+from pipeline.policy.roles import Writes
+from pipeline.policy.ruling import Ruling, refused
+
+if TYPE_CHECKING:
+    from pipeline.policy.scope import Change
+
+
+class Covering(Protocol):
+    """A pattern of paths (`scheduling.patterns`); `text` is how somebody wrote it."""
+
+    @property
+    def text(self) -> str:
+        """Return the pattern as it was written."""
+        ...
+
+    def covers(self, path: str) -> bool:
+        """Return whether a path of a file is covered."""
+        ...
+
+
+def held_to(writes: Writes, area: tuple[Covering, ...] | None) -> Writes:
+    """Return what a role with this permission may write where a dispatch is held to an area."""
+    return Writes.AREA if area is not None and writes is Writes.TASK else writes
+
+
+def judge_area(change: Change, area: tuple[Covering, ...], *, is_test: bool) -> Ruling:
+    """Return the ruling on what patterns cover: a file that controls tests or builds only where its name stands."""
+    path = change.path
+    if is_test:
+        return refused("test-file", f"{path!r} is a test: this role never changes tests, whatever the area covers")
+    pattern = next((one.text for one in area if one.covers(path)), None)
+    listed = ", ".join(one.text for one in area) or "none"
+    if pattern is None:
+        return refused("outside-area", f"{path!r} was {change.kind}, but the area is: {listed}")
+    if not is_control(path):
+        return Ruling(allowed=True, rule="in-area", why=f"{pattern!r} covers {path!r}")
+    if any(one.text == path for one in area):
+        note = f"{path} controls tests or builds and was {change.kind}; the area names it"
+        return Ruling(allowed=True, rule="control-file-named", why=f"the area names {path!r}", note=note)
+    return refused("control-file", f"{path!r} controls tests or builds; no pattern covers it, only its own name would")
