@@ -115,7 +115,7 @@ def test_every_kind_and_question_has_a_template_for_its_roles() -> None:
 
 def test_nothing_lies_in_the_folders_that_is_not_loaded() -> None:
     expected = {f"{template.name}.md" for template in load_templates().values()} | {"workflow.md"}
-    assert {entry.name for entry in data_folder("commands").iterdir()} == expected
+    assert {entry.name for entry in data_folder("commands").iterdir() if not entry.name.endswith(".yaml")} == expected
     assert {entry.name for entry in data_folder("agents").iterdir()} == {f"{role}.md" for role in Role}
 
 
@@ -339,8 +339,8 @@ def test_the_document_has_the_keys_of_the_contract() -> None:
     grant = WriteGrant(path="a", action=Action.CREATE)
     written = json.loads(document("judge", Role.CHECK, Question.AMEND, write=(grant,)).to_json())
     assert " ".join(written) == (
-        "schema run_id dispatch step phase role kind question task attempt reask workspace artifacts write prompt "
-        "report_schema"
+        "schema run_id dispatch step phase role kind question task attempt reask workspace artifacts write area "
+        "prompt report_schema"
     )
     assert written["schema"] == "redfirst.dispatch/1"
     assert written["write"] == [{"path": "a", "action": "create"}]
@@ -398,7 +398,8 @@ def test_what_a_complaint_quotes_cannot_speak_as_the_prompt() -> None:
 def test_the_hash_covers_every_file_and_its_name() -> None:
     digest = hashlib.sha256()
     for folder in ("agents", "commands"):
-        for entry in sorted(data_folder(folder).iterdir(), key=lambda item: item.name):
+        prompts = [entry for entry in data_folder(folder).iterdir() if entry.name.endswith(".md")]
+        for entry in sorted(prompts, key=lambda item: item.name):
             content = entry.read_bytes()
             digest.update(f"{folder}/{entry.name} {len(content)}\n".encode() + content)
     assert prompts_hash() == digest.hexdigest()
