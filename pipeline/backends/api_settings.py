@@ -1,4 +1,4 @@
-"""What goes along with every request of the `api` backend, in the words that all SDKs are told the same."""
+"""The settings of every request of the `api` backend (time-out, cache, effort), the same for all services."""
 
 from __future__ import annotations
 

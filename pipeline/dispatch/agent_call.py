@@ -1,4 +1,4 @@
-"""Asks one agent, and stops it at once where going on is pointless: its service says so (ADR-R52), or one has escaped.
+"""Asks one agent, and stops it at once when its model service refuses (ADR-R52) or an agent has left its box.
 
 What the gateway saw counts more than what an agent makes of it: agents retry a refused login for minutes, and end with
 exit code 0 after a request that the budget forbade.

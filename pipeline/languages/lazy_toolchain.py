@@ -1,4 +1,4 @@
-"""The toolchain of a language, as its names say it; what runs tests and reads sources is loaded when it is needed.
+"""A toolchain that knows the file names of its language, and loads what runs tests and reads sources when it is needed.
 
 Most parsers are shared libraries, and every toolchain is asked whether it recognises a project.
 """

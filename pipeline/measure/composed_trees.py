@@ -1,4 +1,4 @@
-"""The tests of one tree over the production of another, where tests may stand beside the code in one file.
+"""Puts together the tree to measure: tests from one tree, production from another, also where one file holds both.
 
 A file of tests, and whatever else serves them, is taken whole. A production file with test regions is put together of
 both (`rust_splice`): overlaid whole it would bring production along that is not the other tree's, and lose its own.

@@ -1,4 +1,4 @@
-"""Where a test stands in its file: its bytes, the name that its parameters share, and lines that only state failure.
+"""Finds each test in a JavaScript file: its region of bytes, and the name without its parameters.
 
 The region of a test is its whole statement, the loop or table around it included, and the hooks of the suites around
 it: whoever changes one of these changes what the test says.

@@ -1,4 +1,4 @@
-"""The edit that our own code may make of a Python file: comments and blank space, as no program would notice.
+"""Decides whether an edit of a Python file is cosmetic: only comments without effect and blank space differ.
 
 The syntax tree alone would not be enough to compare. It does not have comments, and some of those are orders to a type
 checker, a linter, a coverage tool or an editor; a `coding` comment even changes what every other line says. And it

@@ -1,4 +1,4 @@
-"""Old tests that are what they were and notice less all the same: a constant, a table or a helper beside them changed.
+"""Finds unchanged old tests that notice less, since a constant, a table or a helper beside them changed.
 
 The digest of a test is that of its own lines (matrix 5), so that these are no changed tests to it. What is found here
 is told with what tests no longer notice, and names the tests whose change @check is asked about. Of files that serve

@@ -1,4 +1,4 @@
-"""Separates what tests notice no longer since they were rewritten on order from what a change loosens."""
+"""Tells what tests notice no longer because @check had them rewritten from what a change loosens unasked."""
 
 from __future__ import annotations
 
