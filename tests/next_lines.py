@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,7 @@ import forked
 from kit import REDFIRST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from kit import Project
 
@@ -30,11 +31,14 @@ FILLED: Final = {
     "BRANCH": "mine",
     "REF": "trunk",
     "REMOTE": ".",
+    "TODO": "TODO",
 }
 """What only the user knows, and what they put there."""
 REFUSED: Final = ('"..."', "AMOUNT", "NUMBER", "ISSUE", "RUN", "REF")
 """What is refused, with nothing changed, where it is typed as it was printed."""
 _PLACE: Final = re.compile(r'"\.\.\."|(?<![\w/-])[A-Z]{3,}(?![\w-])')
+_FIRST: Final = re.compile(r"redfirst [^&]*&&")
+"""A command that goes on after redfirst: then the program itself is started."""
 _SHIM: Final = '#!/bin/sh\nprintf "%s\\0" "$PWD" "$@" > "$ASKED"\n'
 
 
@@ -48,6 +52,11 @@ class Promise:
     code: int = 0
     then: str = ""
 
+    @property
+    def reads(self) -> bool:
+        """Whether it leaves everything as it is."""
+        return not self.then
+
 
 READS: Final = Promise()
 
@@ -60,22 +69,63 @@ class Scene:
     place: Path
     run: str = "run-GAL-1"
     tried: list[str] = field(default_factory=list[str])
+    filled: dict[str, str] = field(default_factory=dict[str, str])
+    """What the user puts there in this situation, over `FILLED`."""
 
     def each(self, actions: Sequence[str], promises: Mapping[str, Promise], *, cwd: Path | None = None) -> None:
         """Assert that exactly these commands are advised, and that each of them does what it says."""
         plain = [self._plain(action) for action in actions]
         assert plain == list(promises), f"advised: {plain}"
         kept = self.place.with_name("kept")
-        shutil.copytree(self.place, kept, symlinks=True)
         for action, promise in zip(actions, promises.values(), strict=True):
-            if any(word in _PLACE.findall(action) for word in REFUSED):
-                before = self.state()
-                done = self.typed(action, cwd)
-                assert (done.returncode, self.state()) == (2, before), f"{action}: {done.stdout}{done.stderr}"
+            self._refused_as_printed(action, cwd)
+            if promise.reads:
+                self._one(action, promise, cwd)
+                continue
+            shutil.copytree(self.place, kept, symlinks=True)
             self._one(action, promise, cwd)
             shutil.rmtree(self.place)
-            shutil.copytree(kept, self.place, symlinks=True)
-        shutil.rmtree(kept)
+            kept.rename(self.place)
+
+    @contextmanager
+    def put_back(self) -> Generator[None]:
+        """Put everything back afterwards."""
+        kept = self.place.with_name("before")
+        shutil.copytree(self.place, kept, symlinks=True)
+        yield
+        shutil.rmtree(self.place)
+        kept.rename(self.place)
+
+    def started(self, command: str) -> subprocess.Popen[str]:
+        """Start a command of redfirst, which goes on until something happens."""
+        environ = self.project.environment()
+        argv = [str(REDFIRST), *shlex.split(command)[1:]]
+        return subprocess.Popen(
+            argv, cwd=self.project.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def within(self, text: str, promises: Mapping[str, Promise], *, cwd: Path | None = None) -> None:
+        """Assert that a text names each of these commands, and that each of them does what it says."""
+        words = self._plain(" ".join(text.split()))
+        actions = [(command, self._typeable(command, " ".join(text.split()))) for command in promises]
+        missing = [command for command in promises if command not in words]
+        assert not missing, f"{missing} not in: {words}"
+        self.each([action for _, action in actions], promises, cwd=cwd)
+
+    def _typeable(self, command: str, text: str) -> str:
+        """Return a command as the text has it: with what differs from one machine to the next."""
+        parts = re.split("(PLACE|COMMIT)", command)
+        here = {"PLACE": f"(?:{re.escape(shlex.quote(str(self.place)))}|{re.escape(str(self.place))})"}
+        pattern = "".join({**here, "COMMIT": "[0-9a-f]{12,40}"}.get(part, re.escape(part)) for part in parts)
+        found = re.search(pattern, text)
+        return found[0] if found is not None else command
+
+    def _refused_as_printed(self, action: str, cwd: Path | None) -> None:
+        """Assert that what holds a place for a word that only the user knows is refused as it was printed."""
+        if any(word in _PLACE.findall(action) for word in REFUSED):
+            before = self.state()
+            done = self.typed(action, cwd)
+            assert (done.returncode, self.state()) == (2, before), f"{action}: {done.stdout}{done.stderr}"
 
     def in_turn(self, actions: Sequence[str], promises: Mapping[str, Promise], *, cwd: Path | None = None) -> None:
         """Assert the same of commands of which each is for the situation that the ones before it leave."""
@@ -86,7 +136,7 @@ class Scene:
 
     def _one(self, action: str, promise: Promise, cwd: Path | None) -> None:
         before = self.state()
-        done = self.typed(_PLACE.sub(lambda found: FILLED[found[0]], action), cwd)
+        done = self.typed(_PLACE.sub(lambda found: {**FILLED, **self.filled}[found[0]], action), cwd)
         said = f"{action}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
         assert done.returncode == promise.code, said
         if promise.then.startswith("$ "):
@@ -114,7 +164,8 @@ class Scene:
     def _shell(self, command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         tools = self.place.with_name("bin")
         tools.mkdir(exist_ok=True)
-        (tools / "redfirst").write_text(_SHIM, encoding="utf-8")
+        shim = f'#!/bin/sh\nexec {shlex.quote(str(REDFIRST))} "$@"\n' if _FIRST.search(command) else _SHIM
+        (tools / "redfirst").write_text(shim, encoding="utf-8")
         (tools / "redfirst").chmod(0o755)
         environ = self.project.environment()
         environ |= {"PATH": f"{tools}:{environ['PATH']}", "ASKED": str(self.place.with_name("asked"))}

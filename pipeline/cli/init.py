@@ -72,7 +72,8 @@ def init(
     """
     environ = os.environ
     repository = Repository.find(Path.cwd())
-    _refuse_second(repository)
+    if not dry_run:
+        _refuse_second(repository, _same(agent, model, argv, tracker=tracker))
     known = _known(environ, model)
     start = _chosen(agent, known, environ, model, _words(agent, argv))
     text = toml(start)
@@ -80,7 +81,11 @@ def init(
     if not dry_run:
         _write_new(repository.worktree / OWN_FILE, text)
     made = tracker and not dry_run and _make_tracker(repository.worktree / FOLDER)
-    following = _next(repository, start, asks=asks, tracker=made) if not dry_run else ["redfirst init"]
+    following = (
+        _next(repository, start, asks=asks, tracker=made)
+        if not dry_run
+        else [_same(agent, model, argv, tracker=tracker)]
+    )
     document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
     if as_document:
         typer.echo(json.dumps(document, indent=2))
@@ -145,7 +150,7 @@ def _chosen(
     return chosen
 
 
-def _refuse_second(repository: Repository) -> None:
+def _refuse_second(repository: Repository, again: str) -> None:
     # What counts is the committed file; what lies there uncommitted is the user's all the same.
     found = file_at_head(repository) or repository_file(repository.worktree, lambda _: None)
     if found is not None or os.path.lexists(repository.worktree / OWN_FILE):
@@ -156,7 +161,7 @@ def _refuse_second(repository: Repository) -> None:
             path=str(repository.worktree / name),
             actions=(
                 "redfirst config show",
-                f"redfirst init --dry-run   # shows what to add, once {name} is moved away",
+                f"{again} --dry-run   # shows what it would have been",
             ),
         )
 
@@ -229,6 +234,13 @@ def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) ->
     if tracker or not (repository.worktree / FOLDER).exists():
         steps.append(f"redfirst issue new --title TITLE --edit && git add {FOLDER} && git commit -m 'the first issue'")
     return [*steps, "redfirst run ISSUE --worktree"]
+
+
+def _same(agent: str | None, model: str | None, argv: str | None, *, tracker: bool) -> str:
+    """Return the command that was given, without --dry-run."""
+    given = {"--agent": agent, "--model": model, "--argv": argv}
+    words = [word for flag, value in given.items() if value is not None for word in (flag, value)]
+    return shlex.join(["redfirst", "init", *words, *(["--tracker"] if tracker else [])])
 
 
 def _text(document: dict[str, Any]) -> str:

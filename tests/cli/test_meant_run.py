@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from kit import make_project
-from runs.real import alone, begin, event, make_repository
+from runs.real import alone, begin, event, load, make_repository
 
+from pipeline.engine.events import GateAnswered
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Signal
@@ -48,6 +49,19 @@ def test_the_only_one_is_taken_and_of_several_none(repository: Repository) -> No
         waiting.decide(event(signal))
     assert meant_by("approve", repository)[0] == meant_by("reject", repository)[0] == "run-GAL-3"
     assert "run-GAL-2, run-GAL-3" in refused("abandon", repository)
+
+
+def test_a_driver_that_died_at_an_answer_leaves_the_gate_open(repository: Repository) -> None:
+    waiting = begin(repository, "run-GAL-3", gates=("plan",))
+    for signal in UNTIL_GATE:
+        waiting.decide(event(signal))
+    waiting.resume()
+    assert meant_by("approve", repository)[0] == meant_by("reject", repository)[0] == "run-GAL-3"
+    waiting.journal.append(GateAnswered(gate="plan", answer="approved", artifacts={}))
+    assert meant_by("approve", repository)[0] == "run-GAL-3"
+    again = load(waiting, driving=True)
+    again.answer_gate("approved", event(Signal.APPROVED))
+    assert "No run of this worktree waits at a gate" in refused("approve", repository)
 
 
 def test_on_the_command_line_it_is_said_which_one_was_taken(tmp_path: Path) -> None:

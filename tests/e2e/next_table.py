@@ -123,7 +123,9 @@ TABLE: Final[dict[str, Advice]] = {
         {WHY: READS, "redfirst doctor": Promise(2), AGAIN: Promise(2, "rejected/baseline_impossible")},
         "rejected/baseline_impossible",
     ),
-    "no runs": Advice(("service/run_list.py",), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}),
+    "no runs": Advice(
+        ("service/run_list.py", "cli/runs_text.py"), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}
+    ),
     "unknown run": Advice(("runs/roster.py",), {"redfirst runs": READS}),
     "claimed in a linked worktree": Advice(
         ("runs/claimants.py",), {SHOW: READS, APPROVE: COMPLETED, ABANDON: ABANDONED}
@@ -259,3 +261,118 @@ TABLE: Final[dict[str, Advice]] = {
     "an unknown flag key": Advice(("config/layers.py",), {"redfirst config show": READS}),
     "no role to explain": Advice(("cli/agents.py",), {"redfirst agents explain --help": READS}),
 }
+
+GO_ON: Final = {RESUME: Promise(4, "parked/agent_unusable"), ABANDON: ABANDONED}
+"""Of a run whose agent fails at its first question: that it is asked shows that the run goes on."""
+AGAIN_ANEW: Final = Promise(4, ENDED)
+"""Another run, whose agent fails at its first question."""
+LOG = "git log --stat COMMIT..work"
+WATCH: Final = "redfirst show run-GAL-1 --log --follow"
+DOCTOR: Final = "redfirst doctor"
+FEEDBACK: Final = "redfirst explain run-GAL-1"
+
+OUTCOMES: Final[dict[str, Advice]] = {
+    name: Advice(FACTS, lines, name if "/" in name else None)
+    for name, lines in {
+        "rejected/usage": {"redfirst --help": READS},
+        "rejected/config": {"redfirst config show": READS, DOCTOR: READS, AGAIN: AGAIN_ANEW},
+        "rejected/untrusted": {"redfirst config show": READS, "redfirst trust": READS, AGAIN: AGAIN_ANEW},
+        "rejected/disk": {DOCTOR: READS, AGAIN: AGAIN_ANEW},
+        "rejected/environment": {WHY: READS, DOCTOR: READS, AGAIN: AGAIN_ANEW},
+        "rejected/locked": {WATCH: READS},
+        "rejected/issue_not_found": {"redfirst issue list": READS},
+        "rejected/issue_not_todo": {
+            "redfirst issue show GAL-1": READS,
+            "redfirst issue status GAL-1 todo": READS,
+            AGAIN: AGAIN_ANEW,
+        },
+        "rejected/claimed_elsewhere": {"redfirst runs": READS, "git for-each-ref refs/redfirst/claims": READS},
+        "parked/environment": {WHY: READS, DOCTOR: READS, **GO_ON},
+        "parked/agent_unavailable": {DOCTOR: READS, **GO_ON},
+        "cancelled/interrupted": {SHOW: READS, **GO_ON},
+        "failed/escape": {WHY: READS, "git status": READS, "git reflog": READS, DOCTOR: READS},
+        "failed/cleanup_needed": {WHY: READS, "git status": READS, DOCTOR: READS},
+        "failed/evidence_not_reached": {FEEDBACK: READS, DIFF: READS, AGAIN: AGAIN_ANEW},
+        "completed/nothing_to_do": {WHY: READS, LOG: READS},
+        "completed_with_blockers/blockers": {
+            SHOW: READS,
+            "redfirst issue list --label followup": READS,
+            LOG: READS,
+            DIFF: READS,
+        },
+        "parked/regression": {WHY: READS, DIFF: READS, RESUME: COMPLETED, ABANDON: ABANDONED},
+        "parked/signing": {
+            WHY: READS,
+            "git config --show-origin --get-regexp '^(gpg|user.signingkey|commit.gpgsign)'": READS,
+            RESUME: COMPLETED,
+            ABANDON: ABANDONED,
+        },
+    }.items()
+} | {
+    "live": Advice(FACTS, {WATCH: READS}),
+    "driven": Advice(("runs/lease.py",), {WATCH: READS, "kill PID": Promise(0, "cancelled/interrupted")}),
+    "claimed by a live run": Advice(("runs/claimants.py",), {SHOW: READS, WATCH: READS}),
+    "the page of a run": Advice(("cli/show_text.py",), {"redfirst show run-GAL-1 -v": READS}),
+    "why in short": Advice(("cli/explain.py",), {"redfirst explain run-GAL-1 -v": READS}),
+    "a desk waits": Advice(
+        ("backends/human.py", "service/human_answer.py"),
+        {
+            "redfirst desk run-GAL-1 --role orchestrator": READS,
+            "redfirst hand-in run-GAL-1 --role orchestrator": Promise(2),
+        },
+    ),
+}
+"""How a run can stand that no situation above brings about (`test_next_lines_outcomes`)."""
+
+_WRITTEN: Final = Promise(0, "$ test -f redfirst.toml")
+SET_UP: Final[dict[str, Advice]] = {
+    "no agent is installed": Advice(
+        ("cli/init.py", "config/load.py", "service/installed.py"),
+        {
+            "redfirst init --agent human": _WRITTEN,
+            "redfirst init --agent command": _WRITTEN,
+            "redfirst init --agent NAME": _WRITTEN,
+        },
+    ),
+    "configured": Advice(
+        ("cli/init.py",),
+        {
+            "git add redfirst.toml && git commit -m 'configure redfirst'": Promise(
+                0, "$ git cat-file -e :redfirst.toml"
+            ),
+            "redfirst trust": Promise(2),
+            "redfirst doctor --agents": READS,
+            "redfirst issue new --title TITLE --edit && git add TODO && git commit -m 'the first issue'": Promise(
+                0, "$ git cat-file -e :TODO/PROJECT-1.md"
+            ),
+            "redfirst run ISSUE --worktree": Promise(4, "$ test -d ../project-project-1"),
+        },
+    ),
+    "only shown": Advice(("cli/init.py",), {"redfirst init --agent command --argv 'echo '\"'\"'a b'\"'\"''": _WRITTEN}),
+    "no terminal to trust at": Advice(("cli/trust.py",), {"redfirst trust --yes": READS}),
+    "configured already": Advice(
+        ("cli/init.py",),
+        {
+            "redfirst config show": READS,
+            "redfirst init --agent human --dry-run   # shows what it would have been": READS,
+        },
+    ),
+    "doctor: detached": Advice(("service/doctor.py",), {"git switch -c NAME": Promise(0, "$ git symbolic-ref HEAD")}),
+    "doctor: no base": Advice(
+        ("service/doctor.py",), {"redfirst run ISSUE --base REF": Promise(2, "$ test -d .workflow || true")}
+    ),
+    "doctor: broken tracker": Advice(("service/doctor.py",), {"redfirst issue lint": Promise(2)}),
+    "doctor: no tracker": Advice(
+        ("service/doctor.py",), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}
+    ),
+    "a new issue": Advice(("cli/issue_new.py",), {"redfirst issue edit GAL-2": Promise(0, "$ test -s TODO/GAL-2.md")}),
+    "a broken recipe": Advice(("cli/recipes.py",), {"redfirst recipes lint bad.yaml": Promise(2)}),
+    "no such commit": Advice(
+        ("verification/selection.py", "verification/claims.py"),
+        {
+            "redfirst runs": READS,
+            "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'": READS,
+        },
+    ),
+}
+"""Before there is a run (`test_next_lines_set_up`)."""

@@ -186,6 +186,7 @@ def test_no_baseline(scene: Scene) -> None:
 
 
 def test_no_run(scene: Scene) -> None:
+    assert "Start one: redfirst run ISSUE" in scene.project.redfirst("runs").stdout
     scene.each(actions_of(scene.project.document("show")), TABLE["no runs"].lines)
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from e2e.next_table import TABLE
+from e2e.next_table import OUTCOMES, SET_UP, TABLE
 from house.unexecuted import OF_OUTCOMES, UNEXECUTED
 
 import pipeline
@@ -17,8 +17,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT: Final = Path(pipeline.__file__).parent
-_STARTS: Final = ("redfirst ", "git ", "cd ")
+SITUATIONS: Final = TABLE | OUTCOMES | SET_UP
+_STARTS: Final = ("redfirst ", "git ", "cd ", "kill ", "npm ")
 _KEYWORDS: Final = {"actions", "safe_next_actions"}
+_SAID: Final = re.compile(r"(?<=\w)   #.*")
+"""What is said of a command beside it."""
+_REDFIRST: Final = (
+    "abandon agents approve config demo desk diff doctor explain hand-in init issue recipes reject resume routes run "
+    "runs schema show simulate tdd trust verify"
+)
+_GIT: Final = (
+    "add branch cat-file checkout cherry-pick commit config fetch for-each-ref log merge reflog reset restore rm show "
+    "stash status switch update-ref worktree"
+)
+_SECOND: Final = "done edit explain get lint list new ready set show status todo try"
+_WORD: Final = (
+    rf"""(?: (?:--?[a-z][\w-]*(?:[= ](?:[A-Z]{{2,}}|"\.\.\."))?|{{}}|[A-Z]{{2,}}|{_SECOND.replace(" ", "|")}))"""
+)
+_WITHIN: Final = re.compile(
+    rf"\b(?:redfirst (?:{_REDFIRST.replace(' ', '|')})|git (?:{_GIT.replace(' ', '|')}))(?![\w-]){_WORD}*"
+)
+"""A command within a sentence, as far as it is told from the words around it."""
 
 
 def _text(node: ast.AST) -> str | None:
@@ -30,7 +49,10 @@ def _text(node: ast.AST) -> str | None:
 
 
 def _advice(tree: ast.AST) -> Iterator[str]:
-    """Yield every text of a module that is given as an action, or begins as a command does; no docstring."""
+    """Yield what a module tells to type; no docstring.
+
+    That is each text that is given as an action or begins as a command does, and the commands within other texts.
+    """
     nodes = list(ast.walk(tree))
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     parts -= {id(node) for node in nodes if isinstance(node, ast.JoinedStr)}
@@ -39,8 +61,12 @@ def _advice(tree: ast.AST) -> Iterator[str]:
     inside = {id(part) for value in given for part in ast.walk(value)}
     for node in nodes:
         text = _text(node)
-        if text is not None and id(node) not in parts and (id(node) in inside or text.startswith(_STARTS)):
+        if text is None or id(node) in parts:
+            continue
+        if id(node) in inside or text.startswith(_STARTS):
             yield text
+        else:
+            yield from (found[0] for found in _WITHIN.finditer(text))
 
 
 def sites() -> set[tuple[str, str]]:
@@ -52,9 +78,13 @@ def sites() -> set[tuple[str, str]]:
 
 
 def executed(module: str, text: str) -> bool:
+    text = _SAID.sub("", text)
     pattern = "".join(".*" if re.fullmatch(r"{\w*}", part) else re.escape(part) for part in re.split(r"({\w*})", text))
     return any(
-        re.fullmatch(pattern, line) for advice in TABLE.values() if module in advice.sources for line in advice.lines
+        re.fullmatch(pattern, _SAID.sub("", line))
+        for advice in SITUATIONS.values()
+        if module in advice.sources
+        for line in advice.lines
     )
 
 
@@ -72,7 +102,7 @@ def test_what_has_a_reason_is_still_in_the_source_and_is_not_executed() -> None:
 
 def test_every_outcome_and_reason_has_a_situation_or_a_reason_not_to() -> None:
     told = {(outcome, reason) for outcome, reasons in ACTIONS.items() for reason in reasons}
-    situations = {advice.stands for advice in TABLE.values() if advice.stands is not None}
+    situations = {advice.stands for advice in SITUATIONS.values() if advice.stands is not None}
     missing = {f"{outcome}/{reason}" for outcome, reason in told} - situations - OF_OUTCOMES.keys()
     assert sorted(missing) == []
 
@@ -80,3 +110,8 @@ def test_every_outcome_and_reason_has_a_situation_or_a_reason_not_to() -> None:
 def test_advice_is_found_in_a_source() -> None:
     source = 'raise E("git is here", actions=(f"look at {x}", "y"))\nA = f"redfirst show {run} --log"\n"""git doc"""\n'
     assert set(_advice(ast.parse(source))) == {"git is here", "look at {}", "y", "redfirst show {} --log"}
+    sentence = (
+        'say(f"It waits: redfirst approve {run}, or redfirst reject {run} --feedback \\"...\\". git is not here")'
+    )
+    told = {"redfirst approve {}", 'redfirst reject {} --feedback "..."'}
+    assert set(_advice(ast.parse(sentence))) == told

@@ -1,4 +1,4 @@
-"""What the source advises and `tests/e2e/next_table.py` does not execute: the reason of each, by module."""
+"""What the source advises and no situation of `tests/e2e/next_table.py` executes: the reason of each, by module."""
 
 from __future__ import annotations
 
@@ -6,18 +6,38 @@ from typing import Final
 
 SENTENCE: Final = "a sentence for a person, no command"
 DESK: Final = "tests/e2e/test_human_roles.py, tests/cli/test_hand_in_cli.py: a person works at a desk"
-INSTALL: Final = "needs an agent that is installed, an editor, or the network"
+NETWORK: Final = "what it installs comes from the network"
+DEMO: Final = "tests/e2e/test_demo.py executes it"
+TRUST: Final = "tests/cli/test_trust_cli.py answers it at a terminal"
+LISTED: Final = "a command that an agent may run, no advice"
 DOCTOR: Final = "of doctor; the preconditions of a run execute the same"
 
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
-    "backends/human.py": {
-        "redfirst {}": DESK,
-        "redfirst {} {} --role {}": DESK,
+    "backends/acp_profiles.py": {
+        "npm install -g @agentclientprotocol/claude-agent-acp": NETWORK,
+        "npm install -g @google/gemini-cli": NETWORK,
+        "npm install -g @zed-industries/codex-acp": NETWORK,
+        "npm install -g opencode-ai": NETWORK,
+    },
+    "backends/claude.py": {
+        "npm install -g @anthropic-ai/claude-code": NETWORK,
+    },
+    "backends/codex.py": {
+        "npm install -g @openai/codex": NETWORK,
     },
     "boxes/box.py": {
         'or set sandbox = "none" in your own configuration: then nothing is isolated': SENTENCE,
     },
+    "cli/config.py": {
+        "redfirst trust": TRUST,
+    },
+    "cli/desk.py": {
+        'cd "$(redfirst desk {} --role {} --print)"': DESK,
+        "redfirst desk --print": DESK,
+        "redfirst hand-in": DESK,
+    },
     "cli/doctor.py": {
+        "redfirst doctor --agents": "executed of init",
         "redfirst {}": "the name of the program and its version",
     },
     "cli/errors.py": {
@@ -28,21 +48,11 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "fill in a copy of {} and give it with --report FILE": SENTENCE,
         "redfirst abandon RUN": "FILE is a report that a person wrote: tests/cli/test_hand_in_cli.py",
         "redfirst hand-in --report FILE": "FILE is a report that a person wrote: tests/cli/test_hand_in_cli.py",
+        "redfirst resume {}": DESK,
     },
     "cli/init.py": {
-        "git add {} && git commit -m 'configure redfirst'": INSTALL,
-        "npm install -g @anthropic-ai/claude-code && redfirst init": INSTALL,
-        "redfirst config show": INSTALL,
-        "redfirst demo   # see the whole way with scripted agents": INSTALL,
-        "redfirst doctor --agents": INSTALL,
-        "redfirst init": INSTALL,
-        "redfirst init --agent NAME   # for one that you will install: {}": INSTALL,
-        "redfirst init --agent command   # a program of your own": INSTALL,
-        "redfirst init --agent human   # do the work yourself, with the same gate": INSTALL,
-        "redfirst init --dry-run   # shows what to add, once {} is moved away": INSTALL,
-        "redfirst issue new --title TITLE --edit && git add {} && git commit -m 'the first issue'": INSTALL,
-        "redfirst run ISSUE --worktree": INSTALL,
-        "redfirst trust": INSTALL,
+        "npm install -g @anthropic-ai/claude-code && redfirst init": NETWORK,
+        "redfirst demo   # see the whole way with scripted agents": DEMO,
     },
     "cli/issue_lists.py": {
         "redfirst abandon {}": "part of a sentence; the claims of linked worktrees execute it",
@@ -51,15 +61,15 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "cli/main.py": {
         "redfirst {}": "the name of the program and its version",
     },
-    "cli/show_text.py": {
-        "redfirst show {}": "what is left out of its own page",
+    "cli/report_editor.py": {
+        "redfirst hand-in": DESK,
     },
-    "cli/recipes.py": {
-        "redfirst recipes {} {}": "tests/workflows: a recipe that cannot be used",
+    "cli/run_actions.py": {
+        "redfirst resume {}": "tests/e2e/test_signals.py goes on with an interrupted run",
     },
     "config/load.py": {
         "add a table [spares.{}] with at least its backend": SENTENCE,
-        "redfirst init   # writes one for the agents that are installed here": INSTALL,
+        "redfirst init   # writes one for the agents that are installed here": NETWORK,
         "set {} in [agents] or [agents.{}] of your redfirst.toml": SENTENCE,
         "without any agent: redfirst demo, or do a role's work yourself: --agent ROLE=human": SENTENCE,
     },
@@ -77,6 +87,8 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "demo/command.py": {
         "cd {} && {}": "tests/e2e/test_demo.py executes it",
+        "git log --stat {}": DEMO,
+        "redfirst run {}": DEMO,
     },
     "demo/place.py": {
         "git is not installed, or not on PATH.": SENTENCE,
@@ -104,6 +116,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "git/repository.py": {
         "git is not installed, or not on PATH.": SENTENCE,
         "git refuses to work in {}: {}": SENTENCE,
+        "git worktree": "of a sentence; the action beside it is executed",
     },
     "git/settings.py": {
         "git does not know who commits. Set it: git config user.name ... and git config user.email ...": SENTENCE,
@@ -111,36 +124,29 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "git/values.py": {
         "git {} ended with {}: {}": SENTENCE,
     },
+    "languages/javascript/environment.py": {
+        "npm install --save-dev {}@latest": NETWORK,
+    },
+    "languages/javascript/listed_commands.py": {
+        "npm run test": LISTED,
+        "npm test": LISTED,
+    },
     "policy/listed_commands.py": {
         "cd pushd pwd": "a list of words",
-    },
-    "runs/claimants.py": {
-        "redfirst show {} --log --follow": "tests/e2e/test_signals.py: another process drives the run",
     },
     "runs/drafts.py": {
         'redfirst {} --feedback "..."': "part of a sentence; the gates execute it",
     },
-    "runs/next_actions.py": {
-        "git config --show-origin --get-regexp '^(gpg|user.signingkey|commit.gpgsign)'": "of an outcome in OF_OUTCOMES",
-        "git for-each-ref refs/redfirst/claims": "of an outcome in OF_OUTCOMES",
-        "git reflog": "of an outcome in OF_OUTCOMES",
-        "git worktree add ../work {branch}": "of an outcome in OF_OUTCOMES",
-        "redfirst resume {run} --onto {branch}": "tests/e2e/test_branch_moved.py executes it",
-        "redfirst --help": "of an outcome in OF_OUTCOMES",
-        "redfirst config show": "of an outcome in OF_OUTCOMES",
-        "redfirst issue list": "of an outcome in OF_OUTCOMES",
-        "redfirst recipes list": "of an outcome in OF_OUTCOMES",
-        "redfirst issue list --label followup": "of an outcome in OF_OUTCOMES",
-        "redfirst issue status {issue} todo": "of an outcome in OF_OUTCOMES",
-        "redfirst runs": "of an outcome in OF_OUTCOMES",
-        "redfirst show {run} --log --follow": "tests/e2e/test_signals.py: another process drives the run",
-        "redfirst trust": "of an outcome in OF_OUTCOMES",
-    },
     "runs/files.py": {
         "free disk space": SENTENCE,
     },
-    "runs/lease.py": {
-        "redfirst show {} --log --follow": "tests/e2e/test_signals.py: another process drives the run",
+    "runs/next_actions.py": {
+        "git worktree add ../work {branch}": "of an outcome in OF_OUTCOMES",
+        "redfirst recipes list": "of an outcome in OF_OUTCOMES",
+        "redfirst resume {run} --onto {branch}": "tests/e2e/test_branch_moved.py executes it",
+    },
+    "runs/preconditions.py": {
+        "git switch -c": "of a sentence; the action beside it is executed",
     },
     "runs/records.py": {
         "ls -lR {}": SENTENCE,
@@ -149,6 +155,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git refuses to look into {}: {}": SENTENCE,
     },
     "runs/run.py": {
+        "git for-each-ref": "of a sentence; the action beside it has its reason",
         "git for-each-ref refs/redfirst/claims": "a damaged run or claim: abandon is executed of other runs",
         "redfirst abandon {}": "a damaged run or claim: abandon is executed of other runs",
         "redfirst {}": "the name of the program and its version",
@@ -158,6 +165,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "service/composition.py": {
         "cd {} && redfirst run {}": "tests/e2e/test_interruptions.py: a signal before the run has begun",
+        "redfirst abandon {}": "abandon is executed of runs that are parked and that died",
         "redfirst resume {}": "tests/e2e/test_bad_disks.py: a run whose disk was full goes on",
         "redfirst show {} --log --follow": "tests/e2e/test_signals.py: another process drives the run",
     },
@@ -166,14 +174,8 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git commit --all": DOCTOR,
         "git commits as {} <{}>": DOCTOR,
         "git is not on PATH": DOCTOR,
-        "git switch -c NAME": DOCTOR,
         "git switch -c NAME, or redfirst run ISSUE --worktree": DOCTOR,
-        "redfirst issue lint": DOCTOR,
-        "redfirst issue new --title TITLE": DOCTOR,
-    },
-    "service/other_worktrees.py": {
-        "cd {} && {}": "the frame around a command; what stands in it is executed",
-        "git -C {} ": "the frame around a command; what stands in it is executed",
+        "redfirst trust": TRUST,
     },
     "service/gate_edits.py": {
         "redfirst approve {}": "tests/e2e/test_edits_at_gates.py; the gates execute the same",
@@ -183,7 +185,6 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git checkout -- {}": DESK,
         "redfirst run ISSUE --agent ROLE=human": DESK,
         "redfirst runs": DESK,
-        "redfirst {} {} --role {}": DESK,
         "{}   # {}: {}": SENTENCE,
     },
     "service/human_report.py": {
@@ -191,12 +192,19 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "service/in_the_way.py": {
         "git log {}..{}": "tests/e2e/test_branch_moved.py; commands that only read",
+        "git stash": "tests/e2e/test_branch_moved.py types it",
         "git status": "tests/e2e/test_branch_moved.py; commands that only read",
         "redfirst diff {}": "tests/e2e/test_branch_moved.py; commands that only read",
         "redfirst show {}": "tests/e2e/test_branch_moved.py; commands that only read",
     },
+    "service/init_config.py": {
+        "redfirst config show": "a comment of the file that init writes; executed of init",
+        "redfirst hand-in": DESK,
+    },
     "service/installed.py": {
-        "redfirst init --agent {}": "needs an agent that is installed: tests/cli/test_init_cli.py",
+        "redfirst agents try": "tests/e2e/test_agents_try.py",
+        "redfirst init": NETWORK,
+        "redfirst init --agent": "needs a key of a model service: tests/cli/test_init_cli.py",
     },
     "service/isolation.py": {
         "redfirst doctor": "a machine without a box: tests/e2e/test_bad_input.py",
@@ -205,9 +213,17 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git -C {} merge {} {}": "executed as `git merge`, where the base is checked out",
         "git fetch . {}": "executed as `git -C WORKTREE fetch`, from another one",
     },
+    "service/leftovers.py": {
+        "git update-ref -d REF": "REF is one that doctor lists: tests/cli/test_doctor_cli.py",
+        "redfirst abandon RUN": "executed of a claim whose worktree is gone",
+    },
     "service/meant_run.py": {
         "redfirst runs": "tests/cli/test_meant_run.py; each command is executed elsewhere",
         "redfirst {} {}{}": "tests/cli/test_meant_run.py; each command is executed elsewhere",
+    },
+    "service/other_worktrees.py": {
+        "cd {} && {}": "the frame around a command; what stands in it is executed",
+        "git -C {} ": "the frame around a command; what stands in it is executed",
     },
     "service/patches.py": {
         (
@@ -223,12 +239,15 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).": SENTENCE,
     },
     "service/run_flags.py": {
-        "redfirst show {}": "tests/e2e/test_flags_of_a_run.py; show is executed in every situation",
         "give {} with this command": SENTENCE,
+        "redfirst show {}": "tests/e2e/test_flags_of_a_run.py; show is executed in every situation",
     },
     "service/verification_ports.py": {
         "look at what changed, and undo what you did not do": SENTENCE,
         "redfirst doctor": "a dispatch without a run that has broken out: doctor is executed elsewhere",
+    },
+    "steps/context.py": {
+        "redfirst abandon {}": "a damaged run: tests/e2e/test_crash_and_resume.py",
     },
     "steps/publication/bases.py": {
         "git switch {}, redfirst resume {}": "two commands of a sentence; each is executed in other situations",
@@ -242,14 +261,14 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "steps/publication/manual_ways.py": {
         "git cherry-pick would fit, but for what is not committed: {}": SENTENCE,
+        "git cherry-pick {}": "tests/e2e/test_branch_moved.py types the recipe",
         "git cherry-pick {}..{} would stop: {}": SENTENCE,
+        "redfirst abandon {}": "tests/e2e/test_branch_moved.py types the recipe",
+        "redfirst issue status {} done": "tests/e2e/test_branch_moved.py types the recipe",
         "redfirst resume {} --onto {}": "tests/e2e/test_branch_moved.py executes it",
     },
-    "verification/claims.py": {
-        "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'": "needs a remote that has the refs",
-    },
-    "verification/selection.py": {
-        "redfirst runs": "executed of an unknown run",
+    "verification/recheck.py": {
+        "git for-each-ref": "part of a command for more refs than a test would make",
     },
     "views/decoy.py": {
         "git failed in the view: {}": SENTENCE,
@@ -258,29 +277,10 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
 }
 
 OF_OUTCOMES: Final = {
-    "completed/nothing_to_do": "both commands are executed of a run that is done",
-    "completed_with_blockers/blockers": "shown and listed as of a run that is done",
-    "parked/signing": "needs a signing program: tests/e2e/test_publication_refused.py",
-    "parked/regression": 'commands of parked runs, executed in "branch moved"',
-    "parked/environment": 'commands of parked runs, executed in "agent unusable"',
-    "parked/agent_unavailable": 'commands of parked runs, executed in "agent unusable"',
-    "parked/locked": "another process drives the run: tests/e2e/test_signals.py",
-    "failed/escape": "tests/e2e/test_escapes.py; commands that only read",
-    "failed/evidence_not_reached": 'as "loops exhausted"',
-    "failed/cleanup_needed": "commands that only read",
-    "cancelled/interrupted": 'tests/e2e/test_signals.py goes on with one; as "driver died"',
-    "rejected/issue_not_found": 'executed before a run begins: "no such issue"',
-    "rejected/usage": "help alone",
-    "rejected/config": "told before a run begins",
+    "parked/locked": "no row of the matrix leads there",
     "rejected/bare_repository": 'told before a run begins: "bare"',
-    "rejected/untrusted": "told before a run begins",
     "rejected/recipe_invalid": "told before a run begins: tests/workflows",
     "rejected/recipe_not_found": "told before a run begins: tests/workflows",
     "rejected/input_invalid": "told before a run begins: tests/workflows",
-    "rejected/disk": "tests/e2e/test_bad_disks.py",
-    "rejected/environment": "told before a run begins",
-    "rejected/issue_not_todo": "a run that has its claim is not asked",
-    "rejected/claimed_elsewhere": 'told before a run begins: "claimed in a linked worktree"',
-    "rejected/locked": 'told before a run begins: "a second run in one worktree"',
 }
 """What `ACTIONS` has for an outcome and a reason that no situation brings about."""
